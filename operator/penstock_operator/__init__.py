@@ -1,1 +1,1 @@
-"""The operator: kopf events in, decisions over live state, server-side apply out. It arrives with its own release."""
+"""Kubernetes operator: watches with kopf, decides from live state, and writes with server-side apply."""

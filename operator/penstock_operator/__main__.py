@@ -1,4 +1,4 @@
-"""The operator's process: `python -m penstock_operator --config /etc/penstock/operator.yaml`."""
+"""Process of the operator: `python -m penstock_operator --config /etc/penstock/operator.yaml`."""
 
 import argparse
 import asyncio
@@ -37,7 +37,7 @@ _VERSION: Final = importlib.metadata.version("penstock")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGTERM. Exit code 0: ended as asked, 1: a part of the operator failed, 2: the configuration is wrong."""
+    """Run until SIGTERM. Exit code 0: stopped as requested, 1: a part of the operator failed, 2: invalid configuration."""
     options = _parser().parse_args(arguments)
     logs.configure()
     try:
@@ -82,14 +82,14 @@ async def _operate(settings: Settings, kube: Kube, key: bytes, reconcile: Reconc
 
 
 def _leave_cause(file: Path, cause: str) -> None:
-    """Write the container's termination message, which `kubectl describe pod` shows, where Kubernetes has made its file."""
+    """Write the container's termination message, shown by `kubectl describe pod`, if Kubernetes has created its file."""
     if file.exists():
         with suppress(OSError):
             file.write_bytes(cause.encode()[:TERMINATION_LIMIT])
 
 
 def _kubeconfig(given: str | None) -> Path | None:
-    """The file of `--kubeconfig`; without a value that of $KUBECONFIG or the user. None without the option."""
+    """Return the file of `--kubeconfig`; without a value that of $KUBECONFIG or the user. None without the option."""
     if given is None:
         return None
     return Path(given or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser()
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a kubeconfig file; without a value that of $KUBECONFIG. Without the option: the pod's service account",
     )
     parser.add_argument("--termination", type=Path, default=_TERMINATION, help=argparse.SUPPRESS)
-    parser.add_argument("--context", default=None, help="of the kubeconfig file (default: its current context)")
+    parser.add_argument("--context", default=None, help="context of the kubeconfig file (default: its current context)")
     parser.add_argument("--version", action="version", version=_VERSION)
     return parser
 

@@ -1,4 +1,4 @@
-"""The context of a reconciliation: created once, by `operator.py`."""
+"""Context of a reconciliation: created once, by `operator.py`."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -25,30 +25,30 @@ class Run(Protocol):
     """Runs a blocking call in a thread of the operator's pool."""
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The call's result.
+        """Return the call's result.
 
         Raises:
-            Unavailable: it took longer than the time limit; the thread is left to its own time-outs.
+            Unavailable: it took longer than the time limit; the call continues in its thread until its timeouts.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Context:
-    """What `reconcile` works with.
+    """Dependencies of `reconcile`.
 
     Attributes:
         kube: the API server; blocking, so call it through `run`.
         status: the status topic; its reads do not block, `write` and `forget` do.
         connectors: all Connectors, as the watch saw them last.
-        plugins: what the PluginVersions offer, likewise.
+        plugins: the offers of the PluginVersions, likewise.
         settings: of the release.
         hmac_key: of the release, for hashes of secrets.
         run: runs a blocking call in the operator's pool.
         metrics: the connectors' and the operator's.
-        job_slots: limits how many job pods exist at once.
-        rollout: limits how many Connectors restart at once for a change of the release.
-        release: the hash of what the release gives to every plan.
+        job_slots: limits how many job pods exist in parallel.
+        rollout: limits how many Connectors restart in parallel for a change of the release.
+        release: the hash of everything that the release contributes to every plan.
         wake: lets a Connector be reconciled soon.
         clock: seconds since 1970.
     """

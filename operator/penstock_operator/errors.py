@@ -1,14 +1,14 @@
-"""The errors between the operator and the API server or Kafka, by what follows from each.
+"""Errors between the operator and the API server or Kafka, by the consequence of each.
 
     OperatorError
-    ├── Conflict       the object was changed meanwhile: observe again, at once
-    ├── NotYet         the server asks to wait: try again after `retry_after`
-    ├── Unavailable    no answer, or a server error: try again with back-off
+    ├── Conflict       the object was changed meanwhile: observe again immediately
+    ├── NotYet         the server asks to wait: retry after `retry_after`
+    ├── Unavailable    no answer, or a server error: retry with back-off
     │   └── NoSuchKind the CRD of the object is not installed
     ├── Refused        the server does not accept the request: the message is for the user
-    └── Unforeseen     a fault of the operator itself
+    └── Unforeseen     a fault of the operator
 
-All messages are sentences that may be shown: they begin with what was being done.
+All messages are sentences that may be shown: they begin with the request that failed.
 """
 
 from penstock.errors import ConnectError
@@ -18,15 +18,15 @@ __all__ = ["Conflict", "NoSuchKind", "NotYet", "OperatorError", "Refused", "Unav
 
 
 class OperatorError(ConnectError):
-    """The API server or Kafka did not carry out a request."""
+    """Raised when the API server or Kafka did not carry out a request."""
 
 
 class Conflict(OperatorError):
-    """The object was changed since it was read."""
+    """Raised when the object was changed since it was read."""
 
 
 class NotYet(OperatorError):
-    """The server asks to try again later.
+    """Raised when the server asks to retry later.
 
     Args:
         message: the request, and the answer.
@@ -39,7 +39,7 @@ class NotYet(OperatorError):
 
 
 class Unavailable(OperatorError):
-    """No answer, or one that says nothing about the request.
+    """Raised when there is no answer, or one that says nothing about the request.
 
     Args:
         message: the request, and what came instead of an answer.
@@ -52,11 +52,11 @@ class Unavailable(OperatorError):
 
 
 class NoSuchKind(Unavailable):
-    """The API server knows no such kind of object: its CRD is not installed, or not served yet."""
+    """Raised when the API server does not have a kind of object: its CRD is not installed, or not served yet."""
 
 
 class Refused(OperatorError):
-    """The server refused the request: not allowed, not valid, over quota, denied by admission.
+    """Raised when the server refused the request: not allowed, not valid, over quota, denied by admission.
 
     Args:
         message: the request.
@@ -86,17 +86,17 @@ class Refused(OperatorError):
 
     @property
     def namespace_ends(self) -> bool:
-        """Whether that is because the namespace is being deleted."""
+        """Return whether the cause is that the namespace is being deleted."""
         return Reason.NAMESPACE_TERMINATING in self.causes
 
     @property
     def over_quota(self) -> bool:
-        """Whether a ResourceQuota is used up, which may pass."""
+        """Return whether the cause is an exhausted ResourceQuota, which may pass."""
         return self.reason == Reason.FORBIDDEN and "exceeded quota" in self.answer
 
 
 class Unforeseen(OperatorError):
-    """An exception that the log has with its trace. Its text may contain secrets, and is not shown elsewhere."""
+    """Raised instead of an unexpected exception, whose text may contain secrets. The log has it with its trace."""
 
     def __init__(self) -> None:
-        super().__init__("The operator failed at this Connector by a fault of its own")
+        super().__init__("The operator failed to reconcile this Connector because of an internal error")

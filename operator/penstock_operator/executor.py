@@ -21,8 +21,8 @@ class Pool:
     """Threads for blocking calls; `Pool(n)` is a `context.Run`.
 
     Args:
-        threads: how many calls at once.
-        seconds: how long a caller waits; the call itself goes on until its own time-outs.
+        threads: how many calls run in parallel.
+        seconds: how long a caller waits; the call continues until its timeouts.
     """
 
     def __init__(self, threads: int, *, seconds: float = _SECONDS) -> None:
@@ -31,11 +31,11 @@ class Pool:
         self._calls: set[Future[Any]] = set()
 
     async def is_idle(self, *, within: float) -> bool:
-        """Return whether every call has ended within so many seconds, also those whose callers have stopped waiting."""
+        """Return whether every call has ended within this many seconds, even those whose callers no longer wait."""
         return not (await asyncio.to_thread(wait, [*self._calls], within)).not_done
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The call's result.
+        """Return the call's result.
 
         Raises:
             Unavailable: it took too long.
@@ -56,5 +56,5 @@ class Pool:
             raise Unavailable(f"No answer within {self._seconds:.0f} s: {what}") from None
 
     def close(self) -> None:
-        """Accept no more calls, and do not wait for those under way."""
+        """Accept no more calls, and do not wait for those that are running."""
         self._executor.shutdown(wait=False, cancel_futures=True)

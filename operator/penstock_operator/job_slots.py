@@ -1,6 +1,6 @@
-"""Job slots: the limit of job pods at once in a release, and the order in which connectors get them.
+"""Job slots: the limit of parallel job pods in a release, and the order in which connectors get them.
 
-`granted` decides, and is pure. `JobSlots` keeps the counts; it is used in the event loop's thread only.
+`granted` decides, and is pure. `JobSlots` keeps the counts; it is used only in the event loop's thread.
 """
 
 import itertools
@@ -14,15 +14,15 @@ from penstock_operator.key import Key
 __all__ = ["JobSlots", "granted"]
 
 _OVERTAKEN: Final = 3
-"""How many urgent connectors in a row may go before one that has waited longer."""
+"""Limit of urgent connectors in a row that may go before one that has waited longer."""
 
 
 def granted(most: int, held: Mapping[str, int], waiting: Sequence[Key]) -> tuple[Key, ...]:
-    """The connectors that get the free slots now, in order.
+    """Return the connectors that get the free slots now, in order.
 
     A free slot goes to the namespace that holds the fewest, and among equal ones to the connector that waits longest.
-    The last free slot is kept for a namespace that holds none, so that no namespace has all of them, whatever its pods
-    wait for.
+    The last free slot is reserved for a namespace that holds none, so that no namespace can occupy all of them, no matter
+    why its pods wait.
 
     Args:
         most: the number of slots.
@@ -43,12 +43,14 @@ def granted(most: int, held: Mapping[str, int], waiting: Sequence[Key]) -> tuple
 
 
 class JobSlots:
-    """The slots of a release: taken by job pods that live and by those that are about to be created.
+    """Slots of a release: taken by job pods that live and by those that will be created next.
 
-    A slot is taken by the pod's name and given back by it; taking twice is once. A connector that waits keeps its place
-    until it has taken a slot or withdraws. Where several namespaces or connectors have an equal right to a slot, those go
-    first for which a user waits (urgent: a new connector, an own edit, a deletion). After `_OVERTAKEN` of them have gone
-    before one that waited longer, the one that waits longest has its turn, whatever it waits for.
+    A slot is taken by the pod's name and given back by it; taking it twice counts once. A connector that waits keeps its
+    place until it has taken a slot or withdraws. If several namespaces or connectors have an equal right to a slot, those
+    go
+    first for which a user waits (urgent: a new connector, its user's change, a deletion). After `_OVERTAKEN` of them have
+    gone
+    before one that waited longer, the one that waits longest gets the next slot, urgent or not.
 
     Args:
         most: slots.
@@ -65,11 +67,11 @@ class JobSlots:
         self._overtaking = 0  # how many urgent ones in a row went before one that waited longer
 
     def adopt(self, pods: Mapping[str, Key]) -> None:
-        """Count job pods (`<namespace>/<name>`) that exist at the operator's start, also more than there are slots."""
+        """Count job pods (`<namespace>/<name>`) that exist at the operator's start, even if there are more than slots."""
         self._taken.update(pods)
 
     def room(self, key: Key, *, urgent: bool = True) -> bool:
-        """Whether this connector would get a slot now."""
+        """Return whether this connector would get a slot now."""
         if len(self._taken) >= self._most:
             return False
         return key in self._granted((key, urgent))
@@ -85,7 +87,7 @@ class JobSlots:
         return True
 
     def give_back(self, pod: str) -> None:
-        """The pod has ended, or was never created."""
+        """Release the slot of a pod that has ended, or was never created."""
         if self._taken.pop(pod, None) is not None:
             self._call()
 
@@ -139,18 +141,18 @@ class JobSlots:
         return granted(self._most, held, [key for _, _, key in waiting])
 
     def _number(self, key: Key) -> int | None:
-        """Since when a connector waits; None: it does not."""
+        """Return the position since which a connector waits; None: it does not wait."""
         found = (self._waiting.get((key.namespace, urgent), {}).get(key) for urgent in (True, False))
         return next((entry[0] for entry in found if entry is not None), None)
 
     def _overtakes(self, key: Key) -> bool:
-        """Whether a connector that is not urgent has waited longer than this one."""
+        """Return whether a connector that is not urgent has waited longer than this one."""
         own = self._number(key)
         first = (next(iter(q.values()))[0] for (_, urgent), q in self._waiting.items() if not urgent)
         return any(own is None or number < own for number in first)
 
     def _leave(self, key: Key) -> bool:
-        """Whether it has waited."""
+        """Remove a connector from those that wait; return whether it waited."""
         left = False
         for place in ((key.namespace, True), (key.namespace, False)):
             queue = self._waiting.get(place, {})

@@ -1,4 +1,4 @@
-"""The key of the work queue: the namespace and name of a Connector."""
+"""Key of the work queue: the namespace and name of a Connector."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The operator's log: JSON lines on standard error, in the format of tasks, each with the connector that it is about."""
+"""Log of the operator: JSON lines on standard error, in the format of tasks, each with the connector that it concerns."""
 
 import logging
 import re
@@ -24,20 +24,20 @@ class JsonLines(penstock_logging.JsonLines):
         super().__init__(_reconciled_connector, redact, omit=_OF_KOPF)
 
     def level(self, record: logging.LogRecord) -> str:
-        """A warning where kopf logs a request that it will retry as an error."""
+        """Return `warning` if kopf logs a request that it will retry as an error."""
         if record.name.startswith("kopf") and "will retry" in record.getMessage():
             return "warning"
         return super().level(record)
 
 
 class RepetitionFilter(penstock_logging.RepetitionFilter):
-    """Lets each message of a library through once in a while. Messages that differ in numbers only count as one."""
+    """Passes each message of a library once in a while. Messages that differ only in numbers count as the same."""
 
     def __init__(self, seconds: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(seconds, clock, same=lambda text: re.sub(r"[0-9]+", "0", text))
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is Penstock's own, or not a repetition."""
+        """Return whether the record is Penstock's own, or not a repetition."""
         if not record.name.startswith(_REPEATING):
             return True
         if record.threadName == OPTIONAL_THREAD and record.levelno >= logging.ERROR:  # `optional_kinds` reports it
@@ -46,7 +46,7 @@ class RepetitionFilter(penstock_logging.RepetitionFilter):
 
 
 def configure(level: str = "INFO", *, redact: Callable[[str], str] = str, stream: IO[str] | None = None) -> None:
-    """Write all log lines of this process to `stream`, also Python's warnings and uncaught errors."""
+    """Write all log lines of this process to `stream`, including Python's warnings and uncaught errors."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(redact))
     handler.addFilter(RepetitionFilter())

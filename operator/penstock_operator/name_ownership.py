@@ -1,7 +1,9 @@
 """Decides which Connector owns a Connect name. Pure.
 
-A Connect name names a consumer group, offsets and status records: a Connector that has the name of another one can reset,
-stop and read what the other one runs. So the oldest Connector that asks for a name owns it, and any other one does nothing
+A Connect name identifies a consumer group, offsets and status records: a Connector with the name of another one can
+reset,
+stop and read the data of the other one. So the oldest Connector that requests a name owns it, and any other one does
+nothing
 in Kafka.
 """
 
@@ -37,37 +39,37 @@ _GROUP: Final = "consumer.override.group.id"
 _OF_SINKS: Final = "connect-"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _PART: Final = re.compile(r"([a-z0-9][a-z0-9-]{0,62})?")
-"""The beginning of the name of a namespace."""
+"""Beginning of the name of a namespace."""
 
 
 class Age(NamedTuple):
-    """The age of a Connector, which decides who owns a name: the smaller one is the older one, by uid within a second."""
+    """Age of a Connector, which decides who owns a name: the smaller one is the older one, by uid within a second."""
 
     created: str
     uid: str
 
 
 class NameRefusal(NamedTuple):
-    """Why a Connector does not own its Connect name: the reason of a condition, and a sentence."""
+    """Reason and message of the condition if a Connector does not own its Connect name."""
 
     reason: str
     message: str
 
 
 def age_of(metadata: Mapping[str, Any]) -> Age:
-    """The age in the metadata of a Connector."""
+    """Return the age from the metadata of a Connector."""
     return Age(str(metadata.get("creationTimestamp") or ""), str(metadata.get("uid") or ""))
 
 
 def is_allowed(key: Key, connect_name: str, allowed: Collection[str] = ()) -> bool:
-    """Whether a Connector may have a name at all.
+    """Return whether a Connector may have a name at all.
 
     `<namespace>.<rest>` is for Connectors of that namespace, whether the namespace exists or not, since those are the
     default names.
 
     Args:
         key: the Connector.
-        connect_name: what it asks for.
+        connect_name: the name that it requests.
         allowed: exceptions of the release, as `<namespace>/<Connect name>`, with `*` for any characters.
     """
     namespace, dot, _ = connect_name.partition(".")
@@ -79,11 +81,11 @@ def is_allowed(key: Key, connect_name: str, allowed: Collection[str] = ()) -> bo
 def reserved(
     key: Key, connect_name: str, config: Mapping[str, str], allowed: Collection[str] = ()
 ) -> NameRefusal | None:
-    """The refusal of a Connect name, or of the name of a consumer group, that is for another namespace.
+    """Return the refusal of a Connect name, or of the name of a consumer group, that is for another namespace.
 
     Args:
         key: the Connector.
-        connect_name: what it asks for.
+        connect_name: the name that it requests.
         config: its configuration, which may name the group of a sink; that group is deleted when offsets are reset.
         allowed: as in `is_allowed`.
     """
@@ -91,8 +93,8 @@ def reserved(
     if _may_be_reserved_group(key, group, allowed):
         return NameRefusal(
             Reason.NAME_RESERVED,
-            f"spec.config.{_GROUP}: {group} holds a variable and may come to be the group of another namespace's Connector; "
-            f"write it out, or begin it with {_OF_SINKS}{key.namespace}.",
+            f"spec.config.{_GROUP}: {group} contains a variable and may resolve to the group of another namespace's "
+            f"Connector; write it out, or begin it with {_OF_SINKS}{key.namespace}.",
         )
     names = {"spec.connectName": connect_name}
     if group.startswith(_OF_SINKS):
@@ -110,26 +112,26 @@ def reserved(
 
 
 def _may_be_reserved_group(key: Key, group: str, allowed: Collection[str]) -> bool:
-    """Whether a group with a variable may be one that this Connector may not have; variables are resolved in pods only."""
+    """Return whether a group with a variable may be a forbidden one; variables are resolved only in pods."""
     text, variable, _ = group.partition("${")
     if not variable:
         return False
     if not text.startswith(_OF_SINKS):
         return _OF_SINKS.startswith(text)
     name = text.removeprefix(_OF_SINKS)
-    whatever_follows = [pattern for pattern in allowed if pattern.endswith("*")]
+    open_ended = [pattern for pattern in allowed if pattern.endswith("*")]
     if "." in name:
-        return not is_allowed(key, name, whatever_follows)
-    return bool(_PART.fullmatch(name)) and not any(fnmatchcase(f"{key.namespace}/{name}", p) for p in whatever_follows)
+        return not is_allowed(key, name, open_ended)
+    return bool(_PART.fullmatch(name)) and not any(fnmatchcase(f"{key.namespace}/{name}", p) for p in open_ended)
 
 
 def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
-    """The refusal of a name that an older Connector has.
+    """Return the refusal of a name that an older Connector has.
 
     Args:
         connect_name: the name.
         who: the older Connector.
-        remedy: what else a user can do; begins with a semicolon.
+        remedy: another remedy for the user; begins with a semicolon.
     """
     return NameRefusal(
         Reason.NAME_CONFLICT,
@@ -139,11 +141,11 @@ def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
 
 
 def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Claim | None:
-    """The oldest Connector that asks for a name, if it is older than this one: a key or a claim; None: this one owns it.
+    """Return the oldest Connector (key or claim) that requests a name, if older than this one; None: this one owns it.
 
     Args:
-        own: the age of the Connector that asks.
-        others: the ages of Connectors in this cluster that ask for it too, and may have it.
+        own: the age of the Connector that requests it.
+        others: the ages of Connectors in this cluster that request it too, and may have it.
         claim: in Kafka, of a Connector that this operator does not see; None: there is none.
     """
     oldest_seen = min(((age, key) for key, age in others.items()), default=None)
@@ -154,29 +156,29 @@ def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Cla
 
 
 def owner_mark(key: Key, uid: str, release: Release) -> str:
-    """The mark of a Connector in the records of its preparations; of all Connectors that use one Kafka no other has it."""
+    """Return the mark of a Connector in its preparation records; it is unique among all Connectors that use one Kafka."""
     return digest(release.operator, release.cluster, key.namespace, uid)
 
 
 def is_claim_of(claim: Claim, release: Release) -> bool:
-    """Whether this release wrote a claim, in this cluster."""
+    """Return whether this release wrote a claim, in this cluster."""
     names_this_release = (claim.operator, claim.cluster) == (release.operator, release.cluster)
     return names_this_release and not is_claim_of_twin(claim, release)
 
 
 def is_claim_of_twin(claim: Claim, release: Release) -> bool:
-    """Whether a twin wrote a claim: a release of the same name in another cluster with the same id, of now or of before."""
+    """Return whether a twin wrote a claim: a release of the same name in another or earlier cluster with the same id."""
     names_this_release = (claim.operator, claim.cluster) == (release.operator, release.cluster)
     return names_this_release and claim.installation not in (None, release.installation)
 
 
 def may_be_claim_of(claim: Claim, release: Release) -> bool:
-    """Whether this release may have written a claim: those of older releases do not name the cluster, or the operator."""
+    """Return whether this release may have written a claim: older releases' claims name no cluster or no operator."""
     return claim.operator in ("", release.operator) and claim.cluster in (None, release.cluster)
 
 
 def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[str, str]:
-    """The Connector of a claim, in words, and what to do where that Connector is gone.
+    """Return a description of the Connector of a claim, and the remedy if that Connector no longer exists.
 
     Args:
         claim: of the name.
@@ -188,15 +190,15 @@ def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[s
         return who, ""
     if claim.cluster == release.cluster:
         return who, "" if is_seen else (
-            f"; this operator may not see whether that Connector is still there: where it is gone, allow the operator to "
+            f"; this operator may not see whether that Connector still exists: if it does not, allow the operator to "
             f"get Connectors in namespace {claim.namespace} (rbac.endingNamespaces), and the name is taken over"
         )
-    remedy = f"; where that cluster is no more, set clusterId of this release to {claim.cluster}"
+    remedy = f"; if that cluster no longer exists, set clusterId of this release to {claim.cluster}"
     return f"{who} in cluster {claim.cluster}", remedy
 
 
 def twin_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
-    """The Connector of a claim from a cluster with the same id, in words, and what to do.
+    """Return a description of the Connector of a claim from a cluster with the same id, and the remedy.
 
     Args:
         claim: of the name.
@@ -204,17 +206,17 @@ def twin_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
     """
     of = f"operator {claim.operator} in another cluster with clusterId {claim.cluster}"
     return f"Connector {claim.namespace}/{claim.name} of {of}", (
-        "; two clusters that live must not have the same clusterId: give this release another one; where that cluster is no "
-        f"more, the name is taken over by itself when nothing was heard of it for {seconds:.0f} s"
+        "; two running clusters must not have the same clusterId: give this release another one; if that cluster no longer "
+        f"exists, the name is taken over automatically after it has been silent for {seconds:.0f} s"
     )
 
 
 def gone_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
-    """The deleted Connector of a claim, in words, and what follows.
+    """Return a description of the deleted Connector of a claim, and the consequence.
 
     Args:
         claim: of the name.
         seconds: after which the name is taken over.
     """
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
-    return who, f"; that Connector is gone, and the name is taken over when it was for {seconds:.0f} s"
+    return who, f"; that Connector was deleted, and the name is taken over after {seconds:.0f} s"

@@ -16,11 +16,11 @@ __all__ = [
     "GENERATION_ANNOTATION",
     "INCARNATION_ANNOTATION",
     "KEY_ANNOTATION",
-    "LIFE_ANNOTATION",
     "MANAGED_BY",
     "OPERATOR_LABEL",
     "PLUGIN_VERSIONS_ANNOTATION",
     "PLUGIN_VERSION_LABEL",
+    "POD_HASH_ANNOTATION",
     "ROLE_LABEL",
     "STATE_ANNOTATION",
     "TASK_LABEL",
@@ -45,8 +45,9 @@ CONNECTOR_LABEL: Final = "penstock.dev/connector"
 UID_LABEL: Final = "penstock.dev/connector-uid"
 ROLE_LABEL: Final = "penstock.dev/role"
 PLUGIN_VERSION_LABEL: Final = "penstock.dev/plugin-version-uid"
-"""On a verifying pod, whose `ROLE_LABEL` is `VERIFYING`, and on the ConfigMap with what it has defined, where it is
-`DEFINITIONS`."""
+"""Label of a verifying pod, whose `ROLE_LABEL` is `VERIFYING`, and of the ConfigMap with its definitions, where it is
+`DEFINITIONS`.
+"""
 VERIFYING: Final = "verify"
 DEFINITIONS: Final = "definitions"
 TASK_LABEL: Final = "penstock.dev/task"
@@ -55,25 +56,25 @@ GENERATION_ANNOTATION: Final = "penstock.dev/generation"
 STATE_ANNOTATION: Final = "penstock.dev/state"
 ACTION_ANNOTATION: Final = "penstock.dev/action"
 KEY_ANNOTATION: Final = "penstock.dev/key"
-LIFE_ANNOTATION: Final = "penstock.dev/life"
-"""On a task pod: the hash of everything that it was made from; a pod with another hash is outdated."""
+POD_HASH_ANNOTATION: Final = "penstock.dev/pod-hash"
+"""Annotation of a task pod: the hash of everything that it was made from; a pod with another hash is outdated."""
 PLUGIN_VERSIONS_ANNOTATION: Final = "penstock.dev/plugin-versions"
-"""On a task pod: the PluginVersions whose images it mounts, with commas between."""
+"""Annotation of a task pod: the PluginVersions whose images it mounts, separated by commas."""
 FINALIZER: Final = "penstock.dev/reset-offsets"
-"""On a Connector with `deletion.offsets: Reset`, and on no other."""
+"""Finalizer of a Connector with `deletion.offsets: Reset`, and of no other."""
 
 _HASH: Final = 16
 _SHORT: Final = 10
 
 
 def digest(*parts: Any) -> str:
-    """A hash of these JSON values."""
+    """Return a hash of these JSON values."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH]
 
 
 def labels(*, operator: str, connector: str, uid: str, role: str, task: int | None = None) -> dict[str, str]:
-    """The labels of an object of a Connector."""
+    """Return the labels of an object of a Connector."""
     common = {
         MANAGED_BY[0]: MANAGED_BY[1],
         OPERATOR_LABEL: operator,
@@ -85,12 +86,12 @@ def labels(*, operator: str, connector: str, uid: str, role: str, task: int | No
 
 
 def pod_name(connector: str, task: int, incarnation: int) -> str:
-    """The name of a task pod."""
+    """Return the name of a task pod."""
     return f"{connector}-{task}-{incarnation}"
 
 
 def task_and_incarnation(pod: str) -> tuple[int, int]:
-    """Task and incarnation of a task pod, from its name, which no user can change; (-1, 0): it is no task pod."""
+    """Return task and incarnation of a task pod, from its name, which no user can change; (-1, 0): not a task pod."""
     _, task, incarnation = ["", "", *pod.rsplit("-", 2)][-3:]
     if not (task.isdecimal() and incarnation.isdecimal()):
         return -1, 0
@@ -98,35 +99,35 @@ def task_and_incarnation(pod: str) -> tuple[int, int]:
 
 
 def job_name(connector: str, action: str, key: str) -> str:
-    """The name of a job pod: `orders-in-plan-1a2b3c4d5e`."""
+    """Return the name of a job pod: `orders-in-plan-1a2b3c4d5e`."""
     return f"{connector}-{action}-{key[:_SHORT]}"
 
 
 def request_name(job: str) -> str:
-    """The name of the ConfigMap with the request of a job pod."""
+    """Return the name of the ConfigMap with the request of a job pod."""
     return f"{job}-request"
 
 
 def plan_name(connector: str, plan: str) -> str:
-    """The name of the ConfigMap that keeps a plan."""
+    """Return the name of the ConfigMap that keeps a plan."""
     return f"{connector}-plan-{plan[:_SHORT]}"
 
 
 def list_name(connector: str) -> str:
-    """The name of the ConfigMap with the list of a Connector's offsets."""
+    """Return the name of the ConfigMap with the list of a Connector's offsets."""
     return f"{connector}-offsets"
 
 
 def label(manifest: Mapping[str, Any], name: str) -> str | None:
-    """The value of a label."""
+    """Return the value of a label."""
     value = (manifest.get("metadata", {}).get("labels") or {}).get(name)
     return None if value is None else str(value)
 
 
 def operator_of(objects: Iterable[Mapping[str, Any]]) -> str | None:
-    """The operator that made the oldest of these pods and plans of one Connector; None: there are none.
+    """Return the operator that made the oldest of these pods and plans of one Connector; None: there are none.
 
-    Where two releases watch one namespace by mistake, both come to the same answer.
+    If two releases watch one namespace by mistake, both get the same answer.
     """
 
     def age(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Wires the operator's parts together and runs them until it is asked to stop, or until one of them fails."""
+"""Wires the operator's parts together and runs them until it must stop, or until one of them fails."""
 
 import asyncio
 import logging
@@ -54,28 +54,28 @@ _REQUESTS_SECONDS: Final = 3.0
 _STILL: Final = 30.0
 _KAFKA_STILL: Final = 120.0
 _TOPICS_SECONDS: Final = 10.0
-"""Between two looks at a Connector for nothing but its active topics."""
+"""Seconds between two reconciliations of a Connector for changes only of its active topics."""
 _PROGRESS_SECONDS: Final = 60.0
-"""Between two looks at a Connector for nothing but the time of its last record."""
+"""Seconds between two reconciliations of a Connector for changes only of the time of its last record."""
 _GATHERED: Final = 5.0
-"""Seconds for which such a look waits for reports of the Connector's other tasks."""
+"""Seconds for which such a reconciliation waits for reports of the Connector's other tasks."""
 _KAFKA_FIRST: Final = 10.0
 _MANY: Final = 8
 _SOON: Final = 10.0
 _STATUS_DELAY: Final = 0.5
-"""Seconds from an event to such a status, so that many Connectors that come at once are one write."""
+"""Seconds from an event to such a status, so that many Connectors that come together cause one write."""
 
 _LEASE, _FIRST_LIST, _STATUS = "lease", "first list", "status topic"
 
 
 def identity(environment: Mapping[str, str] = os.environ) -> str:
-    """The identity of this process in the Lease: its pod's name and uid, or else a unique name."""
+    """Return the identity of this process in the Lease: its pod's name and uid, or else a unique name."""
     pod, uid = environment.get(POD_NAME_VARIABLE), environment.get(POD_UID_VARIABLE)
     return f"{pod}_{uid}" if pod and uid else f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class Operator:
-    """One operator of a release. Created and run in one event loop.
+    """Operator of a release. Created and run in one event loop.
 
     Args:
         settings: of the release.
@@ -176,7 +176,7 @@ class Operator:
         while not self._stopping.is_set():
             try:
                 if await self._lease_pool(self._lease.attempt):
-                    self._go_on()
+                    self._resume()
                     return True
                 if self._lease.holder is not None and self._lease.holder != told:
                     told = self._lease.holder
@@ -187,7 +187,7 @@ class Operator:
         return False
 
     async def _kinds(self) -> list[Kind] | None:
-        """Wait for the CRDs. Returns the kinds to watch from the start; None: asked to stop before."""
+        """Wait for the CRDs. Return the kinds to watch from the start; None: stopped before."""
         told = False
         while not self._stopping.is_set():
             try:
@@ -195,14 +195,14 @@ class Operator:
                     return [CONNECTOR, POD, *([SECRET] if self._settings.secrets.watch else [])]
                 if not told:
                     told = True
-                    log.warning("The API server knows no %s: install the CRDs of this release", CONNECTOR.plural)
+                    log.warning("The API server has no %s: install the CRDs of this release", CONNECTOR.plural)
             except OperatorError as e:
                 log.warning("%s", e)
             await self._pause(_RETRY)
         return None
 
     async def _count_job_pods(self) -> bool:
-        """Count the job pods that an earlier operator created; False: asked to stop before they were read."""
+        """Count the job pods that an earlier operator created; False: stopped before they were read."""
         while not self._stopping.is_set():
             try:
                 pods = await self._pool(living_job_pods, self._kube, self._settings, time.time())
@@ -305,7 +305,7 @@ class Operator:
         return again
 
     def _optional_gap(self, kind: Kind) -> None:
-        """Resources of an optional kind are listed anew: deletions before that were missed."""
+        """Reconcile after resources of an optional kind were listed again: deletions before that were missed."""
         self._all_soon()
         self._optional_listed(kind)
 
@@ -314,7 +314,7 @@ class Operator:
             self._plugins_listing = self._task("list of PluginVersions", self._list_plugins())
 
     async def _list_plugins(self) -> None:
-        """See which PluginVersions there are. It is a hint only: without an answer, the next list tells."""
+        """List the PluginVersions that exist. It is only a hint: without an answer, the next list repairs it."""
         known, found = self._plugins.known(), list[dict[str, Any]]()
         for key in self._verifier.undecided():  # they may be gone, and hold up others
             self._statuses[PLUGIN_VERSION].add(key)
@@ -330,7 +330,7 @@ class Operator:
                 self.queue.add(key)
 
     async def _write_status(self, kind: Kind, key: Key) -> float | None:
-        """Write the status of a TopicCreationPolicy or PluginVersion, where it says something else."""
+        """Write the status of a TopicCreationPolicy or PluginVersion, if it differs."""
         kube, now = self._kube.within(self._lease.check), time.time()
         try:
             document = await self._pool(kube.get, kind, key.namespace, key.name)
@@ -370,14 +370,14 @@ class Operator:
             queue.block(_LEASE)
             queue.interrupt()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         for queue in (self.queue, *self._statuses.values()):
             queue.unblock(_LEASE)
 
     async def _live(self) -> None:
         while True:
             self._loop_heartbeat.beat()
-            # Also while a renewal waits for its answer: another operator that takes the Lease now may act.
+            # Also while a renewal waits for its answer: another operator that takes the Lease now may already act.
             if not self._lease.is_held:
                 self._hold()
             await asyncio.sleep(1.0)
@@ -393,7 +393,7 @@ class Operator:
             except OperatorError as e:
                 log.warning("The Lease could not be renewed: %s", e)
             if self._lease.is_held:
-                self._go_on()
+                self._resume()
 
     async def _after_first_list(self) -> None:
         assert self._status is not None
@@ -432,12 +432,12 @@ class Operator:
             self.queue.add_urgent(key)
 
     def _topics_changed(self, connect_name: str) -> None:
-        """A source that writes to a new topic every second must not have its status written as often."""
+        """Delay the reconciliation: a source that writes to a new topic every second must not cause a write each time."""
         for key in self._index.named(connect_name):
             self.queue.add(key, self._topics_turns.delay(key, time.monotonic()))
 
     def _progressed(self, connect_name: str) -> None:
-        """Tasks that deliver records report so each minute, which is one write of the status for all of a Connector."""
+        """Delay the reconciliation, so that the minutely reports of all tasks of a Connector cause one status write."""
         for key in self._index.named(connect_name):
             self.queue.add(key, self._progress_turns.delay(key, time.monotonic()))
 
@@ -499,9 +499,9 @@ class Operator:
         if self._status is not None:
             await self._loop.run_in_executor(None, self._status.close, 2.0)
         try:
-            if not await self._pool.is_idle(within=_REQUESTS_SECONDS):  # one without an answer may be carried out yet
+            if not await self._pool.is_idle(within=_REQUESTS_SECONDS):  # one without an answer may still be carried out
                 log.warning(
-                    "Requests are under way: the Lease is not given back, the next operator waits until it ends"
+                    "Requests are still running: the Lease is not given back, the next operator waits until it ends"
                 )
             else:
                 await self._lease_pool(self._lease.release)
@@ -525,12 +525,10 @@ class Operator:
         def begun() -> str | None:
             if self._watch_health is not None:
                 return self._watch_health.check_ready()
-            if self._lease.stands_by:  # it is ready to take over
+            if self._lease.is_standby:  # it is ready to take over
                 return None
             if not self._lease.is_held:
-                return (
-                    f"waiting for the Lease, which {self._lease.holder or 'nobody'} has, and who has not answered yet"
-                )
+                return f"waiting for the Lease; its holder, {self._lease.holder or 'nobody'}, has not answered yet"
             return "waiting for the CRDs"
 
         return {"watches": begun}
@@ -541,4 +539,4 @@ class Operator:
 
     def _status_stuck(self) -> str | None:
         age = self._status.turn_age if self._status is not None else 0.0
-        return f"its thread gave no sign for {age:.0f} s" if age > _KAFKA_STILL else None
+        return f"its thread has been silent for {age:.0f} s" if age > _KAFKA_STILL else None

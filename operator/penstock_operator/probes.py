@@ -1,4 +1,4 @@
-"""Serves liveness and readiness probes and metrics, in a thread of its own, so that a blocked event loop is noticed."""
+"""Serves liveness and readiness probes and metrics, in a separate thread, so that a blocked event loop is noticed."""
 
 import json
 import logging
@@ -17,20 +17,20 @@ __all__ = ["Check", "Heartbeat", "Page", "Server", "metrics_page", "probe_page"]
 log = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
-"""Returns the problem as a sentence; None: there is none."""
+"""Callable that returns the problem as a sentence; None: there is none."""
 
 Page = Callable[[], tuple[int, str, bytes]]
-"""Returns HTTP status, content type and body."""
+"""Callable that returns HTTP status, content type and body."""
 
 _SECONDS: Final = 5.0
 _PIECE: Final = 64 << 10
 
 
 class Heartbeat:
-    """The heartbeat of the event loop, or of the watches."""
+    """Heartbeat of the event loop, or of the watches."""
 
     def __init__(self, name: str, most: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """It fails its check when there was no beat for `most` seconds."""
+        """Create a heartbeat that fails its check when there was no beat for `most` seconds."""
         self._name = name
         self._most = most
         self._clock = clock
@@ -41,19 +41,19 @@ class Heartbeat:
         self._beaten = self._clock()
 
     def check(self) -> str | None:
-        """The problem, if the last beat is too old; None before the first beat."""
+        """Return the problem, if the last beat is too old; None before the first beat."""
         if self._beaten is None:
             return None
         age = self._clock() - self._beaten
-        return f"the {self._name} has stood still for {age:.0f} s" if age > self._most else None
+        return f"the {self._name} has been blocked for {age:.0f} s" if age > self._most else None
 
 
 def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
-    """A page with status 200 and `ok`, or 503 and all problems by the names of their checks.
+    """Return a page with status 200 and `ok`, or 503 and all problems by the names of their checks.
 
     Args:
         checks: by name.
-        fatal: the kubelet ends this process if a problem stays, so each problem is logged once.
+        fatal: the kubelet ends this process if a problem persists, so each problem is logged once.
     """
     reported: set[str] = set()
 
@@ -61,7 +61,7 @@ def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
         wrong = {name: text for name, check in checks.items() if (text := _asked(name, check)) is not None}
         if fatal:
             for name in wrong.keys() - reported:
-                log.error("The liveness probe fails; the kubelet restarts the operator if it goes on: %s", wrong[name])
+                log.error("The liveness probe fails; the kubelet restarts the operator if it persists: %s", wrong[name])
             reported.clear()
             reported.update(wrong)
         body = json.dumps({"status": "failed" if wrong else "ok", **({"wrong": wrong} if wrong else {})})
@@ -71,7 +71,7 @@ def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
 
 
 def metrics_page(text: Callable[[], bytes]) -> Page:
-    """A page in Prometheus' text format."""
+    """Return a page in Prometheus' text format."""
     return lambda: (200, CONTENT_TYPE_LATEST, text())
 
 
@@ -126,4 +126,4 @@ def _asked(name: str, check: Check) -> str | None:
         return check()
     except Exception as e:
         log.exception("The check %s failed", name)
-        return f"the check itself failed: {e}"
+        return f"the check raised an error: {e}"

@@ -1,6 +1,6 @@
-"""The words that users script against: types of conditions, and the reasons of conditions, tasks and Events. Pure.
+"""Words that users script against: types of conditions, and the reasons of conditions, tasks and Events. Pure.
 
-Code names a reason by its member alone. `docs/conditions.md` is generated from this table.
+Code names a reason only by its member. `docs/conditions.md` is generated from this table.
 """
 
 from enum import Flag, StrEnum, auto
@@ -10,36 +10,36 @@ __all__ = ["ConditionType", "EventType", "Reason", "Use", "event_type"]
 
 
 class ConditionType(StrEnum):
-    """A type of condition, with what each status of it means."""
+    """Type of condition, with the meaning of each status of it."""
 
     means: str
 
     def __new__(cls, value: str, means: str) -> "ConditionType":
-        """A member and its columns."""
+        """Create a member and its columns."""
         member = str.__new__(cls, value)
         member._value_, member.means = value, means
         return member
 
     READY = (
         "Ready",
-        "`True`: everything is as `spec` asks, also where that is `Paused` or `Stopped`. `False`: it is not, or not yet. "
+        "`True`: everything is as `spec` requests, also if that is `Paused` or `Stopped`. `False`: it is not, or not yet. "
         "`Unknown`: the operator cannot see it",
     )
-    RECONCILING = "Reconciling", "`True`: work is under way, or is tried again by itself. Otherwise absent"
-    STALLED = "Stalled", "`True`: nothing more happens until a person changes something. Otherwise absent"
+    RECONCILING = "Reconciling", "`True`: work is in progress, or is retried automatically. Otherwise absent"
+    STALLED = "Stalled", "`True`: nothing more happens until a user changes something. Otherwise absent"
     CONFIG_VALID = (
         "ConfigValid",
-        "`True`: the plugin accepts the configuration; the message holds its warnings. `False`: the message lists every "
+        "`True`: the plugin accepts the configuration; the message contains its warnings. `False`: the message lists every "
         "problem. `Unknown`: the configuration has not been checked yet",
     )
     UPDATE_PENDING = (
         "UpdatePending",
-        "`True`: a change has not reached all tasks of this connector, and the others go on with its last good plan: a "
+        "`True`: a change has not reached all tasks of this connector, and the others keep running its last good plan: a "
         "change of the release, or other plugin versions that run in the first tasks first. Otherwise absent",
     )
     LAGGING = (
         "Lagging",
-        "`True`: the lag of a sink has grown for ten minutes, whatever `Ready` says. Otherwise absent",
+        "`True`: the lag of a sink has grown for ten minutes; independent of `Ready`. Otherwise absent",
     )
 
 
@@ -51,10 +51,10 @@ class EventType(StrEnum):
 
 
 class Use(Flag):
-    """Where users meet a reason.
+    """Places where users meet a reason.
 
     `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
-    `POD_START` and `API_SERVER` stand wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
+    `POD_START` and `API_SERVER` appear wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
     """
 
     READY = auto()
@@ -80,14 +80,14 @@ _TEMPLATE: Final = "check what spec.template mounts and runs"
 
 
 class Reason(StrEnum):
-    """A reason: one word, where users meet it, what it means and what they do about it.
+    """Reason: one word, where users meet it, its meaning and what users do about it.
 
     The words of `Use.POD_START`, and `DeadlineExceeded`, `Forbidden`, `Invalid`, `Conflict` are Kubernetes' own.
 
     Attributes:
         use: where users meet it.
         means: what it means.
-        do: what a user does about it; empty: what the message says.
+        do: what a user does about it; empty: see the message.
         event: the type of an Event with this reason.
     """
 
@@ -97,20 +97,24 @@ class Reason(StrEnum):
     event: EventType
 
     def __new__(cls, value: str, use: Use, means: str, do: str = "", event: EventType = EventType.WARNING) -> "Reason":
-        """A member and its columns."""
+        """Create a member and its columns."""
         member = str.__new__(cls, value)
         member._value_, member.use, member.means, member.do, member.event = value, use, means, do, event
         return member
 
     # As spec asks, and the states of a connector
     RUNNING = "Running", Use.READY | Use.EVENT, "all tasks run", "", _NORMAL
-    PAUSED = "Paused", Use.READY | Use.EVENT, "all tasks are paused, as `spec.state` asks", "", _NORMAL
-    STOPPED = "Stopped", Use.READY | Use.TASK | Use.EVENT, "no task runs, as `spec.state` asks", "", _NORMAL
+    PAUSED = "Paused", Use.READY | Use.EVENT, "all tasks are paused, as `spec.state` requests", "", _NORMAL
+    STOPPED = "Stopped", Use.READY | Use.TASK | Use.EVENT, "no task runs, as `spec.state` requests", "", _NORMAL
     PENDING = "Pending", Use.EVENT, "not all tasks run yet", _WAIT, _NORMAL
-    DEGRADED = "Degraded", Use.EVENT, "some tasks failed, or wait for their next start"
-    FAILED = "Failed", Use.TASK | Use.EVENT, "the task failed by itself; of a connector: no task runs"
+    DEGRADED = "Degraded", Use.EVENT, "some tasks failed, or wait for their restart"
+    FAILED = (
+        "Failed",
+        Use.TASK | Use.EVENT,
+        "the task failed because of an error of its own; of a connector: no task runs",
+    )
 
-    # On its way
+    # In progress
     PLANNING = (
         "Planning",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
@@ -139,12 +143,12 @@ class Reason(StrEnum):
     WAITING = (
         "Waiting",
         Use.UNDER_WAY,
-        "something comes first: pods or records of an earlier Connector of this name go, a pod that changes the offsets "
-        "ends, or it is looked up whether the Connect name is free",
+        "something must happen first: pods or records of an earlier Connector of this name are removed, a pod that changes "
+        "the offsets ends, or the operator checks whether the Connect name is free",
         _WAIT,
         _NORMAL,
     )
-    CHANGING = "Changing", Use.UNDER_WAY | Use.TASK, "the task has not reported the state that is asked for yet", _WAIT
+    CHANGING = "Changing", Use.UNDER_WAY | Use.TASK, "the task has not reported the requested state yet", _WAIT
     SPEC_CHANGED = (
         "SpecChanged",
         Use.TASK,
@@ -154,14 +158,14 @@ class Reason(StrEnum):
     RESTART_REQUESTED = (
         "RestartRequested",
         Use.UNDER_WAY | Use.TASK | Use.EVENT,
-        "an annotation asked for a restart",
+        "an annotation requested a restart",
         _WAIT,
         _NORMAL,
     )
     RECONFIGURATION_REQUESTED = (
         "ReconfigurationRequested",
         Use.EVENT,
-        "the plugin asked to be split into tasks anew, since what it reads from has changed (new tables)",
+        "the plugin requested another split into tasks, since its data source has changed (new tables)",
         _WAIT,
         _NORMAL,
     )
@@ -175,7 +179,7 @@ class Reason(StrEnum):
     )
 
     # The configuration
-    VALID = "Valid", Use.CONFIG_VALID, "the plugin accepts the configuration", "read the warnings, where there are some"
+    VALID = "Valid", Use.CONFIG_VALID, "the plugin accepts the configuration", "read the warnings, if there are any"
     NOT_CHECKED = "NotChecked", Use.CONFIG_VALID, "the configuration has not been checked yet", _WAIT
     CONFIG_INVALID = (
         "ConfigInvalid",
@@ -187,44 +191,45 @@ class Reason(StrEnum):
         "SecretMissing",
         Use.UNDER_WAY,
         "a Secret or key that `spec.config` names is not in this namespace",
-        "create it; the connector starts by itself",
+        "create it; the connector then starts automatically",
     )
     WORKER_SECRET_MISSING = (
         "WorkerSecretMissing",
         Use.UNDER_WAY,
         "a Secret or key that the worker configuration names is not in this namespace",
-        "create it; the connector starts by itself",
+        "create it; the connector then starts automatically",
     )
     POLICY_MISSING = (
         "PolicyMissing",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
         "the TopicCreationPolicy that `spec.topicCreationPolicy` names is not in this namespace. At `UpdatePending`: it, or "
-        "one that selected the connector, was deleted, and tasks go on by its last good rules",
-        "create it; the connector follows by itself. To go on without one that selected it, restart the connector",
+        "one that selected the connector, was deleted, and tasks keep its last good rules",
+        "create it; the connector then follows automatically. To continue without one that selected it, restart the "
+        "connector",
     )
     POLICY_INVALID = (
         "PolicyInvalid",
         Use.STALLED | Use.UPDATE_PENDING,
         "a TopicCreationPolicy cannot be applied; the message lists every problem. Of a Connector: one that it names or "
-        "that selects it. At `UpdatePending`: tasks go on by the last good rules",
+        "that selects it. At `UpdatePending`: tasks keep the last good rules",
         "correct the policy",
     )
     POLICY_CONFLICT = (
         "PolicyConflict",
         Use.STALLED | Use.UPDATE_PENDING,
-        "several TopicCreationPolicies with rules select the connector; or, at `UpdatePending` alone, one forbids the "
-        "`topic.creation.*` that the connector has. There tasks go on by the last good rules",
+        "several TopicCreationPolicies with rules select the connector; or, only at `UpdatePending`, one forbids the "
+        "`topic.creation.*` that the connector has. There tasks keep the last good rules",
         "narrow a `connectorSelector`, name one in `spec.topicCreationPolicy`, or change what the message names",
     )
     PLUGIN_VERSION_MISSING = (
         "PluginVersionMissing",
         Use.UNDER_WAY,
-        "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
-        "for, and the message lists the versions that there are; or a pod has yet to verify one that fits, or to look which "
-        "Java classes there are",
-        "create it, ask for another version, or correct what keeps it from being verified: the verifying pod does not use "
-        "`spec.template`, so ask for exactly that version, or name the pull Secret in the release's `images.pullSecrets` "
-        "or in the namespace's default ServiceAccount; the connector follows by itself",
+        "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` "
+        "requests, and the message lists the versions that exist; or a pod has yet to verify one that fits, or to find "
+        "which Java classes it contains",
+        "create it, request another version, or correct what prevents its verification: the verifying pod does not use "
+        "`spec.template`, so request exactly that version, or name the pull Secret in the release's `images.pullSecrets` "
+        "or in the namespace's default ServiceAccount; the connector then follows automatically",
     )
     PLUGIN_VERSION_INVALID = (
         "PluginVersionInvalid",
@@ -235,37 +240,37 @@ class Reason(StrEnum):
     ACCEPTED = (
         "Accepted",
         Use.READY,
-        "of a TopicCreationPolicy: its rules and limits are good",
+        "of a TopicCreationPolicy: its rules and limits are valid",
         "",
         _NORMAL,
     )
     VERIFYING = (
         "Verifying",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Meanwhile only Connectors that ask for "
-        "its very version use it",
+        "of a PluginVersion: a pod inspects its image, or it waits for its turn. Meanwhile only Connectors that request "
+        "exactly its version use it",
         _WAIT,
         _NORMAL,
     )
     VERIFIED = (
         "Verified",
         Use.READY,
-        "of a PluginVersion: its image holds what it declares, and the runtime imports all classes of it, or has listed its "
-        "Java classes",
+        "of a PluginVersion: its image contains what it declares, and the runtime imports all its classes, or has listed "
+        "its Java classes",
         "",
         _NORMAL,
     )
     VERIFICATION_FAILED = (
         "VerificationFailed",
         Use.UNDER_WAY | Use.STALLED,
-        "of a PluginVersion: its image holds something else, or a class of it cannot be imported: `Stalled`. Where the pod "
-        "ended without an answer it is tried again",
+        "of a PluginVersion: its image contains something else, or one of its classes cannot be imported: `Stalled`. If the "
+        "pod ended without an answer, the verification is retried",
         "see the message; publish another image, and create another PluginVersion",
     )
     DEFINITIONS_UNPUBLISHED = (
         "DefinitionsUnpublished",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod has looked into its image, and the configuration definitions in its log could not be "
+        "of a PluginVersion: a pod has inspected its image, and the configuration definitions in its log could not be "
         "published. Two more pods try; then it is `Verified` without them, and the message says why",
         "see the message",
     )
@@ -273,7 +278,7 @@ class Reason(StrEnum):
         "NameConflict",
         Use.STALLED | Use.UNDER_WAY,
         "another, older Connector has this name in Kafka; this one does nothing there, and has no finalizer",
-        "rename one of them; where its cluster was rebuilt, or its release uninstalled: "
+        "rename one of them; if its cluster was rebuilt, or its release uninstalled: "
         "[installing](installing.md#a-cluster-that-was-rebuilt)",
     )
     NAME_RESERVED = (
@@ -287,38 +292,38 @@ class Reason(StrEnum):
     TASKS_FAILED = (
         "TasksFailed",
         Use.UNDER_WAY | Use.STALLED,
-        "tasks fail by themselves; with `Stalled` their restarts are used up",
+        "tasks fail because of errors of their own; with `Stalled` their restarts are used up",
         "read the message and `status.tasks[].trace`; then annotate `restart-failed`",
     )
     TASKS_LOST = (
         "TasksLost",
         Use.UNDER_WAY,
-        "pods were deleted, evicted, killed, out of memory; their tasks are `Pending`, and replaced for ever with growing "
-        "pauses",
-        "see the message; raise memory, look at the nodes",
+        "pods were deleted, evicted, killed, out of memory; their tasks are `Pending`, and replaced without limit, with "
+        "growing pauses",
+        "see the message; raise memory, check the nodes",
     )
     HINDERED = (
         "Hindered",
         Use.UNDER_WAY | Use.TASK,
-        "a running task meets something that may pass, such as Kafka being unreachable",
+        "a running task has a problem that may pass, such as Kafka being unreachable",
     )
     UNAVAILABLE = (
         "Unavailable",
         Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
-        "Kafka, or what the plugin needs, cannot be reached or refuses; the message has the cause",
-        "mend the cause; it is tried again for ever, at most a minute apart",
+        "Kafka, or a service that the plugin needs, cannot be reached or refuses; the message has the cause",
+        "fix the cause; it is retried without limit, at most a minute apart",
     )
     SUPERSEDED = (
         "Superseded",
         Use.UNDER_WAY | Use.TASK,
-        "Kafka holds the record of a later incarnation, or of a later preparation, and the process has left",
-        "where the message names another operator or `penstock run`: end that one, then annotate `restart`",
+        "Kafka has the record of a later incarnation, or of a later preparation, and the process has ended",
+        "if the message names another operator or `penstock run`: stop that one, then annotate `restart`",
     )
     HEALTH_CHECK_FAILED = ("HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced")
-    PROCESS_KILLED = "ProcessKilled", Use.TASK, "a signal ended the process"
+    PROCESS_KILLED = "ProcessKilled", Use.TASK, "the process was ended by a signal"
     SPARK_LOST = "SparkLost", Use.TASK, "the task lost its Spark session"
     JVM_LOST = "JvmLost", Use.TASK, "the JVM of the task's Java plugins was killed, or froze"
-    ENDED = "Ended", Use.TASK, "the process ended without an error, though the task is to run"
+    ENDED = "Ended", Use.TASK, "the process ended without an error, although the task should run"
     DELETED = "Deleted", Use.TASK, "the pod was deleted"
     INIT_CONTAINER_FAILED = (
         "InitContainerFailed",
@@ -339,7 +344,7 @@ class Reason(StrEnum):
         "the eviction API removed the pod from its node, as `kubectl drain` and autoscalers do",
     )
     DELETION_BY_TAINT_MANAGER = "DeletionByTaintManager", Use.TASK, "the pod does not tolerate a taint of its node"
-    DELETION_BY_POD_GC = "DeletionByPodGC", Use.TASK, "the pod's node is no longer there"
+    DELETION_BY_POD_GC = "DeletionByPodGC", Use.TASK, "the pod's node no longer exists"
     PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler", Use.TASK, "a pod with a higher priority took its place"
     TERMINATION_BY_KUBELET = (
         "TerminationByKubelet",
@@ -351,35 +356,35 @@ class Reason(StrEnum):
     JOB_FAILED = (
         "JobFailed",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
-        "the job pod ended without an answer; it is tried again",
+        "the job pod ended without an answer; it is retried",
     )
     DEADLINE_EXCEEDED = (
         "DeadlineExceeded",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
-        "the job pod did not end within `job.deadlineSeconds`; it is tried again",
+        "the job pod did not end within `job.deadlineSeconds`; it is retried",
     )
     NODE_LOST = (
         "NodeLost",
         Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
-        "the pod's node is away, and another pod takes its place",
+        "the pod's node is unavailable, and another pod replaces it",
     )
     PREPARE_FAILED = (
         "PrepareFailed",
         Use.STALLED,
-        "Kafka, as it is set up, cannot prepare the tasks; the message says what is wrong",
-        "mend it; it is tried again after 2, 4 ... 60 s, then every 5 minutes, and at once with another spec, Secret or "
+        "the tasks cannot be prepared with Kafka as it is set up; the message names the problem",
+        "fix it; it is retried after 2, 4 ... 60 s, then every 5 minutes, and immediately with another spec, Secret or "
         "worker configuration",
     )
-    RESET_FAILED = "ResetFailed", Use.UNDER_WAY, "Kafka or the plugin refuses to reset the offsets; it is tried again"
+    RESET_FAILED = "ResetFailed", Use.UNDER_WAY, "Kafka or the plugin refuses to reset the offsets; it is retried"
     OFFSETS_KEPT = "OffsetsKept", Use.UNDER_WAY | Use.EVENT, "the deleted Connector's offsets stay in Kafka"
 
     # The operator
     KAFKA_UNAVAILABLE = (
         "KafkaUnavailable",
         Use.UNKNOWN | Use.UNDER_WAY,
-        "the operator cannot read the status topic. `Unknown`: tasks may well go on. `False`: the connector never ran; it "
-        "starts by itself once the operator sees that no other has its Connect name",
-        "mend the operator's way to Kafka",
+        "the operator cannot read the status topic. `Unknown`: tasks may still be running. `False`: the connector never "
+        "ran; it starts automatically once the operator sees that no other has its Connect name",
+        "fix the operator's connection to Kafka",
     )
     ROLLOUT_QUEUED = (
         "RolloutQueued",
@@ -391,31 +396,31 @@ class Reason(StrEnum):
     ROLLOUT_STOPPED = (
         "RolloutStopped",
         Use.UPDATE_PENDING,
-        "connectors that were Ready before are not since they were restarted for the change; those of your namespace are "
-        "named",
-        "mend, pause or stop those, or have the change taken back",
+        "connectors that were Ready before are no longer Ready since they were restarted for the change; the message names "
+        "those of your namespace",
+        "fix, pause or stop those, or have the change reverted",
     )
     CANARY_RUNNING = (
         "CanaryRunning",
         Use.UPDATE_PENDING,
-        "the first tasks run other plugin versions, as `spec.rollout` asks; the others follow after its `timeout` without a "
-        "failure of those",
+        "the first tasks run other plugin versions, as `spec.rollout` requests; the others follow after its `timeout` "
+        "without a failure of those",
         _WAIT,
         _NORMAL,
     )
     CANARY_FAILED = (
         "CanaryFailed",
         Use.UPDATE_PENDING,
-        "a task that runs other plugin versions first has failed; the others stay on the versions before",
-        "write the version before again, or another one; the others follow once the first tasks run for `timeout` without "
+        "a task that runs other plugin versions first has failed; the others stay on the previous versions",
+        "set the previous version again, or another one; the others follow once the first tasks run for `timeout` without "
         "a failure",
     )
     STATUS_TOPIC_NOT_COMPACTED = (
         "StatusTopicNotCompacted",
         Use.UPDATE_PENDING,
-        "Kafka deletes records of the status topic, since its `cleanup.policy` is not `compact`; tasks go on, and none is "
-        "ended for a restart or a change, since it might not start again",
-        "have the policy set to `compact`, as the message says; what was asked for follows by itself",
+        "Kafka deletes records of the status topic, since its `cleanup.policy` is not `compact`; tasks keep running, and "
+        "none is ended for a restart or a change, since it might not start again",
+        "have the policy set to `compact`, as the message says; the requested changes then follow automatically",
     )
     LAG_GROWS = (
         "LagGrows",
@@ -435,12 +440,12 @@ class Reason(StrEnum):
         "QuotaExceeded",
         Use.API_SERVER,
         "a ResourceQuota is used up",
-        "make room in it, or raise it; it is tried again at once when a pod of the namespace goes",
+        "make room in it, or raise it; it is retried immediately when a pod of the namespace is removed",
     )
     RESOURCES_REFUSED = (
         "ResourcesRefused",
         Use.API_SERVER,
-        "a LimitRange refuses what the pod asks for, or a ResourceQuota wants requests or limits that the pod does not have",
+        "a LimitRange refuses the pod's resources, or a ResourceQuota demands requests or limits that the pod does not have",
         "change spec.template.resources for a task, job.resources of the release for a job pod, or the LimitRange",
     )
     ADMISSION_DENIED = "AdmissionDenied", Use.API_SERVER, "an admission webhook or policy refuses it"
@@ -461,30 +466,30 @@ class Reason(StrEnum):
         "the API server finds the object invalid, for a reason other than a field of `spec.template`",
     )
     BAD_REQUEST = "BadRequest", Use.API_SERVER, "the API server cannot read the object, likewise"
-    REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without a word for the reason"
-    CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object again and again"
+    REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without naming a reason"
+    CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object repeatedly"
     POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"
     ADMISSION_UNAVAILABLE = (
         "AdmissionUnavailable",
         Use.API_SERVER,
-        "the server behind an admission webhook does not answer",
-        "mend it, or set the webhook's failurePolicy to Ignore",
+        "the server of an admission webhook does not answer",
+        "fix it, or set the webhook's failurePolicy to Ignore",
     )
-    API_SERVER_UNAVAILABLE = "ApiServerUnavailable", Use.API_SERVER, "the API server does not answer", "mend it"
+    API_SERVER_UNAVAILABLE = "ApiServerUnavailable", Use.API_SERVER, "the API server does not answer", "fix it"
     API_SERVER_BUSY = "ApiServerBusy", Use.API_SERVER, "the API server refuses requests, since it has too many", _WAIT
     OPERATOR_FAULT = (
         "OperatorFault",
         Use.API_SERVER,
-        "the operator failed by a fault of its own",
-        "report it, with the trace that the operator's log holds",
+        "the operator failed because of an internal error",
+        "report it, with the trace from the operator's log",
     )
 
     # Pods that do not start
     UNSCHEDULABLE = (
         "Unschedulable",
         Use.POD_START,
-        "no node takes the pod",
-        "add nodes or free some, or lower what spec.template asks for (resources.requests, nodeSelector)",
+        "no node accepts the pod",
+        "add nodes or free some, or lower the requirements of spec.template (resources.requests, nodeSelector)",
     )
     CLAIM_MISSING = (
         "ClaimMissing",
@@ -495,7 +500,7 @@ class Reason(StrEnum):
     POD_NOT_STARTING = (
         "PodNotStarting",
         Use.POD_START,
-        "the pod has been made ready for more than 10 s",
+        "the pod's start has taken more than 10 s",
         "describe the pod",
     )
     ERR_IMAGE_PULL = "ErrImagePull", Use.POD_START, "the image cannot be pulled", _IMAGE
@@ -514,35 +519,39 @@ class Reason(StrEnum):
         "CreateContainerConfigError",
         Use.POD_START,
         "a Secret or ConfigMap of the pod is missing",
-        "put the Secret or ConfigMap in place that the pod names, or correct the name",
+        "create the Secret or ConfigMap that the pod names, or correct the name",
     )
     CREATE_CONTAINER_ERROR = "CreateContainerError", Use.POD_START, "the node cannot create the container", _TEMPLATE
     RUN_CONTAINER_ERROR = "RunContainerError", Use.POD_START, "the node cannot start the container", _TEMPLATE
     START_ERROR = "StartError", Use.POD_START, "the node cannot start the container's process", _TEMPLATE
-    CRASH_LOOP_BACK_OFF = "CrashLoopBackOff", Use.POD_START, "a container ends again and again"
+    CRASH_LOOP_BACK_OFF = "CrashLoopBackOff", Use.POD_START, "a container ends repeatedly"
 
-    # Events alone
-    TASK_FAILED = "TaskFailed", Use.EVENT, "a task failed by itself; the message says when it starts again"
-    TASK_LOST = "TaskLost", Use.EVENT, "a task lost its pod; the message says when it starts again"
+    # Only Events
+    TASK_FAILED = (
+        "TaskFailed",
+        Use.EVENT,
+        "a task failed because of an error of its own; the message says when it restarts",
+    )
+    TASK_LOST = "TaskLost", Use.EVENT, "a task lost its pod; the message says when it restarts"
     TASK_UNAVAILABLE = "TaskUnavailable", Use.EVENT, "a task ended, since Kafka or another service cannot be reached"
-    RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation asked for a restart that cannot be done"
+    RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation requested a restart that cannot be done"
     OFFSETS_ACTION_SUCCEEDED = (
         "OffsetsActionSucceeded",
         Use.EVENT,
-        "an action on offsets that an annotation asked for is done",
+        "an action on offsets that an annotation requested is done",
         "",
         _NORMAL,
     )
     OFFSETS_ACTION_REFUSED = (
         "OffsetsActionRefused",
         Use.EVENT,
-        "an action on offsets that an annotation asked for is refused: nothing was done in Kafka, and its token is used up",
+        "an action on offsets that an annotation requested is refused: nothing was done in Kafka, and its token is used up",
     )
     OFFSETS_ACTION_FAILED = (
         "OffsetsActionFailed",
         Use.EVENT,
-        "an action on offsets that an annotation asked for failed, or its outcome is unknown; it is not tried again",
-        "look at the offsets, then ask with a new token",
+        "an action on offsets that an annotation requested failed, or its outcome is unknown; it is not retried",
+        "check the offsets, then request it with a new token",
     )
 
 
@@ -550,5 +559,5 @@ _ROUTINE: Final = frozenset(r for r in Reason if r.event is EventType.NORMAL)
 
 
 def event_type(reason: str) -> EventType:
-    """The type of an Event with this reason: Warning where the word is Kubernetes' own and not in this table."""
+    """Return the type of an Event with this reason: Warning for Kubernetes' own words that are not in this table."""
     return EventType.NORMAL if reason in _ROUTINE else EventType.WARNING

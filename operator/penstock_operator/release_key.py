@@ -1,4 +1,4 @@
-"""The release's key for hashes of Secrets. The operator creates it itself, once.
+"""Key of the release for hashes of Secrets. The operator creates it, once.
 
 A template of the chart cannot: it would create another key at every sync of a GitOps tool, and so restart every task.
 """
@@ -22,7 +22,7 @@ _FIELD: Final = "key"
 
 
 def secret_name(settings: Settings) -> str:
-    """The name of the Secret with the key, in the release's namespace."""
+    """Return the name of the Secret with the key, in the release's namespace."""
     return f"{settings.release.name}-secret-hash-key"
 
 
@@ -31,7 +31,7 @@ def release_key(path: Path, settings: Settings, kube: Kube) -> bytes:
 
     Raises:
         ConfigError: it is too short, or cannot be read.
-        OperatorError: the API server refuses or is away.
+        OperatorError: the API server refuses or is unavailable.
     """
     if not settings.secrets.watch:
         return b""  # Secrets are not read, and so nothing is hashed
@@ -51,7 +51,7 @@ def release_key(path: Path, settings: Settings, kube: Kube) -> bytes:
     }
     found = kube.get(SECRET, namespace, name) or kube.create(made) or kube.get(SECRET, namespace, name)
     if found is None:
-        raise Unavailable(f"Secret {namespace}/{name}, the key of this release, comes and goes")
+        raise Unavailable(f"Secret {namespace}/{name}, the key of this release, is deleted repeatedly")
     where = f"Secret {namespace}/{name}"
     return _checked(base64.b64decode((found.get("data") or {}).get(_FIELD, "")), where)
 
@@ -65,5 +65,7 @@ def _read(path: Path) -> bytes:
 
 def _checked(key: bytes, where: str) -> bytes:
     if len(key) < _LEAST:
-        raise ConfigError(Problem(where, f"the key of this release has {len(key)} bytes; {_LEAST} is the least"))
+        raise ConfigError(
+            Problem(where, f"the key of this release has {len(key)} bytes; it must have at least {_LEAST}")
+        )
     return key

@@ -1,4 +1,4 @@
-"""The status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure."""
+"""Status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
@@ -14,20 +14,20 @@ from penstock_operator.reasons import Reason
 __all__ = ["resource_status"]
 
 _MOST_NAMES: Final = 100
-"""Names of Connectors that a status gives."""
+"""Limit of names of Connectors in a status."""
 _FOUND: Final = ("classes", "definitions")
 """Fields of the status of a PluginVersion that a pod has found."""
 
 
 class _Resource(NamedTuple):
-    """What is said of the resources of one kind.
+    """Texts and checks for the resources of one kind.
 
     Attributes:
-        check: raises ConfigError where the resource cannot be used.
-        reason: of a resource that cannot.
-        consequence: of that, behind the problems.
-        accepted: of a resource that can be used.
-        users: the fields that tell of the Connectors that use it.
+        check: raises ConfigError if the resource cannot be used.
+        reason: of a resource that cannot be used.
+        consequence: of that, appended to the problems.
+        accepted: message of a resource that can be used.
+        users: returns the fields for the Connectors that use it.
     """
 
     check: Callable[[Mapping[str, Any]], object]
@@ -41,8 +41,8 @@ _RESOURCES: Final[Mapping[kinds.Kind, _Resource]] = {
     kinds.POLICY: _Resource(
         effective_policy,
         Reason.POLICY_INVALID,
-        "; connectors that run go on with the last good rules, others wait",
-        "the rules and limits are good; connectors that name the policy, or that it selects, follow them",
+        "; running connectors keep the last good rules, others wait",
+        "the rules and limits are valid; connectors that name the policy, or that it selects, follow them",
         lambda names: {"connectors": sorted(names)[:_MOST_NAMES], "connectorCount": len(names)},
     ),
     kinds.PLUGIN_VERSION: _Resource(
@@ -64,16 +64,16 @@ def resource_status(
     verified_by: str = "",
     finding: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
-    """The status for the generation that is seen; None: the resource has this status already.
+    """Return the status for the observed generation; None: the resource already has this status.
 
     Args:
         kind: of the resource: POLICY or PLUGIN_VERSION.
         document: the resource.
         connectors: names of the Connectors that use it.
         now: seconds since 1970.
-        verified: of a PluginVersion that can be used, what is known of its image.
-        verified_by: likewise, the runtime image that has looked into it; empty: none has.
-        finding: likewise, the fields for what it has found; None: those that the status has.
+        verified: of a PluginVersion that can be used, the verdict on its image.
+        verified_by: likewise, the runtime image that has inspected it; empty: none has.
+        finding: likewise, the fields for its findings; None: those that the status has.
     """
     resource = _RESOURCES[kind]
     verdict = verified or Verdict(Kind.READY, Reason.ACCEPTED, resource.accepted)

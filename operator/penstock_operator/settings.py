@@ -1,4 +1,4 @@
-"""The operator's configuration file, read once at the start; Helm writes it."""
+"""Configuration file of the operator, read once at the start; Helm writes it."""
 
 import hashlib
 import re
@@ -27,7 +27,7 @@ __all__ = ["USER", "Level", "Release", "Resources", "Rollout", "Settings", "Work
 
 _LABEL_LENGTH: Final = 63
 USER: Final = 65532
-"""Of the images, where the platform says nothing else."""
+"""User of the images, unless the platform sets another one."""
 
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -37,7 +37,7 @@ def _once(names: tuple[str, ...]) -> tuple[str, ...]:
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise ValueError(f"names {', '.join(twice)} twice; remove one of them")
     if any(not n.strip() for n in names):
-        raise ValueError("holds an empty name; remove it")
+        raise ValueError("contains an empty name; remove it")
     return names
 
 
@@ -56,7 +56,7 @@ def _portion(value: Any) -> int | str:
 
 
 Size = Annotated[str, Field(pattern=r"^([0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?)?$", strict=True)]
-"""Of a volume, as Kubernetes writes it; empty: no bound."""
+"""Size of a volume, as Kubernetes writes it; empty: no bound."""
 Portion = Annotated[int | str, PlainValidator(_portion)]
 Names = Annotated[tuple[str, ...], AfterValidator(_once)]
 Text = Annotated[str, AfterValidator(_filled)]
@@ -67,12 +67,12 @@ class _Part(BaseModel):
 
 
 class Release(_Part):
-    """The Helm release, which is what a Connect cluster is.
+    """Helm release, which corresponds to a Connect cluster.
 
     Attributes:
         name, namespace: Helm's.
         cluster: the Kubernetes cluster, as claims in Kafka name it; empty until it was looked up.
-        installation: the uid of the release's Lease, by which two clusters of one name differ; empty until it was read.
+        installation: the uid of the release's Lease, which distinguishes two clusters of one name; empty until it was read.
     """
 
     name: Text
@@ -83,12 +83,12 @@ class Release(_Part):
 
     @property
     def operator(self) -> str:
-        """As claims and Kafka Connect's states name it within its cluster."""
+        """Return the name of the release within its cluster, as in claims and Kafka Connect's states."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def label(self) -> str:
-        """The value of `penstock.dev/operator`: what carries it belongs to this release."""
+        """Return the value of `penstock.dev/operator`: objects with this label belong to this release."""
         text = f"{self.namespace}.{self.name}"
         if len(text) <= _LABEL_LENGTH:
             return text
@@ -96,7 +96,7 @@ class Release(_Part):
 
 
 class Level(StrEnum):
-    """Of the Pod Security Standards; Unrestricted is what they call Privileged."""
+    """Level of the Pod Security Standards; Unrestricted is what they call Privileged."""
 
     RESTRICTED = "Restricted"
     BASELINE = "Baseline"
@@ -104,13 +104,13 @@ class Level(StrEnum):
 
 
 class PodSecurity(_Part):
-    """What Connectors may ask for in their templates."""
+    """Limits on the templates of Connectors."""
 
     level: Level = Level.RESTRICTED
 
 
 class Images(_Part):
-    """Of the pods that the operator makes."""
+    """Images of the pods that the operator creates."""
 
     runtime: Text
     pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
@@ -124,39 +124,39 @@ def _none_shared(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Plugins(_Part):
-    """How the images of PluginVersions reach a pod, and whose may be used everywhere: refused until that is done."""
+    """Way in which images of PluginVersions reach a pod, and shared namespaces, which are refused until implemented."""
 
     mount: Literal["ImageVolume", "InitContainer"] = "ImageVolume"
     shared_namespaces: Annotated[Names, AfterValidator(_none_shared)] = ()
 
 
 class Secrets(_Part):
-    """Whether changes of Secrets are watched."""
+    """Switch for watching changes of Secrets."""
 
     watch: bool = Field(default=True, strict=True)
 
 
 class Limits(_Part):
-    """How much at once: pods that live shortly, reconciliations."""
+    """Limits of parallel job pods and reconciliations."""
 
     job_pods: Count = 10
     reconciles: Count = 8
 
 
 class Resources(_Part):
-    """A container's, as Kubernetes has them."""
+    """Resources of a container, as Kubernetes defines them."""
 
     requests: dict[str, ConfigText] = {}
     limits: dict[str, ConfigText] = {}
 
 
 class Rollout(_Part):
-    """How Connectors are restarted for a change of the release.
+    """Limits on restarts of Connectors for a change of the release.
 
     Attributes:
-        max_unavailable: so many at once, or so many of a hundred (`10%`); one at least.
-        min_ready_seconds: so long one must have been Ready for the next to follow.
-        progress_deadline_seconds: one that was Ready before, and is not after so long, has failed.
+        max_unavailable: number, or percentage (`10%`), of Connectors that restart in parallel; at least one.
+        min_ready_seconds: how long one must have been Ready before the next one follows.
+        progress_deadline_seconds: one that was Ready before has failed if it is not Ready after this time.
     """
 
     max_unavailable: Portion = "10%"
@@ -164,20 +164,20 @@ class Rollout(_Part):
     progress_deadline_seconds: Count = 600
 
     def of(self, count: int) -> int:
-        """So many of these at once."""
+        """Return how many of `count` may restart in parallel."""
         share = self.max_unavailable
         return share if isinstance(share, int) else max(1, count * int(share[:-1]) // 100)
 
 
 class Job(_Part):
-    """Short pods."""
+    """Job pods."""
 
     deadline_seconds: Count = 120
     resources: Resources = Resources(requests={"cpu": "50m", "memory": "128Mi"}, limits={"memory": "512Mi"})
 
 
 class Task(_Part):
-    """Task pods, and what short pods share with them: their security contexts."""
+    """Task pods, and their security contexts, which job pods share."""
 
     resources: Resources = Resources(requests={"cpu": "50m", "memory": "128Mi"}, limits={"memory": "2Gi"})
     termination_grace_period_seconds: Count = 30
@@ -199,25 +199,25 @@ class Task(_Part):
 
 
 class Listener(_Part):
-    """A port that the operator listens on."""
+    """Port that the operator listens on."""
 
     port: Port
 
 
 class Worker:
-    """The worker configuration with its variables resolved as they are now; its secrets are shown nowhere.
+    """Worker configuration with its variables resolved as they are now; its secrets are never shown.
 
     Attributes:
         config: typed; `config.clients(kind)` holds secrets.
-        redact: takes its secrets out of a text.
-        warnings: what does not matter here, or is not known.
+        redact: removes its secrets from a text.
+        warnings: properties that have no effect here, or are not known.
     """
 
     def __init__(self, texts: Mapping[str, str], secrets_dir: Path | str) -> None:
         """Resolve and check.
 
         Raises:
-            ConfigError: every problem at once, redacted.
+            ConfigError: all problems together, redacted.
         """
         resolved = resolve(texts, secrets_dir, providers=own_providers(texts))
         self.redact = Redactor([*resolved.secrets, *client_secrets(resolved.values)])
@@ -251,7 +251,7 @@ def _of_java(texts: Mapping[str, str]) -> Iterator[Problem]:
 
 
 class Settings(_Part):
-    """All of it. `worker` holds the properties as written, variables unresolved: what pods are given."""
+    """Whole configuration. `worker` holds the properties as written, variables unresolved, as pods receive them."""
 
     release: Release
     watch_namespaces: Names = ()
@@ -274,14 +274,14 @@ class Settings(_Part):
 
     @classmethod
     def read(cls, path: Path, secrets_dir: Path | str = SECRETS_DIR) -> Self:
-        """The settings of a file.
+        """Read the settings from a file.
 
         Args:
             path: YAML.
-            secrets_dir: where `${secret:<name>:<key>}` of the worker configuration is found.
+            secrets_dir: folder in which `${secret:<name>:<key>}` of the worker configuration is found.
 
         Raises:
-            ConfigError: every problem at once, each naming the file and the field.
+            ConfigError: all problems together, each naming the file and the field.
         """
         try:
             found = cls.of(_document(path), secrets_dir)
@@ -292,10 +292,10 @@ class Settings(_Part):
 
     @classmethod
     def of(cls, document: Any, secrets_dir: Path | str = SECRETS_DIR) -> Self:
-        """The settings of a parsed document.
+        """Return the settings of a parsed document.
 
         Raises:
-            ConfigError: every problem at once, each under its field.
+            ConfigError: all problems together, each under its field.
         """
         problems: list[Problem] = []
         settings = None
@@ -321,27 +321,27 @@ class Settings(_Part):
 
     @property
     def at_start(self) -> Worker:
-        """The worker configuration as it was when the file was read."""
+        """Return the worker configuration as it was when the file was read."""
         return self._at_start or self.worker_now()
 
     @property
     def worker_config(self) -> WorkerConfig:
-        """Typed, variables unresolved in its `raw`: for topic names and settings, not for clients."""
+        """Return the typed worker configuration for topic names and settings, not for clients: `raw` is unresolved."""
         return self.at_start.config.with_raw(self.worker)
 
     def in_cluster(self, cluster: str) -> Self:
-        """The same, of a release in this cluster."""
+        """Return the same settings for a release in this cluster."""
         return self.model_copy(update={"release": self.release.model_copy(update={"cluster": cluster})})
 
     def in_installation(self, uid: str) -> Self:
-        """The same, of a release whose Lease has this uid."""
+        """Return the same settings for a release whose Lease has this uid."""
         return self.model_copy(update={"release": self.release.model_copy(update={"installation": uid})})
 
     def worker_now(self) -> Worker:
-        """The worker configuration with secrets as they are mounted now: they may have been changed since.
+        """Return the worker configuration with secrets as they are mounted now: they may have been changed since.
 
         Raises:
-            ConfigError: no longer to be resolved.
+            ConfigError: it can no longer be resolved.
         """
         return Worker(self.worker, self._secrets_dir)
 
@@ -351,7 +351,7 @@ class _Texts(_Part):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice in a mapping, of which PyYAML would drop the first in silence."""
+    """Loader that refuses a duplicate key in a mapping, of which PyYAML would silently drop the first."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
@@ -360,7 +360,7 @@ class _Loader(yaml.SafeLoader):
             if key in seen:
                 line = name.start_mark.line + 1
                 raise ConfigError(
-                    Problem(str(key), f"stands twice, the second time in line {line}; remove one of them")
+                    Problem(str(key), f"is a duplicate key, found again in line {line}; remove one of them")
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)

@@ -1,8 +1,10 @@
 """Reads and writes the parts of a Connector's status that are dataclasses: their fields are the definition. Pure.
 
-A field `retry_at` is `retryAt` in the status. A field of type `float` is a time: seconds since 1970 in the class, a text as
-Kubernetes writes it in the status. A field without a value is not written; one that is absent has its default when it is
-read. A field of a newer release is not read, and server-side apply removes it with the next write.
+A field `retry_at` is `retryAt` in the status. A field of type `float` is a time: seconds since 1970 in the class, a text
+as
+Kubernetes writes it in the status. A field without a value is not written; an absent one has its default when it is read.
+A
+field of a newer release is not read, and server-side apply removes it with the next write.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +23,7 @@ Convert = Callable[[Any], Any]
 
 
 class _Field(NamedTuple):
-    """One field: its name in the class and in the status, and how its value is read and written."""
+    """Field: its name in the class and in the status, and how its value is read and written."""
 
     attribute: str
     name: str
@@ -30,7 +32,7 @@ class _Field(NamedTuple):
 
 
 def in_status(**differs: Any) -> dict[str, Any]:
-    """The metadata of a dataclass field that differs from the rule: by its `name`, or by how it is read and written.
+    """Return the metadata of a dataclass field that differs from the rule: in its `name`, or in how it is converted.
 
     Args:
         differs: `name`, `read`, `write` as `_Field` has them.
@@ -39,18 +41,18 @@ def in_status(**differs: Any) -> dict[str, Any]:
 
 
 def read(part: type[T], status: Mapping[str, Any]) -> T:
-    """A part of a status."""
+    """Return a part of a status."""
     there = (f for f in _fields(part) if status.get(f.name) not in (None, ""))  # type: ignore[arg-type]
     return part(**{f.attribute: f.read(status[f.name]) for f in there})
 
 
 def write(part: object) -> dict[str, Any]:
-    """A part as it stands in the status."""
+    """Return a part as it is written in the status."""
     return without_empty({f.name: f.write(getattr(part, f.attribute)) for f in _fields(type(part))})  # type: ignore[arg-type]
 
 
 def without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries with a value: server-side apply keeps what is named, and empty values would be noise."""
+    """Return the entries with a value. Server-side apply keeps fields that are named; empty values would be noise."""
     return {name: value for name, value in values.items() if value}
 
 

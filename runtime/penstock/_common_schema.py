@@ -1,4 +1,4 @@
-"""The schemas of many records as `RecordBatch` holds them."""
+"""Schemas of many records in the form of `RecordBatch`."""
 
 from penstock.schema import Schema
 
@@ -6,6 +6,6 @@ __all__ = ["common_schema"]
 
 
 def common_schema(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
-    """One schema if all are the same object, else the list. None for an empty list."""
+    """Return one schema if all are the same object, else the list. Return None for an empty list."""
     first = schemas[0] if schemas else None
     return first if all(s is first for s in schemas) else schemas

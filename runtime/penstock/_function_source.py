@@ -1,4 +1,4 @@
-"""The source connector behind a generator function: its streams, their cursors, and how tasks share them."""
+"""Source connector of a generator function: its streams, their cursors, and their distribution among tasks."""
 
 import json
 import logging
@@ -18,31 +18,31 @@ from penstock.source import Limits, PollingSource, SourceConnector
 __all__ = ["ONLY_STREAM", "TASK_STREAMS", "FunctionReader", "FunctionSource", "Streams"]
 
 Streams: TypeAlias = Callable[[Any], Iterable[str]]
-"""Finds the names of the streams, for a parsed `Config`."""
+"""Function that returns the names of the streams for a parsed `Config`."""
 
 log = logging.getLogger(__name__)
 
 ONLY_STREAM: Final = "default"
-"""The stream of a source that names none."""
+"""Stream of a source that names no streams."""
 
 TASK_STREAMS: Final = "task.streams"
-"""The property of a task that holds its streams, a list in JSON."""
+"""Property of a task with its streams, as a JSON list."""
 
 _ALL: Final = ".all"
-"""The end of the first task's property that holds the streams of all tasks, sorted."""
+"""Suffix of the first task's property with the sorted streams of all tasks."""
 
 _LOOK: Final = 60.0
-"""Seconds between two looks at which streams there are."""
+"""Seconds between two checks for new and removed streams."""
 
 _PORTION: Final = 100
-"""Records of one portion that came one by one."""
+"""Number of records in a portion, if they were yielded one by one."""
 
 _PATIENCE: Final = 1.0
-"""Seconds after which a portion goes on although it is not full, so that a slow stream can be ended between two."""
+"""Seconds after which an incomplete portion is delivered, so that reading of a slow stream can end between portions."""
 
 
 class FunctionSource(SourceConnector):
-    """The base class of the connectors that `penstock.source` makes."""
+    """Base class of the connectors that `penstock.source` creates."""
 
     function: ClassVar[Callable[..., Any]]
     parameters: ClassVar[NamedParameters]
@@ -50,19 +50,25 @@ class FunctionSource(SourceConnector):
     repeats: ClassVar[bool] = True
 
     def exactly_once(self, config: Any) -> bool:
-        """As the decorator was told."""
+        """Return the setting of the decorator."""
         return self.repeats
 
     def validate(self, config: Any) -> Iterable[Problem]:
-        """The streams are found, and are texts; a user does not set those of a task."""
+        """Check that the streams can be listed and are texts, and that the user does not set the streams of a task.
+
+        Raises:
+            ConfigError: the streams have another form.
+        """
         if config.open_properties(TASK_STREAMS):
-            return [Problem(TASK_STREAMS, f"{TASK_STREAMS} cannot be set: it tells each task its streams.")]
+            return [
+                Problem(TASK_STREAMS, f"{TASK_STREAMS} cannot be set: Penstock assigns the streams to tasks with it.")
+            ]
         if not self._names(config):
             self._warn_of_nothing()
         return []
 
     def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The streams in turn, over as many tasks as there are streams, at most `max_tasks`."""
+        """Distribute the streams in turn among as many tasks as there are streams, at most `max_tasks`."""
         if self.streams is None:
             return [properties]
         names = self._names(config)
@@ -72,7 +78,7 @@ class FunctionSource(SourceConnector):
         return own
 
     def source(self, config: Any) -> "FunctionReader":
-        """All of this task's streams."""
+        """Return the reader of all streams of this task."""
         given = config.open_properties(TASK_STREAMS)
         names = json.loads(given[""]) if "" in given else self._names(config)
         if not names:
@@ -84,7 +90,7 @@ class FunctionSource(SourceConnector):
         )
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Takes what a cursor can be, for any stream, also one that there is no more."""
+        """Accept any valid cursor for any stream, including streams that do not exist any more."""
         for partition, offset in offsets.items():
             if set(partition) != {"stream"} or not isinstance(partition["stream"], str):
                 raise ConnectError(f'A partition must be {{"stream": "<name>"}}, not {json.dumps(dict(partition))}.')
@@ -118,7 +124,7 @@ class FunctionSource(SourceConnector):
 
 
 class _StreamWatch:
-    """Looks from time to time which streams there are, and asks for new tasks where they are others than planned."""
+    """Periodic check for new and removed streams, which requests new tasks when the streams differ from the plan."""
 
     def __init__(self, planned: str, names: Callable[[], Iterable[str]], context: PluginContext) -> None:
         self._planned = planned
@@ -132,8 +138,8 @@ class _StreamWatch:
             return
         try:
             present = json.dumps(sorted(self._names()))
-        except Exception as e:  # noqa: BLE001 (the streams that are known are read on)
-            log.warning("Which streams there are cannot be found out now: %s: %s", type(e).__name__, e)
+        except Exception as e:  # noqa: BLE001 (the known streams are still read)
+            log.warning("cannot list the streams; known streams are still read: %s: %s", type(e).__name__, e)
         else:
             if present not in (self._planned, self._told):
                 self._told = present
@@ -146,10 +152,11 @@ class _StreamWatch:
 
 
 class FunctionReader(PollingSource):
-    """The driver half: calls the function for each stream in turn.
+    """Driver side of the source, which calls the function for each stream in turn.
 
     Attributes:
-        portion: records of one portion that came one by one. The suite sets it to 1, to end reading after any pair.
+        portion: number of records in a portion, if they were yielded one by one. The suite sets it to 1, so that reading may
+            end after any pair.
     """
 
     def __init__(
@@ -179,9 +186,9 @@ class FunctionReader(PollingSource):
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], OffsetUpdates]]:
         if self._watch is not None:
             self._watch.look()
-        # Each stream has its share, so that one with a backlog does not keep the others waiting.
+        # Each stream has its share, so that a stream with a backlog does not delay the others.
         share = max(1, limits.records // max(1, len(self._names)))
-        # The next read goes on behind the one that was reached, though this one is ended or fails before the last.
+        # The next read continues after the stream that was reached, even if this one ends or fails before the last stream.
         for _ in self._names:
             name = self._names[self._turn]
             self._turn = (self._turn + 1) % len(self._names)
@@ -190,7 +197,7 @@ class FunctionReader(PollingSource):
                 yield records, {partition: _offset(cursor)}
 
     def _portions(self, stream: str, cursor: Cursor | None, limit: int) -> Iterator[tuple[list[Record], Cursor]]:
-        """At most about `limit` records of a stream, each portion with the cursor after it."""
+        """Yield about `limit` records of a stream at most, in portions, each with the cursor after it."""
         call = self.parameters.given(cursor=cursor, stream=stream, limit=limit, **self._fixed)
         portion: list[Record] = []
         handed_on = cursor
@@ -220,25 +227,30 @@ class FunctionReader(PollingSource):
             yield portion, cursor
 
     def _refuse_shared(self, cursor: Cursor) -> None:
-        """Refuse two pairs with records and one cursor: reading may be ended between them, and goes on at the cursor.
+        """Refuse two pairs with records and the same cursor, since reading may end between them and continue at the cursor.
 
         Raises:
-            ConnectError: the source is to deliver exactly once. One that need not may read records again from their cursor.
+            ConnectError: the source delivers exactly once. Any other source may read the records of a cursor again, so it
+                gets a warning.
         """
         told = (
             f"{self.parameters.name} yielded records with the cursor {_shown(cursor)}, and then more records with the same "
-            "cursor. A cursor stands for all records up to it: where reading is ended between the two pairs, it goes on "
-            "behind the cursor, and the records of the second pair are lost. Put records that share a cursor into one "
-            "pair (yield [record, ...], cursor), or give each record a cursor of its own."
+            "cursor. A cursor covers all records up to it: if reading ends between the two pairs, it continues after the "
+            "cursor, and the records of the second pair are lost. Put records that share a cursor into one pair (yield "
+            "[record, ...], cursor), or give each record a separate cursor."
         )
         if self._repeats:
             raise ConnectError(told)
         if not self._has_warned:
-            log.warning("%s If your function reads the records of a cursor again, this is no trouble.", told)
+            log.warning("%s If your function reads the records of a cursor again, ignore this warning.", told)
             self._has_warned = True
 
     def _pairs(self, given: Any) -> Generator[tuple[Sequence[Record], Cursor]]:
-        """What the function yields, checked: records as a list, and the cursor after them."""
+        """Check the pairs that the function yields, and yield them as a list of records and the cursor after them.
+
+        Raises:
+            TypeError: the function returned or yielded something else.
+        """
         name = self.parameters.name
         if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
             raise TypeError(f"{name} must yield pairs of a record and a cursor; it returned {_shown(given)}.")
@@ -262,7 +274,7 @@ class FunctionReader(PollingSource):
 
 def _is_cursor(cursor: object) -> bool:
     if isinstance(cursor, Mapping):
-        # A map of `cursor` alone could not be told from a plain one when it comes back.
+        # A map with `cursor` as its only field could not be distinguished from a plain cursor when it is read back.
         flat = all(isinstance(n, str) and (v is None or _is_plain(v)) for n, v in cursor.items())
         return flat and bool(cursor) and set(cursor) != {"cursor"}
     return _is_plain(cursor)

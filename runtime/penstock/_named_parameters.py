@@ -1,4 +1,4 @@
-"""What a function that becomes a plugin takes: parameters by name, and the `Config` that its annotation names."""
+"""Parameters of a function that becomes a plugin, and the `Config` in its annotation."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -11,47 +11,46 @@ __all__ = ["NamedParameters"]
 
 
 class NamedParameters:
-    """The parameters of a function, out of those that its kind of plugin offers.
+    """Parameters of a function, out of those that its kind of plugin offers.
 
     Args:
         function: the function.
-        kind: of plugin, for messages.
-        needed: the parameter without which the function could do nothing.
-        offered: all that it may take; `config` is always one of them.
+        kind: the kind of plugin, for messages.
+        needed: the parameter that the function must have.
+        offered: all parameters that the function may have; `config` is always one of them.
 
     Raises:
-        TypeError: it takes anything else, it lacks `needed`, it is `async`, or `config` is annotated with no `Config`.
+        TypeError: the function has other parameters, lacks `needed`, is `async` or not a function of a module, or the
+            annotation of `config` is not a `Config`.
     """
 
     def __init__(self, function: Callable[..., Any], *, kind: str, needed: str, offered: Sequence[str]) -> None:
         name = getattr(function, "__qualname__", repr(function))
         self.name = name
         if not inspect.isfunction(function):
-            raise TypeError(f"@{kind} takes a function, not {name}. Write a class for what needs more.")
+            raise TypeError(f"@{kind} takes a function, not {name}. Write a plugin class instead.")
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"@{kind} {name}: it is async, and Penstock calls it in a thread without an event loop.")
         if "<" in name:  # <locals>, <lambda>
-            raise TypeError(f"@{kind} {name}: other processes do not find it; write it as a function of a module.")
+            raise TypeError(f"@{kind} {name}: other processes cannot import it; define the function at module level.")
         choice = ", ".join(offered)
         parameters = inspect.signature(function).parameters
         for parameter in parameters.values():
             plain = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if parameter.name not in offered or not plain:
-                raise TypeError(
-                    f'@{kind} {name}: there is nothing to give for its parameter "{parameter}". It may take {choice}.'
-                )
+                raise TypeError(f'@{kind} {name}: cannot supply its parameter "{parameter}". It may take {choice}.')
         if needed not in parameters:
             raise TypeError(f'@{kind} {name}: it has no parameter "{needed}". It may take {choice}.')
         self.taken = frozenset(parameters)
         self.config = _config(function, kind, name) if "config" in parameters else Config
 
     def given(self, **arguments: Any) -> dict[str, Any]:
-        """Those of the arguments that the function takes."""
+        """Return the arguments that the function accepts."""
         return {name: argument for name, argument in arguments.items() if name in self.taken}
 
 
 def _config(function: FunctionType, kind: str, name: str) -> type[Config]:
-    # Of this one annotation alone: others may name what is imported for type checkers only.
+    # Resolve only this annotation: others may use names that are imported for type checkers only.
     annotation = inspect.signature(function).parameters["config"].annotation
     if isinstance(annotation, str):
         annotation = function.__globals__.get(annotation)
@@ -59,5 +58,5 @@ def _config(function: FunctionType, kind: str, name: str) -> type[Config]:
         return annotation
     raise TypeError(
         f"@{kind} {name}: annotate config with its class, a subclass of penstock.Config (config: MyConfig), "
-        "which says what properties there are."
+        "which declares the properties."
     )

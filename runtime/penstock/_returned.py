@@ -1,7 +1,6 @@
-"""What a plugin returns, checked where it comes in: a wrong type is told by class, method and what is expected.
+"""Checks of the values that a plugin returns. Errors name the class, the method and the expected type.
 
-Each check is made once for a call or a portion, not for each record. Messages name types and numbers, never what is in a
-record.
+Each check runs once per call or portion, not per record. Messages contain types and numbers, never data of a record.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,25 +59,25 @@ _COLUMNS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
 
 
 class ReturnedWrong(ConnectError):
-    """A plugin returned what its contract does not allow, whatever the data."""
+    """Raised when a plugin returns a value that its contract does not allow, regardless of the data."""
 
 
 def wrong(method: str, given: object, expected: str, where: str = "") -> ReturnedWrong:
-    """The error for a value that a method returned."""
+    """Return the error for a value that a method returned."""
     return ReturnedWrong(f"{method} returned {_kind(given)}{where}, and not {expected}. {_TELL}")
 
 
 def name(of: object, method: str, alias: str | None = None) -> str:
-    """`Class.method` of an object, for messages, or `Alias.method`; of a plugin that is one function, the function."""
+    """Return `Class.method` of an object, for messages, or `Alias.method`; for a plugin of one function, its name."""
     parameters = getattr(of, "parameters", None)
     return parameters.name if isinstance(parameters, NamedParameters) else f"{alias or type(of).__qualname__}.{method}"
 
 
 def instance(found: T, kinds: tuple[type, ...], method: str) -> T:
-    """An object of one of these classes.
+    """Check that an object is an instance of one of these classes, and return it.
 
     Raises:
-        ReturnedWrong: it is none.
+        ReturnedWrong: it is not.
     """
     if not isinstance(found, kinds):
         raise wrong(method, found, " or ".join(f"a {kind.__name__}" for kind in kinds))
@@ -86,10 +85,10 @@ def instance(found: T, kinds: tuple[type, ...], method: str) -> T:
 
 
 def iterable(found: Any, method: str, expected: str) -> Iterator[Any]:
-    """Go through what a method returned.
+    """Return an iterator over the value that a method returned.
 
     Raises:
-        ReturnedWrong: it is nothing to go through.
+        ReturnedWrong: the value is not iterable, or is a text, bytes or a mapping.
     """
     if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
         raise wrong(method, found, expected)
@@ -97,29 +96,29 @@ def iterable(found: Any, method: str, expected: str) -> Iterator[Any]:
 
 
 def reported(record: object, error: object) -> tuple[Record, Exception]:
-    """What a writer calls `report` with.
+    """Check the arguments with which a writer called `report`, and return them.
 
     Raises:
-        TypeError: it is no record and an exception.
+        TypeError: they are not a record and an exception.
     """
     if isinstance(record, Record) and isinstance(error, Exception):
         return record, error
     given = " and ".join(f"the class {a.__qualname__}" if isinstance(a, type) else _kind(a) for a in (record, error))
     raise TypeError(
-        'report takes a Record and the exception that says why, as report(record, DataError("...")); '
+        'report takes a Record and an exception with the reason, as report(record, DataError("...")); '
         f"it was called with {given}"
     )
 
 
 def offsets(found: Any, method: str) -> OffsetUpdates:
-    """Source offsets by source partition.
+    """Check source offsets by source partition, and return them.
 
     Raises:
-        ReturnedWrong: they are of another form.
+        ReturnedWrong: they have another form.
     """
     expected = "a mapping of SourcePartition to an offset (a flat mapping of texts, numbers, booleans, None)"
     if not isinstance(found, Mapping):
-        raise wrong(method, found, f"{expected}, which is empty where there is nothing new")
+        raise wrong(method, found, f"{expected}, which is empty if there is nothing new")
     for partition, offset in found.items():
         if not isinstance(partition, SourcePartition):
             raise wrong(method, partition, expected, " as a source partition")
@@ -135,10 +134,10 @@ def offsets(found: Any, method: str) -> OffsetUpdates:
 
 
 def portion(found: Any, method: str) -> tuple[RecordBatch | Sequence[Record], OffsetUpdates, TransactionEnd | None]:
-    """What a polling source yields: records, the offsets after them, and whether and how the transaction ends there.
+    """Check a portion of a polling source: records, the offsets after them, and how the transaction ends there, if it does.
 
     Raises:
-        ReturnedWrong: it is neither a pair nor one with a `TransactionEnd`, or the offsets are of another form.
+        ReturnedWrong: it is neither a pair nor one with a `TransactionEnd`, or the offsets have another form.
     """
     if not (isinstance(found, tuple) and len(found) in (2, 3)):
         raise wrong(method, found, "a pair of records and the source offsets after them")
@@ -149,10 +148,10 @@ def portion(found: Any, method: str) -> tuple[RecordBatch | Sequence[Record], Of
 
 
 def parts(found: Any, method: str) -> list[InputPartition]:
-    """The parts of a batch.
+    """Check the parts of a batch, and return them.
 
     Raises:
-        ReturnedWrong: they are of another form.
+        ReturnedWrong: they have another form.
     """
     made = list(iterable(found, method, "a list of InputPartition"))
     for part in made:
@@ -164,10 +163,10 @@ def parts(found: Any, method: str) -> list[InputPartition]:
 
 
 def _sendable(data: Any, method: str) -> None:
-    """Check what a reader gets, which may be in another process.
+    """Check the data for a reader, which may run in another process.
 
     Raises:
-        ReturnedWrong: it is no mapping, or of types that do not travel.
+        ReturnedWrong: it is not a mapping, or has types that cannot be sent to another process.
     """
     expected = "a mapping of texts to plain data"
     if not isinstance(data, Mapping):
@@ -183,15 +182,15 @@ def _sendable(data: Any, method: str) -> None:
 
 
 def portions(found: Any, method: str, where: Callable[[], str]) -> Iterator[RecordBatch]:
-    """What a reader yields, as record batches; empty portions are left out.
+    """Check the portions that a reader yields, and yield them as record batches. Empty portions are omitted.
 
     Args:
-        found: yielded by `method`.
-        method: for messages.
-        where: source partitions and offsets, for messages.
+        found: the value that `method` returned.
+        method: the method, for messages.
+        where: returns source partitions and offsets, for messages.
 
     Raises:
-        ReturnedWrong: a portion holds no records, or a record has a topic, timestamp, ... of another type.
+        ReturnedWrong: a portion does not consist of records, or a record has a topic, timestamp, ... of another type.
     """
     expected = "an iterator of RecordBatch or lists of Record"
 
@@ -211,7 +210,7 @@ def records(found: Sequence[Record], method: str, expected: str, where: Callable
     """Check that these are records.
 
     Raises:
-        ReturnedWrong: one is not.
+        ReturnedWrong: one of them is not.
     """
     for kind in set(map(type, found)):
         if not issubclass(kind, Record):
@@ -219,16 +218,16 @@ def records(found: Sequence[Record], method: str, expected: str, where: Callable
 
 
 def batch(found: Any, method: str, where: Callable[[], str] = str, before: RecordBatch | None = None) -> RecordBatch:
-    """A batch whose columns are of the right types and lengths.
+    """Check the types and lengths of the columns of a batch, and return it.
 
     Args:
         found: the batch.
-        method: for messages.
-        where: for messages.
-        before: a batch that was checked; what both share is not looked at again.
+        method: the method, for messages.
+        where: returns the location of the records, for messages.
+        before: a batch that was checked before; columns that both share are not checked again.
 
     Raises:
-        ReturnedWrong: it is no batch, or a column is wrong.
+        ReturnedWrong: it is not a batch, or a column is wrong.
     """
     if not isinstance(found, RecordBatch):
         raise wrong(method, found, "a RecordBatch")
@@ -265,10 +264,10 @@ def _of_one_length(found: RecordBatch, method: str, where: Callable[[], str]) ->
 
 
 def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
-    """Offsets in Kafka by topic partition, as sinks return them.
+    """Check Kafka offsets by topic partition, which a sink returned, and return them.
 
     Raises:
-        ReturnedWrong: they are of another form.
+        ReturnedWrong: they have another form.
     """
     expected = "a mapping of TopicPartition to an offset in Kafka (a whole number from 0)"
     if not isinstance(found, Mapping):
@@ -285,15 +284,15 @@ def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
 
 
 def message(found: Any, method: str, where: Callable[[], str] = str) -> Any:
-    """What a writer returns for `Sink.commit`, which may be in another process.
+    """Check the message of a writer for `Sink.commit`, which may run in another process, and return it.
 
     Args:
         found: the message.
-        method: that returned it.
-        where: the records that it is of, for the error.
+        method: the method that returned it.
+        where: returns the records to which it belongs, for the error.
 
     Raises:
-        ReturnedWrong: it is of types that do not travel.
+        ReturnedWrong: it has types that cannot be sent to another process.
     """
     if (fault := _fault_of(found)) is not None:
         raise ReturnedWrong(
@@ -303,7 +302,7 @@ def message(found: Any, method: str, where: Callable[[], str] = str) -> Any:
 
 
 def _fault_of(data: Any) -> Exception | None:
-    """What keeps data from going to another process; None: nothing."""
+    """Return why data cannot be sent to another process, or None."""
     try:
         check_plain(data)
         msgspec.msgpack.encode(data)
@@ -313,10 +312,10 @@ def _fault_of(data: Any) -> Exception | None:
 
 
 def check_plain(data: Any) -> None:
-    """Check that data consists of the types that travel between processes.
+    """Check that data consists of types that can be sent to another process.
 
     Raises:
-        TypeError: something in it does not.
+        TypeError: it contains another type.
     """
     match data:
         case None | bool() | int() | float() | str() | bytes():
@@ -330,15 +329,15 @@ def check_plain(data: Any) -> None:
                 check_plain(part)
         case _:
             raise TypeError(
-                f"{type(data).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
+                f"{type(data).__name__} cannot be sent to another process; use texts, numbers, bytes, lists and dicts"
             )
 
 
 def written(found: Any, length: int, method: str) -> list[bytes | None]:
-    """What a converter makes of a column: bytes, or None for each value.
+    """Check the result of a converter for a column: bytes or None for each value; and return it as a list.
 
     Raises:
-        ReturnedWrong: they are of another type or number.
+        ReturnedWrong: they have another type or number.
     """
     expected = "bytes, or None, for each value"
     made = found if isinstance(found, list) else list(iterable(found, method, expected))
@@ -351,10 +350,10 @@ def written(found: Any, length: int, method: str) -> list[bytes | None]:
 
 
 def read(found: Sequence[Any], method: str) -> None:
-    """Check that these are what a converter reads of messages: pairs of a schema and a value.
+    """Check the results of a converter for messages: pairs of a schema and a value.
 
     Raises:
-        ReturnedWrong: one is of another form.
+        ReturnedWrong: one of them has another form.
     """
     expected = "a pair of a Schema, or None, and a value"
     for kind in set(map(type, found)):
@@ -367,10 +366,10 @@ def read(found: Sequence[Any], method: str) -> None:
 
 
 def schemas(found: Any, length: int, method: str) -> None:
-    """Check that this is a schema of all values, or one of each.
+    """Check that this is one schema of all values, or a list with the schema of each value.
 
     Raises:
-        ReturnedWrong: it is something else.
+        ReturnedWrong: it is not.
     """
     for kind in set(map(type, found)) if isinstance(found, list) else (type(found),):
         if not issubclass(kind, (Schema, _NONE)):
@@ -380,12 +379,12 @@ def schemas(found: Any, length: int, method: str) -> None:
 
 
 def problems(found: Any, method: str) -> list[Problem]:
-    """What a connector finds wrong.
+    """Check the problems that a connector found, and return them.
 
     Raises:
-        ReturnedWrong: something else.
+        ReturnedWrong: they are not problems.
     """
-    expected = "a list of Problem, which is empty where nothing is wrong"
+    expected = "a list of Problem, which is empty if nothing is wrong"
     made = list(iterable(found, method, expected))
     for problem in made:
         if not isinstance(problem, Problem):
@@ -394,10 +393,10 @@ def problems(found: Any, method: str) -> list[Problem]:
 
 
 def task_properties(found: Any, method: str) -> list[Mapping[str, str]]:
-    """The properties of each task.
+    """Check the properties of each task, and return them.
 
     Raises:
-        ReturnedWrong: they are of another form.
+        ReturnedWrong: they have another form.
     """
     expected = "a list with a mapping of texts to texts for each task"
     tasks = list(iterable(found, method, expected))
@@ -411,7 +410,7 @@ def task_properties(found: Any, method: str) -> list[Mapping[str, str]]:
 
 
 def _kind(given: Any) -> str:
-    """The type of a value, in a few words. A class stands for its values."""
+    """Describe the type of a value. A class is described like its instances."""
     if given is None or given is _NONE:
         return "None"
     kind = given if isinstance(given, type) else type(given)

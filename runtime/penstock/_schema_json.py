@@ -1,4 +1,4 @@
-"""Connect schemas as JSON texts. Defaults that JSON cannot hold (bytes, decimals, structs) are left out."""
+"""Connect schemas as JSON. Defaults that JSON cannot represent (bytes, decimals, structs) are omitted."""
 
 import json
 from collections.abc import Mapping
@@ -11,21 +11,21 @@ __all__ = ["schema_from_json", "schema_to_json"]
 
 
 def schema_to_json(schema: Schema) -> str:
-    """The JSON text of a schema."""
+    """Return a schema as JSON."""
     return json.dumps(_to_json(schema), ensure_ascii=False, separators=(",", ":"))
 
 
 def schema_from_json(text: str) -> Schema:
-    """The schema in a JSON text.
+    """Parse a schema from JSON.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: `schema_to_json` did not write the text.
+        ValueError, KeyError, TypeError, AttributeError: the text was not written by `schema_to_json`.
     """
     return _from_json(json.loads(text))
 
 
 def _to_json(schema: Schema) -> dict[str, Any]:
-    """Attributes that are set, and a default only where JSON holds it unchanged."""
+    """Return the attributes that are set, with a default only if JSON preserves it."""
     simple = {
         "name": schema.name,
         "version": schema.version,

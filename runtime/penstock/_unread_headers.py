@@ -1,4 +1,4 @@
-"""Headers of sink records that are converted only when they are read, because most sinks never read them."""
+"""Headers of sink records, which are converted only when they are read, because most sinks never read them."""
 
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final
@@ -13,12 +13,12 @@ _NAME: Final = 0
 
 
 class UnreadHeaders:
-    """The headers of the records of a batch. They are converted at the first access, once for all batches that share them.
+    """Headers of the records of a batch. They are converted at the first access, once for all batches that share them.
 
     Args:
-        raw: returns the headers of each record as they are in Kafka; called once, at the first access.
+        raw: returns the headers of each record in their form in Kafka; called once, at the first access.
         read: converts them; must not fail.
-        added: headers that transforms appended to those of every record.
+        added: headers that transforms appended to every record.
     """
 
     __slots__ = ("_raw", "_rows", "added", "read")
@@ -36,7 +36,7 @@ class UnreadHeaders:
 
     @property
     def rows(self) -> tuple[()] | list[tuple[Header, ...]]:
-        """The headers of each record; `()` when no record has any."""
+        """Headers of each record; `()` if no record has any."""
         if self._rows is None:  # assigned in one step: a writer may read from several threads
             raw, added = self.raw_headers(), self.added
             if any(raw):
@@ -46,18 +46,18 @@ class UnreadHeaders:
         return self._rows
 
     def named(self, name: str) -> list[bool]:
-        """Whether each record has a header of that name."""
+        """Return, for each record, whether it has a header with this name."""
         raw = self.raw_headers()
         if any(header.name == name for header in self.added):
             return [True] * len(raw)
         return [name in [header[_NAME] for header in headers] for headers in raw]
 
     def having(self, header: Header) -> "UnreadHeaders":
-        """The same headers, with this one appended to those of each record."""
+        """Return the headers with this one appended to each record."""
         return UnreadHeaders(self.raw_headers, self.read, (*self.added, header))
 
     def without(self, names: Set[str]) -> "UnreadHeaders":
-        """The same headers without those of these names."""
+        """Return the headers without those with these names."""
         return UnreadHeaders(
             lambda: [[h for h in headers if h[_NAME] not in names] for headers in self.raw_headers()],
             self.read,
@@ -67,24 +67,24 @@ class UnreadHeaders:
     def take(
         self, taken: Callable[[Sequence[Any]], list[Any]]
     ) -> "UnreadHeaders | list[tuple[Header, ...]] | tuple[()]":
-        """The headers of the records that `taken` picks."""
+        """Return the headers of the records that `taken` selects."""
         if self._rows is None:
             return UnreadHeaders(lambda: taken(self.raw_headers()), self.read, self.added)
         return taken(self._rows) if self._rows else ()
 
     def merged(self, other: object, ordered: Callable[[Sequence[Any]], list[Any]]) -> "UnreadHeaders | None":
-        """The headers of the records of both, in an order; None where they have to be converted for that."""
+        """Return the headers of the records of both, in the order of `ordered`; None if they must be converted first."""
         if not isinstance(other, UnreadHeaders) or self.read is not other.read or self.added is not other.added:
             return None
         return UnreadHeaders(lambda: ordered([*self.raw_headers(), *other.raw_headers()]), self.read, self.added)
 
     def raw_headers(self) -> Sequence[Sequence[RawHeader]]:
-        """Names and bytes of the headers of each record, without those that were added."""
+        """Return names and bytes of the headers of each record, without those that were added."""
         raw = self._raw
         if callable(raw):
             raw = self._raw = raw()
         return raw
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Copies are plain columns, and so is what another process gets."""
+        """Pickle and copy the headers as plain columns."""
         return (list if self.rows else tuple), (self.rows,)

@@ -19,8 +19,8 @@ class PluginContext:
         version: the resolved version of the plugin (KIP-891).
         task: the task number, starting at 0; None during planning and in tests.
         tasks: the number of tasks of the connector; None during planning and in tests.
-        life: identifies this start of the task, in Spark workers too; each start has a different one. Empty during planning.
-            A sink that stores offsets should store it with them, to reject writes of an earlier start.
+        start_id: identifies this start of the task, in Spark workers too; each start has a different one. Empty during
+            planning. A sink that stores offsets should store it with them, to reject writes of an earlier start.
         defines_transactions: whether the source has `transaction.boundary=connector` and exactly-once delivery, so that the
             plugin must end transactions (`TransactionEnd`).
         metrics: creates counters and gauges that are served on the task's metrics endpoint.
@@ -32,14 +32,22 @@ class PluginContext:
     version: str = ""
     task: int | None = None
     tasks: int | None = None
-    life: str = ""
+    start_id: str = ""
     defines_transactions: bool = False
     metrics: PluginMetrics = field(default_factory=PluginMetrics, compare=False, repr=False)
     on_request: Callable[[str], None] = field(default=lambda state: None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type["PluginContext"], tuple[str, str, str, int | None, int | None, str, bool]]:
         """Pickle without members that belong to this process."""
-        own = (self.connector, self.place, self.version, self.task, self.tasks, self.life, self.defines_transactions)
+        own = (
+            self.connector,
+            self.place,
+            self.version,
+            self.task,
+            self.tasks,
+            self.start_id,
+            self.defines_transactions,
+        )
         return PluginContext, own
 
     def request_task_reconfiguration(self, state: str) -> None:

@@ -51,7 +51,8 @@ class SinkTaskContext:
     Attributes:
         connector: the Connect name of the connector.
         task: the task number, starting at 0.
-        life: identifies this start of the task, in letters, digits and `-`. A later start has a greater value in text order.
+        start_id: identifies this start of the task, in letters, digits and `-`. A later start has a greater value in text
+            order.
         on_pause: called by `pause`.
         on_resume: called by `resume`.
         on_seek: called by `seek`.
@@ -61,7 +62,7 @@ class SinkTaskContext:
 
     connector: str
     task: int
-    life: str
+    start_id: str
     on_pause: Callable[[Sequence[TopicPartition]], None] = field(default=lambda of: None, compare=False, repr=False)
     on_resume: Callable[[Sequence[TopicPartition]], None] = field(default=lambda of: None, compare=False, repr=False)
     on_seek: Callable[[Mapping[TopicPartition, int | None]], None] = field(

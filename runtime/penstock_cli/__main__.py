@@ -1,4 +1,4 @@
-"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets`, `import`, `kafka`."""
+"""Command line: `penstock run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets`, `import`, `kafka`."""
 
 import argparse
 import json
@@ -32,7 +32,7 @@ exit codes:
     2 manifests or options are wrong; nothing was started
     3 a newer run has taken these connectors over; nothing has failed
     5 something that is needed is missing: Java, Kafka, the data folder
-  130 a second Ctrl-C ended the run at once"""
+  130 a second Ctrl-C ended the run immediately"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code (`penstock_model.contracts.exit_codes`).
     """
     words = [*(sys.argv[1:] if arguments is None else arguments)]
-    if words[:1] == ["topics"] and _ACTIVE in words:  # takes a file and no topics, which one parser cannot have both
+    if words[:1] == ["topics"] and _ACTIVE in words:  # takes a file but no topics; one parser cannot accept both
         words = [_ACTIVE_TOPICS, *(w for w in words[1:] if w != _ACTIVE)]
     elif words[:1] == ["topics"] and _RESET in words:  # likewise
         words = [_RESET_TOPICS, *(w for w in words[1:] if w != _RESET)]
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         "run",
         allow_abbrev=False,
         help="run the connectors of manifests on this machine",
-        description="Runs the connectors of manifests on this machine, each task as a process of its own, until Ctrl-C.",
+        description="Runs the connectors of manifests on this machine, each task as a separate process, until Ctrl-C.",
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -137,12 +137,12 @@ def _parser() -> argparse.ArgumentParser:
     validate = commands.add_parser(
         "validate",
         allow_abbrev=False,
-        help="check manifests, and print all problems at once",
-        description="Checks the connectors of manifests as `penstock run` would, prints all problems at once, and starts "
+        help="check manifests, and print all problems",
+        description="Checks the connectors of manifests as `penstock run` would, prints all problems, and starts "
         "nothing. Exit code 2: there are problems.",
     )
     _add_files(validate)
-    # Has no effect. Accepted because `penstock run` has it, so that both take the same command line.
+    # Has no effect. Accepted so that `penstock run` and `penstock validate` take the same command line.
     validate.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help=argparse.SUPPRESS)
     validate.set_defaults(command=_validate)
 
@@ -157,12 +157,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog="penstock plugins PostgresConnector --version 3.6.1.Final --namespace shop -o json",
     )
     plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
-    plugins.add_argument("--version", metavar="V", help="this version alone, or a range such as [1.2,2.0)")
+    plugins.add_argument("--version", metavar="V", help="only this version, or a range such as [1.2,2.0)")
     versions = plugins.add_mutually_exclusive_group()
     versions.add_argument(
         "--plugin-versions",
         metavar="FILE",
-        help="PluginVersions of one namespace to list besides: manifests, or what kubectl prints; - is standard input. "
+        help="PluginVersions of one namespace to list as well: manifests, or what kubectl prints; - is standard input. "
         "Configurations are shown where the ConfigMaps that their statuses name are there too",
     )
     versions.add_argument(
@@ -221,7 +221,7 @@ def _parser() -> argparse.ArgumentParser:
         "back with their next record.",
     )
     reset.add_argument(
-        "--force", action="store_true", help="also where the status topic says that somebody runs the connector"
+        "--force", action="store_true", help="reset even if the status topic says that the connector is running"
     )
     for of_used in (active, reset):
         of_used.add_argument(
@@ -250,7 +250,7 @@ def _parser() -> argparse.ArgumentParser:
     kafka = commands.add_parser(
         "kafka",
         allow_abbrev=False,
-        help="run the embedded Kafka alone",
+        help="run only the embedded Kafka",
         description="Runs the embedded Kafka until Ctrl-C, and prints its address as one line of JSON.",
     )
     kafka.add_argument(
@@ -284,7 +284,7 @@ def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         epilog=f"""\
 records are JSON, one in each line:
   {{"topic": "orders", "key": "a1", "value": {{"id": 7}}, "headers": {{"from": "web"}}, "timestamp": 1463716800123}}
-  {{"id": 7}}                                      a value alone: an object with other names than
+  {{"id": 7}}                                      only a value: an object with other names than
                                                  {", ".join(NAMES)}
   {{"schema": {{...}}, "payload": {{...}}}}            a value or key with its schema, as JsonConverter writes it
 
@@ -308,7 +308,7 @@ exit codes: 0 all records went through or were dropped, 1 a record failed or cou
         help="whether keys and values are written as {schema, payload}; detect, the default: if they look like it",
     )
     transform.add_argument(
-        "--values", action="store_true", help="read each line as a value alone, whatever names it has"
+        "--values", action="store_true", help="read each line as a value, even if it has the names of a record's parts"
     )
     transform.add_argument(
         "--output", choices=("text", "json"), default="text", help="json: one line for each record and stage"
@@ -503,7 +503,7 @@ def _kafka(options: argparse.Namespace) -> ExitCode:
         while kafka.running and not received:
             time.sleep(0.1)
         if not received:
-            raise ConnectError(f"Kafka has ended by itself; {kafka.data_dir / 'kafka.log'} says why")
+            raise ConnectError(f"Kafka ended unexpectedly; see {kafka.data_dir / 'kafka.log'}")
     return ExitCode.OK
 
 

@@ -1,4 +1,4 @@
-"""`penstock topics --active` and `--reset`: the topics that a connector has used are listed, or forgotten (KIP-558)."""
+"""`penstock topics --active` and `--reset`: list or forget the topics that a connector has used (KIP-558)."""
 
 import sys
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import JobRequest
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.offsets_target import target_by_name
-from penstock_runtime.job.preparing import ClientErrors, with_kafka
 from penstock_runtime.job.rivals import known_in
+from penstock_runtime.job.with_kafka import ClientErrors, with_kafka
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import active_topics
 from penstock_runtime.logs import say
@@ -27,7 +27,7 @@ __all__ = ["reset_active_topics", "show_active_topics"]
 
 
 class _Found(NamedTuple):
-    """The records of the status topic, and the active topics in them."""
+    """Records of the status topic, and the active topics in them."""
 
     place: Place
     entries: Sequence[Entry]
@@ -35,11 +35,11 @@ class _Found(NamedTuple):
 
 
 def show_active_topics(options: OffsetsOptions) -> ExitCode:
-    """Print a line for each topic, by name: since when it is used, by which task first, and its name.
+    """Print a line for each topic, by name: since when it is used, the first task that used it, and its name.
 
     Raises:
         ConfigError: the file or the worker configuration is wrong, or topics are not tracked.
-        ConnectError: Kafka is away, or refuses.
+        ConnectError: Kafka is unreachable, or rejects the request.
     """
     request, redactor, _ = _given(options)
     place, _, topics = redacted(redactor, lambda: _read(request))
@@ -55,7 +55,7 @@ def reset_active_topics(options: OffsetsOptions) -> ExitCode:
 
     Raises:
         ConfigError: the file or the worker configuration is wrong, or topics are not tracked, or may not be reset.
-        ConnectError: somebody may run the connector; Kafka is away, or refuses.
+        ConnectError: the connector may be running; Kafka is unreachable, or rejects the request.
     """
     request, redactor, worker = _given(options)
     if not worker.topic_tracking_allow_reset:
@@ -68,7 +68,7 @@ def reset_active_topics(options: OffsetsOptions) -> ExitCode:
             raise ConnectError(
                 f"cannot reset the active topics of {name}: by the status topic it runs, or an operator has it. End "
                 f"`penstock run`, or stop the connector in Kafka Connect; for a Connector on Kubernetes use the annotation "
-                f"penstock.dev/reset-topics. If nothing of that is there any more, add --force"
+                f"penstock.dev/reset-topics. If none of these exists any more, add --force"
             )
         writer = StatusWriter(place.shared, client_id=f"penstock-topics-{name}")
         try:

@@ -1,4 +1,4 @@
-"""The Kafka of `penstock run`: the user's, or an embedded one that all runs on the same data folder share."""
+"""Kafka of `penstock run`: the user's, or an embedded one that all runs on the same data folder share."""
 
 import logging
 import time
@@ -25,7 +25,7 @@ _MESSAGE_AFTER: Final = 2.0
 
 
 def kafka_for(worker: WorkerConfig, data_dir: Path) -> tuple[EmbeddedKafka | None, WorkerConfig]:
-    """The embedded Kafka, if no other is configured, and the worker configuration with its address."""
+    """Return the embedded Kafka, or None if another one is used, and the worker configuration with its address."""
     kafka = EmbeddedKafka(data_dir, say=say)
     if worker.bootstrap_servers is not None:
         return (kafka if kafka.joins(worker.bootstrap_servers) else None), worker
@@ -35,7 +35,7 @@ def kafka_for(worker: WorkerConfig, data_dir: Path) -> tuple[EmbeddedKafka | Non
 
 
 def revive(kafka: EmbeddedKafka | None) -> None:
-    """Start the embedded Kafka again if it has died, or take it over if its process has ended. Tasks wait for it."""
+    """Start the embedded Kafka again if it died, or take it over if its process ended. Tasks wait for it."""
     if kafka is None or kafka.running:
         return
     if kafka.lost:
@@ -51,8 +51,8 @@ def until_kafka_answers(
     """Do work with Kafka, and repeat it until Kafka answers. It runs in a thread, so that Ctrl-C works while a client waits.
 
     Raises:
-        SystemExit: Ctrl-C or SIGTERM has come.
-        ConnectError: Kafka has not answered for a minute, or refuses.
+        SystemExit: Ctrl-C or SIGTERM was received.
+        ConnectError: Kafka has not answered for a minute, or rejects the request.
     """
     begun, is_announced = time.monotonic(), False
     trouble: RetriableError | None = None
@@ -81,6 +81,6 @@ def until_kafka_answers(
 
 
 def _with_servers(worker: WorkerConfig, servers: str) -> WorkerConfig:
-    """The worker configuration for the embedded broker: its address, and one replica of internal topics."""
+    """Return the worker configuration for the embedded broker: its address, and one replica of internal topics."""
     replicas = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
     return WorkerConfig.parse({**worker.raw, **replicas, "bootstrap.servers": servers})

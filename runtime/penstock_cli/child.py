@@ -1,4 +1,4 @@
-"""One child process for one life of a task, and the events that come from it."""
+"""Child process of one incarnation of a task, and the events that it sends."""
 
 import json
 import os
@@ -20,14 +20,14 @@ __all__ = ["Child"]
 
 
 class Child:
-    """A running task process. Created in the main thread, with which it ends.
+    """Running task process. Created in the main thread; it ends when that thread ends.
 
     Args:
-        spec: of the task.
-        folder: a private folder for the spec.
-        log_level: the lowest level that it logs.
-        metrics_port: of its metrics; 0: any.
-        log: the descriptor to which it writes log lines. Other output of its processes is logged by `events`.
+        spec: spec of the task.
+        folder: private folder for the spec.
+        log_level: lowest level that it logs.
+        metrics_port: port of its metrics; 0: any free port.
+        log: descriptor to which it writes log lines. Other output of its processes is logged by `events`.
         reads_input: the task gets this process's standard input, if there is one.
     """
 
@@ -76,11 +76,11 @@ class Child:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Descriptors that are readable when `events` has work."""
+        """Return the descriptors that are readable when `events` has work."""
         return self.events_fd, self._output.descriptor
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The child's events since the last call. Its output is written to the log."""
+        """Return the child's events since the last call, and write its output to the log."""
         self._output.pass_on()
         while True:
             try:
@@ -94,14 +94,14 @@ class Child:
 
     @property
     def explained(self) -> bool:
-        """Whether the task has written how it ends. It has not if it was killed, or something in it called `os._exit`."""
+        """Return whether the task has written its final report. It has not if it was killed, or called `os._exit`."""
         try:
             return self._last_word.stat().st_size > 0
-        except OSError:  # somebody has tidied the folder of temporary files: the exit code is all there is
+        except OSError:  # the temporary folder was deleted: only the exit code is left
             return True
 
     def stop(self) -> None:
-        """Ask the task to finish its batch and leave."""
+        """Ask the task to finish its batch and exit."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
 
@@ -111,7 +111,7 @@ class Child:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """After its end: kill its remaining processes (Spark's JVM), close the pipes, and remove temporary folders."""
+        """Clean up after the exit: kill remaining processes (Spark's JVM), close pipes, remove temporary folders."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         os.close(self.events_fd)

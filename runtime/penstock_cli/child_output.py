@@ -1,6 +1,6 @@
-"""Makes log lines of what a task's processes print that is no log line yet (Java, a plugin's `print`, a crash).
+"""Conversion of a task's output that is not a log line (Java, a plugin's `print`, a crash) into log lines.
 
-The parent does this and not the task, because a process that crashes can no longer do it itself.
+The parent does this and not the task, because a process that crashes can no longer do it.
 """
 
 import json
@@ -14,18 +14,18 @@ from penstock_logging import JsonLines
 __all__ = ["ChildOutput"]
 
 _READ_SIZE: Final = 1 << 16
-"""Bytes of one read, and of the longest line that is waited for."""
+"""Bytes of one read, and the longest incomplete line that is buffered."""
 _READS: Final = 16
-"""Reads of one child before the others have their turn."""
+"""Reads of one child before the others are read."""
 _IGNORED: Final = ("WARNING: Using incubator modules: jdk.incubator.vector",)
-"""Java prints these at every start; they mean nothing for users."""
+"""Lines that Java prints at every start; they mean nothing to users."""
 
 
 class ChildOutput:
-    """The reading end of a pipe that takes the standard output and the standard error of a task's processes.
+    """Reading end of a pipe that takes the standard output and the standard error of a task's processes.
 
     Args:
-        log: the descriptor to which lines are written.
+        log: descriptor to which lines are written.
         context: fields of every line.
     """
 
@@ -38,9 +38,9 @@ class ChildOutput:
         os.set_blocking(self.descriptor, False)
 
     def pass_on(self, *, last: bool = False) -> None:
-        """Write the lines that have come to the log; with `last` also a line that has no end yet.
+        """Write the lines received so far to the log; with `last`, also an incomplete line.
 
-        One call reads at most 1 MiB, so that a child that never stops printing does not hold up the others.
+        One call reads at most 1 MiB, so that a child that never stops printing does not block the others.
         """
         for _ in range(_READS):
             try:
@@ -55,12 +55,12 @@ class ChildOutput:
                 return
 
     def close(self) -> None:
-        """Write what is left to the log. A process that prints afterwards gets a broken pipe."""
+        """Write the rest to the log. A process that prints afterwards gets a broken pipe."""
         self.pass_on(last=True)
         os.close(self.descriptor)
 
     def _write(self, lines: list[str]) -> None:
-        """Keep JSON log lines as they are. Successive plain lines become one log line, so that a trace stays together."""
+        """Write JSON log lines unchanged. Successive plain lines become one log line, so that a trace is not split."""
         plain: list[str] = []
         for line in lines:
             log_line = _parsed_log_line(line)

@@ -19,19 +19,29 @@ from penstock_runtime.plugins.discovery import PluginRef, Plugins
 __all__ = ["listing"]
 
 _TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
-"""The words of a PluginVersion, by the kinds of rows."""
+"""Types in a PluginVersion, by the kinds of rows."""
+
+_VERSION_PROPERTIES: Final[Mapping[str, str]] = {
+    "source": "spec.version",
+    "sink": "spec.version",
+    "transform": "transforms.<alias>.plugin.version",
+    "predicate": "predicates.<alias>.plugin.version",
+    "converter": "key.converter.plugin.version, value.converter.plugin.version",
+    "headerconverter": "header.converter.plugin.version",
+}
+"""The properties that choose a version, by the kinds of rows."""
 
 
 def listing(
     name: str | None, *, as_json: bool, version: str | None = None, given: Given | None = None
 ) -> tuple[str, bool]:
-    """The text to print, and whether it is an answer and not an error.
+    """Return the text to print, and whether it is a result instead of an error.
 
     Args:
         name: show this plugin with its configuration; None lists all.
-        as_json: print JSON: of all plugins a list, of one its properties as Kafka Connect's REST API has them.
-        version: show this version alone, or a range of versions; None shows all.
-        given: PluginVersions of one namespace, besides what is installed; None: none were given.
+        as_json: print JSON: a list of all plugins, or the properties of one plugin as in Kafka Connect's REST API.
+        version: show only this version, or a range of versions; None shows all.
+        given: PluginVersions of one namespace, in addition to installed plugins; None: not given.
     """
     plugins = Plugins.installed()
     every = list(plugins.every())
@@ -58,12 +68,15 @@ def listing(
 
 
 def _table(found: Sequence[Row], *, with_origin: bool) -> str:
-    head = ["PLUGIN", "KIND", "VERSION", *(["FROM"] if with_origin else []), "STANDS IN FOR"]
+    head = ["PLUGIN", "KIND", "VERSION", *(["FROM"] if with_origin else []), "REPLACES"]
     lines = [head]
     for r in found:
         origin = [_origin(r)] if with_origin else []
         name = r.alias if r.java is None else r.java.class_name
-        lines.append([name, r.kind, r.version, *origin, ", ".join(r.java_names)])
+        is_default = len(r.versions) > 1 and r.version == r.versions[0]
+        lines.append(
+            [name, r.kind, f"{r.version} (default)" if is_default else r.version, *origin, ", ".join(r.java_names)]
+        )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
@@ -75,7 +88,7 @@ def _origin(row: Row) -> str:
 
 
 def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem], found: Sequence[Row]) -> list[PluginRef[Plugin]]:
-    """The plugin whose class has this path.
+    """Return the plugin whose class has this path.
 
     Raises:
         ConfigError: there is none, or it is broken. The message says why.
@@ -109,7 +122,7 @@ def _as_data(row: Row) -> dict[str, Any]:
 
 
 class _Configuration(NamedTuple):
-    """Return the columns of a plugin besides its name and version."""
+    """Configuration of a plugin: its properties, description and variants."""
 
     keys: Sequence[ConfigKey]
     description: str = ""
@@ -121,16 +134,16 @@ class _Configuration(NamedTuple):
 
 
 def _key_infos(found: Sequence[Row], given: Given | None) -> list[dict[str, object]]:
-    """The properties of the latest version, as `GET /connector-plugins/<name>/config` has those of the plugin."""
-    kind = found[0].kind  # a converter's name also means what stands in for it at headers
+    """Return the properties of the latest version, as `GET /connector-plugins/<name>/config` returns those of the plugin."""
+    kind = found[0].kind  # a converter's name also means the header converter that replaces the same class
     return [config_key_info(k) for k in _configuration([r for r in found if r.kind == kind][-1], given).keys]
 
 
 def _configuration(row: Row, given: Given | None) -> _Configuration:
-    """What a row's configuration is.
+    """Return the configuration of a row's plugin.
 
     Raises:
-        ConfigError: it is published by a PluginVersion, and cannot be had.
+        ConfigError: a PluginVersion publishes it, but it is not available.
     """
     if row.java is not None:
         return _Configuration(config_keys(row.java.location, row.java.class_name))
@@ -153,6 +166,9 @@ def _described(row: Row, given: Given | None) -> str:
         name, origin = row.java.class_name, [f"  Java, from {row.java.location}"]
     if row.offer is not None:
         origin = [f"  PluginVersion {row.offer.name}, image {row.offer.image}"]
+    origin.append(
+        f"  {_VERSION_PROPERTIES[row.kind]}: default {row.versions[0]}, recommended {', '.join(row.versions)}"
+    )
     title = f"{name} {row.version} ({row.kind})"
     try:
         configuration = _configuration(row, given)

@@ -1,10 +1,11 @@
-"""The rows of `penstock plugins`: one for each version of a plugin (KIP-891, `GET /connector-plugins`). Pure."""
+"""Rows of `penstock plugins`: one for each version of a plugin (KIP-891, `GET /connector-plugins`). Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector
+from penstock_model.connect.version_messages import newest_first, not_found, there_are
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources import plugin_offers
@@ -21,11 +22,11 @@ class Row:
 
     Attributes:
         alias, kind, version: of the plugin.
-        java_names: classes of Kafka Connect that it stands in for.
-        ref: the plugin, where it is installed here.
-        offer: the PluginVersion that it is in, where it is not.
-        java: the Java class, for one from the plugin path.
-        versions: all of this plugin, the latest first; that is what runs where no version is asked for.
+        java_names: Kafka Connect classes that it replaces.
+        ref: the plugin, if it is installed here.
+        offer: the PluginVersion that has it, if it is not installed here.
+        java: the Java class, if it is from the plugin path.
+        versions: all versions of this plugin, the latest first; the latest runs if no version is configured.
     """
 
     alias: str
@@ -39,12 +40,12 @@ class Row:
 
     @property
     def class_name(self) -> str:
-        """The name under which a PluginVersion publishes its configuration, where it is in one."""
+        """Return the name under which a PluginVersion publishes its configuration, if one has it."""
         is_java = self.offer is not None and self.offer.runtime == "Java"
         return self.java_names[0] if is_java else self.alias
 
     def is_named(self, name: str) -> bool:
-        """Whether a name leads to it: an alias, a class's path, or a Java name, with or without a variant."""
+        """Return whether a name means this plugin: an alias, a class's path, or a Java name, with or without a variant."""
         plain = name.partition("$")[0]
         own = [self.ref.reference] if self.ref is not None else []
         java = [self.java.class_name] if self.java is not None else []
@@ -52,17 +53,17 @@ class Row:
 
 
 def kind_of(ref: PluginRef[Plugin]) -> str:
-    """What it is, in one word."""
+    """Return its kind, in one word."""
     if issubclass(ref.cls, Connector):
         return "source" if issubclass(ref.cls, SourceConnector) else "sink"
     return kind_name(ref.cls).lower()
 
 
 def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount], list[Problem]]:
-    """What PluginVersions offer, and what is wrong with those that offer nothing.
+    """Return the offers of PluginVersions, and the problems of those that offer nothing.
 
     Raises:
-        ConfigError: they are of several namespaces, between which versions are not shared.
+        ConfigError: they are of several namespaces, which do not share versions.
     """
     offers: list[PluginMount] = []
     problems: list[Problem] = []
@@ -78,8 +79,8 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
             problems += (Problem(f"PluginVersion {name}: {p.property}", p.message) for p in e.problems)
     if len(namespaces) > 1:
         raise ConfigError(
-            f"The PluginVersions are of several namespaces ({', '.join(sorted(namespaces))}), and a Connector uses those of "
-            "its own; give those of one namespace"
+            f"The PluginVersions are of several namespaces ({', '.join(sorted(namespaces))}), but a Connector uses "
+            "only those of its own; give those of one namespace"
         )
     return offers, problems
 
@@ -87,9 +88,9 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
 def rows(
     refs: Sequence[PluginRef[Plugin]], offers: Sequence[PluginMount], java: Sequence[JavaPlugin] = ()
 ) -> list[Row]:
-    """One row for each version, by kind and name; the versions increase, so that what runs by default comes last.
+    """Return a row for each version, by kind and name, in increasing versions: the default version comes last.
 
-    A class that a PluginVersion offers is never looked for in the runtime's image, so it has no row for what is installed.
+    The runtime's image is never searched for a class that a PluginVersion offers, so an installed plugin has no row then.
     """
     found = [Row(c.alias, c.type.lower(), o.version, c.java_names, offer=o) for o in offers for c in o.classes]
     offered = {(r.alias, r.kind) for r in found}
@@ -99,20 +100,20 @@ def rows(
     found.sort(key=lambda r: (r.kind, r.alias, Version(r.version)))
     versions: dict[tuple[str, str], list[str]] = {}
     for row in found:
-        versions.setdefault((row.kind, row.alias), []).insert(0, row.version)
-    return [replace(r, versions=tuple(versions[r.kind, r.alias])) for r in found]
+        versions.setdefault((row.kind, row.alias), []).append(row.version)
+    return [replace(r, versions=newest_first(versions[r.kind, r.alias])) for r in found]
 
 
 def within(found: Sequence[Row], version: str, name: str | None) -> list[Row]:
-    """The rows of this version, or of a range of versions.
+    """Return the rows of this version, or of a range of versions.
 
     Args:
         found: rows.
-        version: as `spec.version` has it.
-        name: the plugin that was asked for, for messages.
+        version: version or range, as in `spec.version`.
+        name: name of the plugin, for messages.
 
     Raises:
-        ConfigError: there is none, or that is no version.
+        ConfigError: no row matches, or the version is invalid.
     """
     try:
         wanted = VersionRange.requested(version)
@@ -122,6 +123,7 @@ def within(found: Sequence[Row], version: str, name: str | None) -> list[Row]:
         return [r for r in found if r.version == r.versions[0]]
     if matching := [r for r in found if r.version in wanted]:
         return matching
-    there = ", ".join(dict.fromkeys(v for r in found for v in reversed(r.versions)))
-    what = f"Plugin {name}" if name is not None else "A plugin"
-    raise ConfigError(f"{what} not found that matches the version range {wanted}, available versions: [{there}]")
+    there = (v for r in found for v in r.versions)
+    if name is None:
+        raise ConfigError(f"There is no plugin in the version range {wanted}; {there_are(there)}")
+    raise ConfigError(not_found(name, wanted, there))

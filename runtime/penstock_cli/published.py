@@ -1,4 +1,4 @@
-"""The configuration definitions that PluginVersions have published, from manifests or from the cluster."""
+"""Configuration definitions that PluginVersions have published, from manifests or from the cluster."""
 
 import base64
 import json
@@ -31,10 +31,10 @@ class Given:
     config_maps: Sequence[Mapping[str, Any]]
 
     def definitions(self, plugin_version: str) -> Definitions:
-        """The definitions that a PluginVersion has published.
+        """Return the definitions that a PluginVersion has published.
 
         Raises:
-            ConfigError: it has not, or they were not given, or are not those that it names.
+            ConfigError: it has published none, or they were not given, or do not match its digest.
         """
         document = next((d for d in self.plugin_versions if _metadata(d).get("name") == plugin_version), {})
         status = document.get("status")
@@ -58,19 +58,19 @@ class Given:
 
 
 def in_file(file: str | Path) -> Given:
-    """What a file of manifests holds, or what `kubectl get --output=yaml` prints; `-` is standard input.
+    """Read a file of manifests, or the output of `kubectl get --output=yaml`; `-` is standard input.
 
     Raises:
-        ConfigError: something else is in it, or it cannot be read.
+        ConfigError: it holds other kinds, or cannot be read.
     """
     return _given(read_resources(file, _KIND, "ConfigMap"))
 
 
 def in_namespace(namespace: str) -> Given:
-    """What a namespace of the cluster holds, by kubectl and its current context.
+    """Read a namespace of the cluster, by kubectl and its current context.
 
     Raises:
-        ConnectError: kubectl is not there, or cannot read it.
+        ConnectError: kubectl is not installed, or cannot read it.
     """
     return _given((*_get(namespace, "pluginversions"), *_get(namespace, "configmaps", f"--selector={_SELECTOR}")))
 

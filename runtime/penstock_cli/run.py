@@ -1,4 +1,4 @@
-"""`penstock run`: plans the connectors of manifests, and runs their tasks until the end."""
+"""`penstock run`: plans the connectors of manifests, and runs their tasks until they end."""
 
 import logging
 import socket
@@ -20,6 +20,7 @@ from penstock_cli.spark_cluster import ClusterOptions, on_cluster
 from penstock_cli.standard_input import check_standard_input
 from penstock_cli.supervisor import Supervisor, Task
 from penstock_cli.view import Lines, Table, View, current_problem
+from penstock_model.connect.version_messages import reported_once
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
@@ -60,10 +61,10 @@ class RunOptions:
 def plans(
     files: Sequence[str], worker: WorkerConfig, secrets: Path | None
 ) -> tuple[list[tuple[Plan, reader.Manifest]], list[str]]:
-    """The plans of all connectors in these files, and warnings.
+    """Return the plans of all connectors in these files, and warnings.
 
     Raises:
-        ConfigError: every problem of every connector at once.
+        ConfigError: there are problems; it has all problems of all connectors.
     """
     planned_connectors, warnings = [], []
     problems: list[Problem] = []
@@ -72,7 +73,7 @@ def plans(
         try:
             connector_plan = plan(manifest.connector, worker, Plugins.installed(), secrets)
         except ConfigError as e:
-            problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in e.problems)
+            problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in reported_once(e.problems))
             hints += (Problem(f"{manifest.where}: {w.property}", w.message) for w in e.warnings)
             continue
         planned_connectors.append((connector_plan, manifest))
@@ -83,10 +84,10 @@ def plans(
 
 
 def _check_policies(planned: Sequence[tuple[Plan, reader.Manifest]]) -> None:
-    """Refuse connectors that name a TopicCreationPolicy: without it their topics would be made by other rules, or none.
+    """Refuse connectors that name a TopicCreationPolicy: without it, their topics would be created by other rules, or none.
 
     Raises:
-        ConfigError: names all of them.
+        ConfigError: there are such connectors; it names all of them.
     """
     named = [(m.where, m.connector.spec.topic_creation_policy) for _, m in planned]
     problems = [
@@ -103,19 +104,19 @@ def _check_policies(planned: Sequence[tuple[Plan, reader.Manifest]]) -> None:
 
 
 def _check_reach(worker: WorkerConfig, options: RunOptions) -> None:
-    """Raise ConfigError if a cluster's executors had to reach the embedded Kafka, which listens to this machine alone."""
+    """Raise ConfigError if a cluster's executors need the embedded Kafka, which listens only on this machine."""
     if options.spark is not None and worker.bootstrap_servers is None:
         raise ConfigError(
             Problem(
                 "--master",
-                "needs a Kafka that executors reach, and the embedded one listens to this machine alone; name the brokers "
-                "by --bootstrap-servers or in the worker configuration",
+                "needs a Kafka that executors can reach, but the embedded one listens only on this machine; name the "
+                "brokers by --bootstrap-servers or in the worker configuration",
             )
         )
 
 
 def worker_config(options: RunOptions) -> WorkerConfig:
-    """The worker configuration of the command line, with the servers it names.
+    """Return the worker configuration of the command line, with the servers that it names.
 
     Raises:
         ConfigError: the file is wrong.
@@ -126,7 +127,7 @@ def worker_config(options: RunOptions) -> WorkerConfig:
     texts = dict(given.config.raw)
     if options.bootstrap_servers is not None:
         texts["bootstrap.servers"] = options.bootstrap_servers
-    if options.worker is None:  # a developer's cluster may have one broker; its own default is right for it
+    if options.worker is None:  # a developer's cluster may have one broker; the broker's default fits it
         texts.setdefault("offset.storage.replication.factor", "-1")
         texts.setdefault("status.storage.replication.factor", "-1")
     return WorkerConfig.parse(texts)
@@ -138,7 +139,7 @@ def run(options: RunOptions) -> ExitCode:
     with ExitStack() as stack:
         worker = worker_config(options)
         planned, warnings = plans(options.files, worker, options.secrets)
-        close_host()  # each task has a JVM of its own
+        close_host()  # each task has its own JVM
         check_standard_input(planned, options.files)
         _check_policies(planned)
         _check_reach(worker, options)
@@ -159,7 +160,7 @@ def run(options: RunOptions) -> ExitCode:
         for connector_plan, manifest in planned:
             try:
                 tasks += preparing.tasks(connector_plan, manifest)
-            except Superseded as e:  # the others go on here: they may have been taken over from another run
+            except Superseded as e:  # the others continue here: they may have been taken over from another run
                 say(f"{e}", level=logging.WARNING)
                 is_elsewhere = True
             if signals.asked:
@@ -178,7 +179,7 @@ def run(options: RunOptions) -> ExitCode:
 
 
 class _Preparing:
-    """Makes tasks of plans, at the start of a run and when a plugin asks for it.
+    """Creates tasks from plans, at the start of a run and when a plugin requests reconfiguration.
 
     Attributes:
         announced: by connector, a context, and the specs of its tasks.
@@ -205,12 +206,12 @@ class _Preparing:
         return [Task(s, restart, reads_input=reads_input) for s in self._specs(connector_plan, manifest)]
 
     def replan(self, connector: str) -> Callable[[], Sequence[TaskSpec] | None] | None:
-        """Plan a connector again while its tasks run; None: they stay. The supervisor waits for it."""
+        """Plan a connector again while its tasks run. Return None to keep them. The supervisor waits for it."""
         before, manifest = self._connectors[connector]
         try:
             after = plan(manifest.connector, self._worker, Plugins.installed(), self._options.secrets)
         except ConnectError as e:
-            say(f"{connector} asks for new tasks and cannot be planned: {e}. Its tasks go on", level=logging.WARNING)
+            say(f"{connector} requests new tasks but cannot be planned: {e}. Its tasks continue", level=logging.WARNING)
             return None
         finally:
             close_host()
@@ -225,7 +226,7 @@ class _Preparing:
         try:
             return self._specs(after, manifest)
         except ConnectError as e:
-            say(f"{after.connector} gets no new tasks: {e}. Those of before start again", level=logging.WARNING)
+            say(f"{after.connector} gets no new tasks: {e}. The previous tasks start again", level=logging.WARNING)
         except SystemExit:  # Ctrl-C: the supervisor knows of it
             pass
         return None
@@ -238,11 +239,11 @@ class _Preparing:
         finally:
             close_host()  # it may have run config providers
         specs = on_cluster(specs, context, self._options.spark)
-        standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
+        epoch = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
         paused = manifest.connector.spec.state is DesiredState.PAUSED
         live = [
             s.for_incarnation(
-                generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan
+                generation=epoch.generation, incarnation=1, token=uuid.uuid4().hex, plan=epoch.plan
             ).model_copy(update={"state": TaskState.PAUSED if paused else TaskState.RUNNING})
             for s in specs
         ]
@@ -300,11 +301,11 @@ def _supervise(
 
 
 def _report_ends(tasks: Sequence[Task]) -> None:
-    """Print how tasks have ended that were not stopped on request."""
+    """Print how tasks ended that were not stopped on request."""
     for task in tasks:
         if task.ended is TaskEnd.SUPERSEDED:
             say(
-                f"{task.name} was taken over by a newer run of the same connector and goes on there; nothing has failed."
+                f"{task.name} was taken over by a newer run of the same connector and continues there; nothing has failed."
             )
     for task in tasks:
         if task.ended is None:
@@ -314,7 +315,7 @@ def _report_ends(tasks: Sequence[Task]) -> None:
 
 
 def _check_ports(first: int, count: int) -> None:
-    """Raise ConnectError unless these ports are free: a task whose port is taken would be started in vain."""
+    """Raise ConnectError unless these ports are free: a task whose port is taken would fail."""
     if first + count - 1 > _HIGHEST_PORT:
         highest = _HIGHEST_PORT - count + 1
         raise ConnectError(

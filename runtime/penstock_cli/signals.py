@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM of `penstock run`."""
+"""Handling of Ctrl-C and SIGTERM in `penstock run`."""
 
 import atexit
 import os
@@ -16,7 +16,7 @@ _HANDLED: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """Handles both signals from now on: the first stops the tasks, the second kills them, the third ends this process."""
+    """Handler of both signals from now on: the first stops the tasks, the second kills them, the third ends this process."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -27,11 +27,11 @@ class Signals:
 
     @property
     def asked(self) -> bool:
-        """Whether a signal has come."""
+        """Return whether a signal was received."""
         return self.count > 0
 
     def follow(self, supervisor: Supervisor) -> None:
-        """Stop this supervisor when a signal comes, or now if one has come already."""
+        """Stop this supervisor when a signal is received, or now if one was received already."""
         self._supervisor = supervisor
         if self.asked:
             supervisor.stop()
@@ -50,6 +50,6 @@ class Signals:
 
 
 def _ignore() -> None:
-    """Ignore both signals. The interpreter removes handlers while it ends; a signal then would change the exit code."""
+    """Ignore both signals. The interpreter removes handlers at exit; a signal after that would change the exit code."""
     for number in _HANDLED:
         signal.signal(number, signal.SIG_IGN)

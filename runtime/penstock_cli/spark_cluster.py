@@ -1,4 +1,4 @@
-"""`penstock run --master`: which tasks of a run deliver their backlog on a Spark cluster, and with what settings."""
+"""`penstock run --master`: selects the tasks that deliver their backlog on a Spark cluster, and their settings."""
 
 import logging
 import re
@@ -22,16 +22,16 @@ _MASTER: Final = re.compile(
 )
 _CORES: Final = "spark.cores.max"
 _MOST: Final = 8
-"""The cores that a task takes of a cluster unless it is told: Spark's own default is all of them."""
+"""Default number of cores that a task uses of a cluster; Spark's default is all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """What the command line says of the cluster.
+    """Options of the command line for the cluster.
 
     Attributes:
         cluster: for every task that can use it.
-        conf: Spark's settings there, which go before `spec.spark.conf`.
+        conf: Spark settings there, which override `spec.spark.conf`.
     """
 
     cluster: SparkCluster
@@ -39,10 +39,10 @@ class ClusterOptions:
 
 
 def cluster_options(master: str | None, secret: Path | None, settings: Sequence[str]) -> ClusterOptions | None:
-    """What `--master`, `--master-secret` and `--spark-conf` say; None: there is no cluster.
+    """Return the values of `--master`, `--master-secret` and `--spark-conf`; None if there is no cluster.
 
     Raises:
-        ConfigError: every problem at once.
+        ConfigError: an option is wrong; it has all problems.
     """
     if problems := [*_problems(master, secret, settings)]:
         raise ConfigError(problems)
@@ -56,18 +56,18 @@ def cluster_options(master: str | None, secret: Path | None, settings: Sequence[
 def _problems(master: str | None, secret: Path | None, settings: Sequence[str]) -> Iterator[Problem]:
     if master is None:
         if secret is not None:
-            yield Problem("--master-secret", "is of use with --master only")
+            yield Problem("--master-secret", "has an effect only with --master")
         if settings:
-            yield Problem("--spark-conf", "is of use with --master only; without a cluster write spec.spark.conf")
+            yield Problem("--spark-conf", "has an effect only with --master; without a cluster write spec.spark.conf")
         return
     if not _MASTER.fullmatch(master) or not all(
         0 < int(port) < 65_536 for port in re.findall(r":(\d+)(?:,|$)", master)
     ):
-        yield Problem("--master", f"{master} is no standalone cluster of Spark's; write spark://HOST:PORT")
+        yield Problem("--master", f"{master} is not a standalone Spark cluster; write spark://HOST:PORT")
     if secret is None:
         yield Problem(
             "--master-secret",
-            "is missing: what goes to executors holds the connector's passwords, so the cluster needs "
+            "is missing: data sent to executors holds the connector's passwords, so the cluster needs "
             "spark.authenticate=true and spark.network.crypto.enabled=true; name a file with its spark.authenticate.secret",
         )
     else:
@@ -77,14 +77,14 @@ def _problems(master: str | None, secret: Path | None, settings: Sequence[str]) 
             yield from e.problems
     for text in settings:
         if not re.match(r"spark\.[^=\s]+=", text):
-            yield Problem("--spark-conf", f"{text.partition('=')[0]} is no setting of Spark's; write spark.NAME=VALUE")
+            yield Problem("--spark-conf", f"{text.partition('=')[0]} is not a Spark setting; write spark.NAME=VALUE")
     conf = _pairs(settings)
     yield from refused_on_cluster(conf)
     if not re.fullmatch(r"[1-9]\d{0,2}", conf.get(_CORES, "1")):
-        yield Problem(f"--spark-conf {_CORES}", f"{conf[_CORES]} is no number of cores from 1 to 999")
+        yield Problem(f"--spark-conf {_CORES}", f"{conf[_CORES]} is not a number of cores from 1 to 999")
     for name in ("spark.executor.memory", "spark.driver.memory"):
         if not re.fullmatch(r"(?i)[1-9]\d*([kmgt]b?)?", conf.get(name, "1")):
-            yield Problem(f"--spark-conf {name}", f"{conf[name]} is no size; write 2g or 512m")
+            yield Problem(f"--spark-conf {name}", f"{conf[name]} is not a size; write 2g or 512m")
 
 
 def _pairs(settings: Sequence[str]) -> dict[str, str]:
@@ -92,18 +92,18 @@ def _pairs(settings: Sequence[str]) -> dict[str, str]:
 
 
 def on_cluster(specs: Sequence[TaskSpec], context: TaskContext, options: ClusterOptions | None) -> list[TaskSpec]:
-    """The tasks of a connector, with the cluster if they can use it; if not, that is said.
+    """Return the tasks of a connector, with the cluster if they can use it; if not, log the reason.
 
     Args:
-        specs: of the connector's tasks.
-        context: of one of them.
-        options: of the run.
+        specs: specs of the connector's tasks.
+        context: context of one of them.
+        options: cluster options of the run.
     """
     if options is None:
         return [*specs]
     if reason := _reason_against(context):
         say(
-            f"{context.spec.connector}: its backlog is delivered on this machine and not on {options.cluster.master}: "
+            f"{context.spec.connector}: its backlog is delivered on this machine instead of {options.cluster.master}: "
             f"{reason}",
             level=logging.WARNING,
         )
@@ -124,7 +124,7 @@ def _reason_against(context: TaskContext) -> str | None:
     connector, alias = context.connector, context.spec.plugins["connector"].alias
     if isinstance(connector, SourceConnector):
         if not connector.reads_anywhere(context.plugin_config):
-            return f"{alias} does not say that it can be read from any machine (SourceConnector.reads_anywhere)"
+            return f"{alias} does not declare that it can be read from any machine (SourceConnector.reads_anywhere)"
     elif not connector.writes_anywhere(context.plugin_config):
-        return f"{alias} does not say that it can be written from any machine (SinkConnector.writes_anywhere)"
+        return f"{alias} does not declare that it can be written from any machine (SinkConnector.writes_anywhere)"
     return None

@@ -1,4 +1,4 @@
-"""Standard input of `penstock run`: for one task at most, and for none if manifests are read from it."""
+"""Standard input of `penstock run`: at most one task can read it, and none if manifests are read from it."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ def check_standard_input(planned: Sequence[tuple[Plan, Manifest]], files: Sequen
     """Raise ConfigError if standard input would be read twice.
 
     Args:
-        planned: the plans of this run.
-        files: of the manifests; `-` is standard input.
+        planned: plans of this run.
+        files: names of the manifest files; `-` is standard input.
     """
     problems: list[Problem] = []
     reader = "manifests were read from it: give them as files" if "-" in files else None

@@ -1,7 +1,7 @@
-"""Runs the tasks of several connectors as child processes, restarts those that end, and keeps the state of each.
+"""Supervisor that runs the tasks of several connectors as child processes, restarts them, and tracks the state of each.
 
-The loop waits for events: a child's pipe, a child's end, a restart that is due, a signal. What follows an end is decided by
-`restart_policy.next_restart`.
+The loop waits for events: data in a child's pipe, a child's exit, a restart that is due, a signal. After an exit,
+`restart_policy.next_restart` decides what follows.
 """
 
 import itertools
@@ -25,10 +25,10 @@ __all__ = ["Supervisor", "Task"]
 
 _TICK: Final = 0.5
 _ROUND: Final = 0.25
-"""Seconds from one look at all tasks to the next. Between them only those are looked at that have reported something: a
-hundred tasks that report each second would otherwise be looked at ten thousand times."""
+"""Seconds between checks of all tasks. In between, only tasks that have reported something are checked: a
+hundred tasks that report each second would otherwise be checked ten thousand times."""
 _LEAVING: Final = ("FAILED", "UNASSIGNED")
-"""States that an ending task reports for the status topic. Here the exit code of its process counts."""
+"""States that an ending task reports for the status topic. Here the exit code of its process is used instead."""
 
 
 Successors = Callable[[], Sequence[TaskSpec] | None]
@@ -36,21 +36,21 @@ Successors = Callable[[], Sequence[TaskSpec] | None]
 
 @dataclass
 class Task:
-    """The state of one task. The view reads it.
+    """State of one task, as the view shows it.
 
     Attributes:
-        spec: of the present incarnation.
+        spec: spec of the current incarnation.
         policy: `spec.restart` of the connector.
         reads_input: the task gets this process's standard input.
-        state: of Kafka Connect, or STARTING, STOPPED, LOST, SUPERSEDED.
+        state: state in Kafka Connect, or STARTING, STOPPED, LOST, SUPERSEDED.
         read, written, bytes, failures: totals of all incarnations.
-        lag: of a sink; None if unknown.
+        lag: lag of a sink; None if unknown.
         error: why the last incarnation that failed did.
         erred: when it failed, in seconds of the monotonic clock.
-        trouble: what hinders the task now.
+        trouble: current problem of the running task.
         follows: what happens after the last end, for messages.
-        port: of its metrics; 0: any.
-        asked: when and for what the plugin has asked for new tasks, until that is followed.
+        port: port of its metrics; 0: any.
+        asked: when and for what the plugin requested new tasks, until the request is handled.
     """
 
     spec: TaskSpec
@@ -81,7 +81,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """`<connector>-<task>`."""
+        """Return `<connector>-<task>`."""
         return self.spec.id
 
     def event(self, event: dict[str, Any]) -> None:
@@ -105,16 +105,16 @@ class Task:
                 self.asked = event["asked"]
             case "failed" | "superseded":
                 self.error, self.erred = event["message"], time.monotonic()
-            case _:  # an event that a newer task process has
+            case _:  # an event of a newer task process
                 pass
 
     @property
     def condition(self) -> tuple[str, str | None, str | None, int]:
-        """What people are told as soon as it changes; of how far a task has come they hear now and then."""
+        """Return the fields whose changes are reported immediately. Progress is reported only from time to time."""
         return self.state, self.trouble, self.error, self.restarts
 
     def begin(self, child: Child) -> None:
-        """Begin an incarnation."""
+        """Start an incarnation."""
         self.child = child
         self.due = None
         self.trouble = None
@@ -122,7 +122,7 @@ class Task:
         self._to("STARTING")
 
     def become(self, spec: TaskSpec) -> None:
-        """Take the place of the task that has ended, as one of another plan."""
+        """Take over the spec of a task of another plan, after the previous task has ended."""
         self.spec, self.history = spec, RestartHistory()
         self.asked = self.error = self.ended = self.due = None
 
@@ -146,7 +146,7 @@ class Task:
                 self.follows = restart.reason
         else:
             self.due = time.monotonic() + restart.delay
-            when = f"in {restart.delay:.0f} s" if restart.delay else "at once"
+            when = f"in {restart.delay:.0f} s" if restart.delay else "immediately"
             self.follows = f"{restart.reason.removeprefix('failed; ')}; starting again {when}"
 
     def _to(self, state: str) -> None:
@@ -155,18 +155,18 @@ class Task:
 
 
 class Supervisor:
-    """The tasks of this process.
+    """Supervisor of the tasks of this process.
 
     Args:
-        tasks: not started yet.
-        folder: a private folder for task specs.
-        log_level: of the children.
+        tasks: tasks that are not started yet.
+        folder: private folder for task specs.
+        log_level: log level of the children.
         log: descriptor of the children's log.
-        metrics_port: of the first task, the next tasks have the next ports; 0: any.
-        replan: plans a connector again whose plugin asks for new tasks. Returns None if the tasks stay as they are, else a
-            function that makes the specs of the new ones, called once the tasks have ended; None of that: the old ones start
-            again.
-        watch: called as often as `on_change`, to look after what the tasks need.
+        metrics_port: port of the first task, the next tasks have the next ports; 0: any.
+        replan: plans a connector again whose plugin requests new tasks. Returns None to keep the tasks, otherwise a
+            function that makes the specs of the new ones, called once the tasks have ended; if that returns None, the old
+            tasks start again.
+        watch: called as often as `on_change`, to check the services that the tasks need.
         on_change: called as soon as the condition of a task changes, and at least twice a second.
     """
 
@@ -191,7 +191,7 @@ class Supervisor:
         self._watch = watch
         self._replan = replan
         self._successors: dict[str, Successors] = {}
-        """By connector, what follows once its tasks have ended."""
+        """By connector, the function that makes the specs of its next tasks, called once its tasks have ended."""
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -199,7 +199,7 @@ class Supervisor:
         self._stopping = False
 
     def run(self) -> None:
-        """Run until all tasks have ended for good, or have left after `stop`."""
+        """Run until all tasks have ended for good, or have stopped after `stop`."""
         for task in self.tasks:
             if not self._stopping:
                 self._start(task)
@@ -227,7 +227,7 @@ class Supervisor:
                 self._on_change(self.tasks)
 
     def stop(self) -> None:
-        """Ask all tasks to finish and leave. May be called in a signal handler."""
+        """Ask all tasks to finish and exit. May be called in a signal handler."""
         self._stopping = True
         for task in self.tasks:
             if task.child is not None:
@@ -243,7 +243,7 @@ class Supervisor:
         os.write(self._wake_write, b"x")
 
     def _wait(self) -> set[str]:
-        """The names of the tasks that have reported something."""
+        """Wait for events. Return the names of the tasks that have reported something."""
         waiting = [t.due - time.monotonic() for t in self.tasks if t.due is not None and not self._stopping]
         due = min(waiting, default=_TICK)
         reporting = set()
@@ -269,7 +269,7 @@ class Supervisor:
         task.begin(child)
         for descriptor in child.descriptors:
             self._selector.register(descriptor, selectors.EVENT_READ, task)
-        if self._stopping:  # `stop` came while the child was being started
+        if self._stopping:  # `stop` was called while the child was being started
             child.stop()
 
     def _restart(self, task: Task) -> None:
@@ -280,7 +280,7 @@ class Supervisor:
         self._start(task)
 
     def _follow(self, task: Task) -> None:
-        """Plan the connector again, since the task has asked for it, and end its tasks if there are others now."""
+        """Plan the connector again, as the task has requested, and stop its tasks if the new plan differs."""
         task.asked, connector = None, task.spec.connector
         successors = None if connector in self._successors else self._replan(connector)
         if successors is None:
@@ -342,6 +342,6 @@ class Supervisor:
 
 def _cause(code: int) -> str:
     if code >= 0:
-        return f"the process ended with exit code {code} in the middle of its work and did not say why; its log may"
-    memory = ": by hand, or for want of memory" if -code == signal.SIGKILL else ""
+        return f"the process ended with exit code {code} in the middle of its work and did not report why; see its log"
+    memory = ": by hand, or because of too little memory" if -code == signal.SIGKILL else ""
     return f"the process was ended by signal {-code} ({signal.Signals(-code).name}){memory}"

@@ -1,4 +1,4 @@
-"""`penstock topics`: by which rule a source's topics would be created, and which limit refuses them (KIP-158)."""
+"""`penstock topics`: shows the rule that would create a source's topics, or the limits that refuse them (KIP-158)."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,20 +38,20 @@ def show_topics(
     """Print a line for each topic: the rule that would create it with what that asks for, or each limit that refuses it.
 
     Args:
-        file: with the Connector; `-` is standard input.
+        file: file with the Connector; `-` is standard input.
         topics: their names.
-        policy: a file with TopicCreationPolicies; those that the Connector names, or that select it, apply. None: no policy.
-        connector: the name of the Connector, if the file holds several.
-        secrets: where `${secret:..}` is found.
-        worker: the file of the worker configuration, for its config providers; None: there is none.
-        stdin: stands for standard input.
-        out: stands for standard output.
+        policy: file with TopicCreationPolicies; those that the Connector names, or that select it, apply. None: no policy.
+        connector: name of the Connector, if the file holds several.
+        secrets: folder in which `${secret:..}` is looked up.
+        worker: file of the worker configuration, for its config providers; None: there is none.
+        stdin: read instead of standard input.
+        out: written instead of standard output.
 
     Returns:
-        FAILED where a limit refuses one of them, else OK.
+        FAILED if a limit refuses one of them, otherwise OK.
 
     Raises:
-        ConfigError: everything that is wrong with the files.
+        ConfigError: the files are wrong; it has all problems.
     """
     found = chosen(read_manifests([file], stdin), connector).connector
     rules, limits = _rules(found, policy, secrets, {} if worker is None else read_texts(worker))
@@ -75,7 +75,7 @@ def _rules(
     problems = [Problem(name, f"this {_KIND} cannot be applied: {why}") for name, why in found.invalid.items()]
     if found.missing:
         held = ", ".join(map(name_of, documents)) or "no policy"
-        problems.append(Problem(_FIELD, f"names {found.missing}, and {file} holds {held}"))
+        problems.append(Problem(_FIELD, f"names {found.missing}, but {file} holds {held}"))
     if found.rivals:
         problems.append(Problem("", rivalry(found.rivals)))
     problems += found.refused
@@ -103,7 +103,7 @@ def _lines(topic: str, rules: TopicRules | None, limits: Sequence[TopicLimits]) 
     if reasons := violations(limits, topic, rule):
         yield from (f"{topic}: refused: {reason}" for reason in reasons)
     elif rule is None:
-        yield f"{topic}: no rule; the brokers create it, where they do so (auto.create.topics.enable)"
+        yield f"{topic}: no rule; the brokers create it, if auto.create.topics.enable is set"
     else:
         yield f"{topic}: {rule.where}: {_asked(rule)}"
 

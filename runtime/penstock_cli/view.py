@@ -1,4 +1,4 @@
-"""Shows the progress of `penstock run`: a table on a terminal, else JSON lines."""
+"""Progress of `penstock run`: a table on a terminal, otherwise JSON lines."""
 
 import json
 import sys
@@ -19,18 +19,18 @@ _PAST_SECONDS: Final = 300.0
 """Seconds for which the error of an earlier incarnation is shown."""
 _FAILED_STATES: Final = ("FAILED", "LOST")
 _UNREACHABLE: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT")
-"""librdkafka's codes in messages about brokers that cannot be reached."""
+"""Codes of librdkafka in messages about unreachable brokers."""
 
 
 class View(Protocol):
-    """Shows tasks."""
+    """View of the tasks."""
 
     def __enter__(self) -> "View": ...
 
     def __exit__(self, *args: object) -> None: ...
 
     def show(self, tasks: Sequence[Task], *, last: bool = False) -> None:
-        """Show the tasks as they are now. May be called often: not every call draws, but the last one does."""
+        """Show the current state of the tasks. May be called often: not every call draws, but the last one does."""
 
 
 class _Rates:
@@ -50,7 +50,7 @@ class _Rates:
 
 
 class Lines:
-    """Writes JSON lines: at every change of state or trouble, and every five seconds while records move."""
+    """Writer of JSON lines: at every change of state or trouble, and every five seconds while records move."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -72,10 +72,10 @@ class Lines:
         if due:
             self._next = now + _INTERVAL
         for task in tasks:
-            # A client whose broker is away alternates between several messages.
+            # A client whose broker is unreachable alternates between several messages.
             key = (
                 _state(task)[0],
-                "" if is_kafka_away(task) else without_numbers(current_problem(task)),
+                "" if is_kafka_unreachable(task) else without_numbers(current_problem(task)),
                 task.restarts,
             )
             rate, size = self._rates.of(task, window=_INTERVAL)
@@ -109,12 +109,12 @@ class Lines:
 
 
 class Table:
-    """A table that is redrawn in place, for terminals. `Lines` go to the log meanwhile.
+    """Table that is redrawn in place, for terminals. `Lines` also writes to the log.
 
     Args:
-        title: of the table.
-        log: takes the lines.
-        console: draws the table; None: on standard error.
+        title: title of the table.
+        log: stream for the lines.
+        console: console that draws the table; None: on standard error.
     """
 
     def __init__(self, title: str, log: IO[str], console: "Console | None" = None) -> None:
@@ -145,7 +145,7 @@ class Table:
         self._live.update(self._render(tasks), refresh=last)
 
     def _render(self, tasks: Sequence[Task]) -> "Group":
-        """The table, and below it the problems of tasks, as wide as the terminal."""
+        """Return the table, followed by the problems of tasks, as wide as the terminal."""
         from rich.console import Group
         from rich.table import Table as Grid
         from rich.text import Text
@@ -175,7 +175,7 @@ class Table:
 
 
 def current_problem(task: Task) -> str:
-    """The present problem of a task: its trouble, or why it does not run; empty if there is none."""
+    """Return the current problem of a task: its trouble, or why it does not run; empty if there is none."""
     if task.child is not None:
         return task.trouble or ""
     if task.state not in _FAILED_STATES and task.state != "SUPERSEDED":
@@ -184,25 +184,25 @@ def current_problem(task: Task) -> str:
 
 
 def past_problem(task: Task) -> str:
-    """The error of the last incarnation that failed, for five minutes after it; empty if there is none."""
+    """Return the error of the last failed incarnation, for five minutes after it; empty if there is none."""
     ago = time.monotonic() - task.erred
     if task.error is None or ago > _PAST_SECONDS:
         return ""
-    return f"{ago:.0f} s ago, overcome: {task.error}"
+    return f"{ago:.0f} s ago, resolved: {task.error}"
 
 
-def is_kafka_away(task: Task) -> bool:
-    """Whether a task cannot reach Kafka now."""
+def is_kafka_unreachable(task: Task) -> bool:
+    """Return whether a task cannot reach Kafka now."""
     return task.child is not None and any(code in (task.trouble or "") for code in _UNREACHABLE)
 
 
 def _state(task: Task) -> tuple[str, str]:
-    """Kafka Connect's state with a remark if something hinders the task, and a colour."""
+    """Return Kafka Connect's state, with a remark if the task has a problem, and a color."""
     if task.trouble is None or task.child is None:
         colours = {"RUNNING": "green", "FAILED": "red", "LOST": "red", "PAUSED": "yellow"}
         return task.state, colours.get(task.state, "cyan")
-    if is_kafka_away(task):
-        return f"{task.state}, Kafka away", "red"
+    if is_kafka_unreachable(task):
+        return f"{task.state}, Kafka unreachable", "red"
     return f"{task.state}, {'waiting' if task.trouble.startswith('Waiting') else 'held up'}", "yellow"
 
 
@@ -217,5 +217,5 @@ def _sentence(task: Task, rate: float) -> str:
 
 
 def grouped(number: float) -> str:
-    """A number as people read it: 12,345."""
+    """Return a number with thousands separators: 12,345."""
     return f"{number:,.0f}"

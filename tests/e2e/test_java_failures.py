@@ -56,7 +56,12 @@ def test_a_java_version_that_cannot_be_planned_reaches_no_task_and_one_that_does
     lives = source.lives()
 
     change(source, "3.0.0")
-    source.says("ConfigInvalid", "NoClassDefFoundError: dev/penstock/probe/Actions", "the tasks go on", limit=180)
+    source.says(
+        "ConfigInvalid",
+        "NoClassDefFoundError: dev/penstock/probe/Actions",
+        "keep the last good configuration",
+        limit=180,
+    )
     assert source.lives() == lives
     assert versions(source) == ["1.0.0"] * 3
 

@@ -106,7 +106,7 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     ).split()
     lives = old.lives()
     old.kubectl("patch", "connector", "old", "--type=merge", "--patch", '{"spec":{"version":"[3,)"}}')
-    old.says("PluginVersionMissing", "available versions: [1.0.0, 2.0.0]; the tasks go on")
+    old.says("PluginVersionMissing", "available versions: [1.0.0, 2.0.0]; the tasks keep the last good configuration")
     assert condition(old.get(), "ConfigValid")["status"] == "False"
     assert old.lives() == lives
 
@@ -162,10 +162,10 @@ def test_an_image_that_is_not_there_or_holds_something_else_reaches_no_running_t
         "ConfigInvalid",
         "the PluginVersion ticker-4.0.0 declares penstock-ticker 4.0.0, but its image",
         "holds penstock-ticker 2.0.0",
-        "the tasks go on",
+        "the tasks keep the last good configuration",
     )
     one.apply(version="5.0.0")
-    one.says("ConfigInvalid", "has no folder of the path that the PluginVersion names", "the tasks go on")
+    one.says("ConfigInvalid", "has no folder of the path that the PluginVersion names", "the tasks keep")
     one.apply(version="3.0.0")
     one.until(lambda c: missing in str(condition(c).get("message")), "the image is named that cannot be had", 90)
     assert one.lives() == lives
@@ -227,7 +227,7 @@ def test_a_converter_comes_from_an_image_of_its_own_in_a_version_of_its_own(
         "ConfigInvalid",
         "the PluginVersion mark-3.0.0 brings the module penstock_ticker",
         "and the PluginVersion ticker-1.0.0 brings penstock_ticker",
-        "the tasks go on",
+        "the tasks keep the last good configuration",
     )
     assert one.lives() == lives
 

@@ -21,7 +21,7 @@ from confluent_kafka import Producer
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import read_answer
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
@@ -43,7 +43,7 @@ class PodTask:
     """One task in its pod."""
 
     spec: TaskSpec
-    life: PodIdentity
+    identity: PodIdentity
     process: Running
     pod_uid: str
     termination_log: Path
@@ -131,12 +131,12 @@ class Pods:
         status: StatusSnapshot | None = None,
     ) -> PodTask:
         """A pod for a task spec that is alive."""
-        life = PodIdentity(
+        identity = PodIdentity(
             connector_uid=uid,
             connector_generation=generation,
             state=TaskState(state),
             incarnation=spec.incarnation,
-            standing=Standing(generation=spec.generation, plan=spec.plan),
+            epoch=PlanEpoch(generation=spec.generation, plan=spec.plan),
             token=spec.token,
             status=status,
         )
@@ -146,7 +146,7 @@ class Pods:
         log.chmod(0o666)
         pod_uid = uuid.uuid4().hex
         pod = {
-            "PENSTOCK_LIFE": life.to_json(),
+            "PENSTOCK_POD_IDENTITY": identity.to_json(),
             "PENSTOCK_POD_NAME": f"{spec.connector}-{spec.task}-{spec.incarnation}",
             "PENSTOCK_POD_UID": pod_uid,
             "PENSTOCK_NODE": "node-1",
@@ -154,7 +154,7 @@ class Pods:
             **(env or {}),
         }
         process = self.lab.processes.task(unborn, "--metrics-port", "0", *arguments, env=pod, before=before)
-        self.tasks.append(PodTask(spec, life, process, pod_uid, log, self.lab.servers))
+        self.tasks.append(PodTask(spec, identity, process, pod_uid, log, self.lab.servers))
         return self.tasks[-1]
 
     def job(

@@ -32,7 +32,7 @@ import psutil
 
 from penstock.errors import RetriableError
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_runtime.job.prepare import prepare
@@ -102,14 +102,14 @@ def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] |
         for s in plan(Connector.model_validate(dict(resource)), config, Plugins.installed()).tasks
     ]
     setup = task_context(found[0], slots_dir=Path(os.devnull))
-    standing = until(lambda: _prepared(setup), what=f"Kafka at {servers} answers")[0]
+    epoch = until(lambda: _prepared(setup), what=f"Kafka at {servers} answers")[0]
     return [
-        s.for_incarnation(generation=standing.generation, plan=standing.plan, incarnation=1, token=uuid.uuid4().hex)
+        s.for_incarnation(generation=epoch.generation, plan=epoch.plan, incarnation=1, token=uuid.uuid4().hex)
         for s in found
     ]
 
 
-def _prepared(setup: TaskContext) -> list[Standing]:
+def _prepared(setup: TaskContext) -> list[PlanEpoch]:
     try:
         return [prepare(setup)]
     except RetriableError:  # of a broker that has just started

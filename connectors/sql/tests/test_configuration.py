@@ -35,7 +35,7 @@ def problems(properties: dict[str, str]) -> list[str]:
 def test_all_rules_that_are_broken_are_told_at_once() -> None:
     found = problems({**URL, "insert.mode": "upsert", "delete.enabled": "true", "db.timezone": "Mars"})
     assert [text.partition(": ")[2] for text in found] == [
-        "Invalid value Mars for configuration db.timezone: There is no such time zone; write an IANA name, such as "
+        "Invalid value Mars for configuration db.timezone: There is no such time zone; use an IANA name, such as "
         "Europe/Berlin",
         "insert.mode: upsert needs a primary key: set pk.mode to record_key, record_value or kafka",
         "deletes rows by the record's key: set pk.mode: record_key",
@@ -267,14 +267,14 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("jdbc:oracle:thin:@db:1521/x", "cannot connect to jdbc:oracle: it is no supported database"),
-        ("jdbc:oracle:thin:scott/hidden@db:1521/x", "cannot connect to jdbc:oracle: it is no supported database"),
+        ("jdbc:oracle:thin:@db:1521/x", "cannot connect to jdbc:oracle: the database is not supported"),
+        ("jdbc:oracle:thin:scott/hidden@db:1521/x", "cannot connect to jdbc:oracle: the database is not supported"),
         (
             "jdbc:sqlserver://db;user=sa;password=hidden",
-            "cannot connect to jdbc:sqlserver: it is no supported database",
+            "cannot connect to jdbc:sqlserver: the database is not supported",
         ),
-        ("jdbc:db2://db:50000/X:user=a;password=hidden;", "cannot connect to jdbc:db2: it is no supported database"),
-        ("oracle://u:hidden@db/x", "cannot connect to oracle: it is no supported database"),
+        ("jdbc:db2://db:50000/X:user=a;password=hidden;", "cannot connect to jdbc:db2: the database is not supported"),
+        ("oracle://u:hidden@db/x", "cannot connect to oracle: the database is not supported"),
         ("host=db password=hidden", "cannot be read: it names no database"),
         ("sa:hidden@db/x", "cannot be read: it names no database"),
         ("jdbc:postgresql://db/x;user=sa;password=hidden", "parameters follow a question mark, not semicolons"),
@@ -293,9 +293,9 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
         ("mysql://u:hidden@db/x?frobnicate=1", "cannot obey the parameter frobnicate"),
         ("mariadb://u:hidden@db", "must name a host and a database"),
         ("mariadb://u:hidden@db/x?sslMode=hidden", "sslMode must be disable"),
-        ("mariadb://u:hidden@db/x?trustStore=file:x.jks", "Java's stores of keys are not read"),
+        ("mariadb://u:hidden@db/x?trustStore=file:x.jks", "Java key stores are not supported"),
         ("mariadb://u:hidden@db/x?serverSslCert=/nowhere.pem", "there is no file /nowhere.pem"),
-        ("mariadb://u:hidden@db/x?sslMode=verify-full&trustServerCertificate=true", "take one out"),
+        ("mariadb://u:hidden@db/x?sslMode=verify-full&trustServerCertificate=true", "remove one of them"),
         ("postgresql://db/x?frobnicate=hidden", "cannot obey the parameter frobnicate"),
         ("jdbc:sqlite::memory:", "SQLite needs a file"),
     ],
@@ -397,7 +397,7 @@ def test_parameters_of_java_drivers_without_an_effect_are_warnings(connector: An
             "&sslmode=trust",
             [
                 "sslMode must be disable",
-                "connectTimeout must be milliseconds",
+                "connectTimeout must be a positive number of milliseconds",
                 "cannot obey the parameter keyStore",
                 "cannot obey the parameter serverTimezone",
                 "cannot obey the parameter zeroDateTimeBehavior",

@@ -535,7 +535,7 @@ def test_a_query_may_be_read_by_a_timestamp_that_it_makes(maria: Any, at: str) -
     maria.run("CREATE TABLE orders (id INT PRIMARY KEY)", "INSERT INTO orders VALUES (1), (2)")
     records = read(maria, query=f"SELECT id, {at} AS at FROM orders", **{k: v for k, v in BY_TIME.items() if k != "id"})
     assert [r.value for r in records] == [{"id": n, "at": 1_767_225_600_000} for n in (1, 2)]
-    with pytest.raises(ConnectError, match="at of the query is no timestamp"):
+    with pytest.raises(ConnectError, match="at of the query is not a timestamp"):
         read(maria, query="SELECT 1 AS id, 2 AS at", **BY_TIME)
 
 

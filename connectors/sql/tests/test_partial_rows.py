@@ -152,7 +152,7 @@ def test_a_field_for_what_the_database_computes_is_an_error_of_its_record(
         errors = target.write(record(1, v=1), record(2, v=2, **{column: 77}), record(3, v=3), **properties)
         (error,) = errors
         assert error == (
-            f"Table t computes column {column} (GENERATED ALWAYS AS), which takes no value; leave the field out by "
+            f"Table t computes column {column} (GENERATED ALWAYS AS), which accepts no value; leave the field out with "
             "fields.whitelist or ReplaceField"
         )
         if properties.get("insert_mode") != "update":

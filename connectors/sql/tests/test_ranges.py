@@ -13,7 +13,7 @@ from penstock.offsets import updated
 from penstock.testing._making import make, parsed
 from penstock_sql.names import TableName
 from penstock_sql.source import SqlSource
-from penstock_sql.source.ranges import Standing, standings
+from penstock_sql.source.ranges import TableProgress, progress_of_tables
 from penstock_sql.source.streams import partition_of
 
 TABLE = SourcePartition({"protocol": "1", "table": "public.orders"})
@@ -29,11 +29,11 @@ def places(*numbers: int) -> list[Any]:
     return [{"incrementing": number} for number in numbers]
 
 
-def standing(offsets: Offsets, by: str = BY) -> Standing:
-    return standings([TABLE], offsets, by)[TABLE]
+def progress(offsets: Offsets, by: str = BY) -> TableProgress:
+    return progress_of_tables([TABLE], offsets, by)[TABLE]
 
 
-def read_of(at: Standing, *ends: int) -> Any:
+def read_of(at: TableProgress, *ends: int) -> Any:
     """What is committed when all ranges that end there are read."""
     return at.divided(places(*ends), BY)
 
@@ -42,56 +42,56 @@ def some(planned: Any, *numbers: int) -> Any:
     return {p: o for p, o in planned.items() if p["range"] in numbers}
 
 
-def left(at: Standing) -> Mapping[int, Any]:
+def left(at: TableProgress) -> Mapping[int, Any]:
     assert at.round is not None
     return at.round.left
 
 
 def test_a_range_that_was_committed_tells_which_others_are_left() -> None:
     offsets = {TABLE: {"incrementing": 0}}
-    planned = read_of(standing(offsets), 5, 9, 12)
+    planned = read_of(progress(offsets), 5, 9, 12)
     assert len(planned) == 3
     for count in (1, 2, 3):
         for done in itertools.combinations(range(3), count):
-            at = standing({**offsets, **some(planned, *done)})
+            at = progress({**offsets, **some(planned, *done)})
             assert set(left(at)) == {0, 1, 2} - set(done)
             assert at.position == {"incrementing": 12}
 
 
 def test_the_last_round_says_where_the_table_stands() -> None:
-    first = read_of(standing({}), 5, 9, 12)
-    second = read_of(standing(first), 20, 30)
-    at = standing({**first, **some(second, 0)})
+    first = read_of(progress({}), 5, 9, 12)
+    second = read_of(progress(first), 20, 30)
+    at = progress({**first, **some(second, 0)})
     assert at.position == {"incrementing": 30}
     assert left(at) == {1: tuple(places(20, 30))}
 
 
 def test_what_is_left_of_a_round_is_cut_where_a_batch_may_have_less() -> None:
-    first = some(read_of(standing({}), 5, 9, 12), 1)
-    of = standing(first).round
+    first = some(read_of(progress({}), 5, 9, 12), 1)
+    of = progress(first).round
     assert of is not None
     cut = of.cut(places(2)[0])
     assert cut.ranges == ((None, *places(2)), tuple(places(2, 5)), tuple(places(9, 12)))
-    at = standing({**first, **cut.read(TABLE, [0])})
+    at = progress({**first, **cut.read(TABLE, [0])})
     assert left(at) == {1: tuple(places(2, 5)), 2: tuple(places(9, 12))}
     assert at.position == {"incrementing": 12}
 
 
 def test_ranges_count_no_more_once_the_offset_of_their_table_or_its_order_was_altered() -> None:
-    ranges = read_of(standing({}), 5, 9)
-    for at in (standing({**ranges, TABLE: {"incrementing": 2}}), standing(ranges, "another order")):
+    ranges = read_of(progress({}), 5, 9)
+    for at in (progress({**ranges, TABLE: {"incrementing": 2}}), progress(ranges, "another order")):
         assert at.round is None
         assert at.whole(None) == dict.fromkeys(ranges)
 
 
 def test_tables_have_their_own_ranges() -> None:
     other = SourcePartition({"protocol": "1", "table": "public.others"})
-    assert standings([other], read_of(standing({}), 5, 9), BY)[other].round is None
+    assert progress_of_tables([other], read_of(progress({}), 5, 9), BY)[other].round is None
 
 
 def test_plans_of_two_processes_that_write_at_the_same_time_are_not_taken_for_one() -> None:
-    first, second = read_of(standing({}), 5_000, 9_000, 12_000), read_of(standing({}), 10, 20, 30)
-    at = standing({**some(first, 0), **some(second, 1)})
+    first, second = read_of(progress({}), 5_000, 9_000, 12_000), read_of(progress({}), 10, 20, 30)
+    at = progress({**some(first, 0), **some(second, 1)})
     assert left(at) in (
         {0: (None, *places(10)), 2: tuple(places(20, 30))},
         {1: tuple(places(5_000, 9_000)), 2: tuple(places(9_000, 12_000))},
@@ -248,7 +248,7 @@ def test_no_range_has_few_rows(database: Any) -> None:
 def test_the_offset_of_a_range_is_removed_but_never_set(database: Any) -> None:
     connector = make(SqlSource)
     config = parsed(SqlSource, {**database.properties, **BY_ID})
-    (partition, offset), *_ = read_of(standing({}), 5, 9).items()
+    (partition, offset), *_ = read_of(progress({}), 5, 9).items()
     assert connector.alter_offsets(config, {partition: None, TABLE: {"incrementing": 7}})
     with pytest.raises(ConnectError, match="Only the connector sets the offset of a range"):
         connector.alter_offsets(config, {partition: offset})
@@ -257,6 +257,6 @@ def test_the_offset_of_a_range_is_removed_but_never_set(database: Any) -> None:
 def test_a_broken_offset_of_a_range_is_told() -> None:
     partition = SourcePartition({**TABLE, "range": 0})
     with pytest.raises(
-        ConnectError, match="is no offset of a range, which only the connector sets: remove those of all"
+        ConnectError, match="is not an offset of a range, which only the connector sets: remove those of all"
     ):
-        standing({partition: {"incrementing": 5}})
+        progress({partition: {"incrementing": 5}})

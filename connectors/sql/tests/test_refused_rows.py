@@ -77,7 +77,7 @@ def test_a_text_that_names_what_the_user_may_not_see_is_handed_back_alone(databa
     try:
         batch = [record(1, v="pg_class"), record(2, v="secret.word")]
         ((_, error),) = run_writer(SqlSink, properties, [batch])
-        assert "column v: it names something that the user of the connection has no right to" in str(error)
+        assert "column v: it names an object that the user of the connection has no right to access" in str(error)
         assert database.rows("SELECT k FROM t") == [(1,)]
         database.run("REVOKE INSERT ON t FROM stranger")
         with pytest.raises(ConnectError, match="permission denied for table t"):
@@ -267,7 +267,7 @@ def test_postgresql_names_the_column_of_a_value_that_it_refuses(database: Any) -
 def test_a_text_that_is_no_unicode_is_told_with_its_column(target: Target) -> None:
     target.make("k INT PRIMARY KEY, v INT, w VARCHAR(99)")
     (error,) = target.write(record(1, v=1, w="secret \ud800"), record(2, v=2, w="a"))
-    assert error.startswith("Table t refuses the row: column w: a text is no valid Unicode")
+    assert error.startswith("Table t refuses the row: column w: a text is not valid Unicode")
 
 
 def test_postgresql_names_the_constraint_and_the_column_that_may_not_be_null(database: Any) -> None:

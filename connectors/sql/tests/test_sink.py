@@ -165,8 +165,8 @@ def test_a_constraint_that_is_checked_at_the_end_refuses_its_row_alone(database:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (row(None, key=1), "a record without a value is no row"),
-        (row("text"), "no struct and no map, but a str; HoistField"),
+        (row(None, key=1), "a record without a value cannot become a row"),
+        (row("text"), "neither struct nor map, but a str; HoistField"),
         (row({}), "without fields"),
         (row({"id": 1, "nme": "x"}), "has no column nme, but name. Add it"),
         (row({"id": b"x"}), "invalid input syntax"),
@@ -214,7 +214,7 @@ def test_records_go_to_the_table_and_schema_of_their_topic(database: Any) -> Non
     assert write(database, [row({"id": 2}, topic="shop.orders")], table_name_format='"${topic}"') == []
     assert database.rows("SELECT id FROM shop.orders") == [(1,)]
     assert database.rows('SELECT id FROM "shop.orders"') == [(2,)]
-    with pytest.raises(ConnectError, match=r"one point parts a schema"):
+    with pytest.raises(ConnectError, match=r"one dot separates the schema"):
         raise ConnectError(write(database, [row({"id": 2}, topic="a.b.c")])[0])
 
 
@@ -247,7 +247,7 @@ def test_keys_that_are_the_same_for_the_database_are_the_same(database: Any) -> 
 
 
 def test_no_record_reaches_the_offsets_of_connectors(database: Any) -> None:
-    value = {"connector": "victim", "topic": "t", "part": 0, "next": 9, "handed_back": "", "life": ""}
+    value = {"connector": "victim", "topic": "t", "part": 0, "next": 9, "handed_back": "", "start_id": ""}
     (error,) = write(database, [row(value, topic="penstock_offsets")])
     assert "holds the connectors' offsets" in error
 
@@ -255,8 +255,8 @@ def test_no_record_reaches_the_offsets_of_connectors(database: Any) -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (row({"name": "cut \ud83d"}, key=1), "no valid Unicode"),
-        (row({"name": "a"}, key=[1]).replace(key_schema=array_of(INT32)), "a list is no primary key"),
+        (row({"name": "cut \ud83d"}, key=1), "not valid Unicode"),
+        (row({"name": "a"}, key=[1]).replace(key_schema=array_of(INT32)), "a list cannot be a primary key"),
         (row({"name": "a"}, key=None), "has no key"),
         (row({"cut \ud83d": 1}, key=1), "has no column"),
     ],

@@ -530,7 +530,7 @@ def test_an_offset_with_a_mistyped_name_is_refused(database: Any) -> None:
 
     given = {**database.properties, **BY_ID}
     partition = SourcePartition({"protocol": "1", "table": "public.orders"})
-    with pytest.raises(ConnectError, match="is no offset of this connector"):
+    with pytest.raises(ConnectError, match="is not an offset of this connector"):
         make(SqlSource).alter_offsets(parsed(SqlSource, given), {partition: {"increment": 7}})
     with pytest.raises(ConnectError, match="whole numbers of 64 bits"):
         make(SqlSource).alter_offsets(parsed(SqlSource, given), {partition: {"incrementing": 2**63}})
@@ -656,7 +656,7 @@ def test_an_offset_whose_moment_no_place_has_is_refused(database: Any) -> None:
 
 def test_a_query_whose_timestamp_is_none_is_told(database: Any) -> None:
     given = {**database.properties, **BY_TIME, "query": "SELECT 1 AS id, 2 AS at"}
-    with pytest.raises(ConnectError, match="at of the query is no timestamp"):
+    with pytest.raises(ConnectError, match="at of the query is not a timestamp"):
         read_all(given)
 
 
@@ -675,9 +675,9 @@ def test_the_end_of_the_day_is_a_time_and_is_written_as_one(database: Any) -> No
 @pytest.mark.parametrize(
     ("declared", "value", "words"),
     [
-        ("REAL", "hidden", "a column of numbers holds a value of type str"),
-        ("INTEGER", "hidden", "a column of whole numbers holds a value of type str"),
-        ("TEXT", b"\xff", "a column of texts holds bytes that are not UTF-8"),
+        ("REAL", "hidden", "a numeric column holds a value of type str"),
+        ("INTEGER", "hidden", "an integer column holds a value of type str"),
+        ("TEXT", b"\xff", "a text column holds bytes that are not UTF-8"),
     ],
 )
 def test_a_value_of_sqlite_that_its_column_does_not_declare_is_told_by_table_and_column(

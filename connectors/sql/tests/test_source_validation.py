@@ -89,7 +89,7 @@ def test_names_with_commas_and_dots_are_named_in_quotation_marks(shop: Shop) -> 
         assert read(table_whitelist=" , ".join(texts)) == sorted(tables)
         assert read(table_whitelist=texts[0]) == ["a,b"]
         assert read(table_blacklist=f"{texts[1]},x") == sorted(set(tables) - {"a, b", "x"})
-    with pytest.raises(ConfigError, match=r'table\.whitelist: cannot read x,"a: it is no name of a table'):
+    with pytest.raises(ConfigError, match=r'table\.whitelist: cannot read x,"a: it is not a table name'):
         read(table_whitelist='x,"a')
 
 
@@ -171,7 +171,7 @@ def test_a_timestamp_column_that_is_none_is_told_with_all_else_that_is_wrong(ser
         ("SELEC id FROM orders", "query: cannot run the query"),
         ("SELECT nothing FROM orders", "query: cannot run the query"),
         ("SELECT nr FROM orders", "query: cannot run the query"),
-        ("SELECT name AS id FROM orders", "incrementing.column.name: id of the query has no whole numbers"),
+        ("SELECT name AS id FROM orders", "incrementing.column.name: id of the query is not an integer column"),
     ],
 )
 def test_a_broken_query_is_told_before_the_start(server_shop: Shop, query: str, words: str) -> None:

@@ -1,4 +1,4 @@
-"""Carries a decision out, in the order that `Decision` documents: being killed between any two writes is harmless."""
+"""Carries out a decision, in the order that `Decision` documents: being killed between any two writes is harmless."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,19 +44,19 @@ __all__ = ["Applied", "apply"]
 
 T = TypeVar("T")
 _MOST_FAILURES: Final = 3
-"""Of one run: each may take as long as a webhook, or the server itself, needs to give no answer."""
+"""Limit of failures per run: each may take as long as a webhook, or the server, takes to time out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of a decision.
+    """Result of carrying out a decision.
 
     Attributes:
-        requeue_after: look again after so many seconds; 0: at once, None: when something happens.
+        requeue_after: reconcile again after this many seconds; 0: immediately, None: when something happens.
         created: how many pods.
         queued: a job pod waits for a slot.
-        is_gone: the Connector is no more, or another one has its name.
-        failed: what the API server did not do with one pod or more, while all the rest was done; None: nothing.
+        is_gone: the Connector no longer exists, or another one has its name.
+        failed: the failure of one pod or more at the API server, while all the rest was done; None: no failure.
     """
 
     requeue_after: float | None = None
@@ -74,18 +74,18 @@ async def apply(
     context: Context,
     cached: CachedConnector,
 ) -> Applied:
-    """Carry a decision out. What fails with one pod keeps no other one from being deleted or created.
+    """Carry out a decision. A failure with one pod does not prevent any other one from being deleted or created.
 
     Args:
         document: the Connector, as it was observed.
-        observed: what the decision rests on.
+        observed: the observation from which the decision was made.
         decision: to carry out.
-        manifests: renders pods and what they read.
+        manifests: renders pods, and the objects that they read.
         context: the API server, Kafka and the release.
         cached: of the Connector; refusals and failures of single objects are kept there.
 
     Raises:
-        OperatorError: the API server did not do as asked; what is left is decided again.
+        OperatorError: a request to the API server failed; the rest is decided again.
     """
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)
@@ -116,11 +116,11 @@ async def apply(
     if decision.claim:
         await write_claim(document, observed, decision, context)
     control_again = records_again = None
-    if decision.tell is not None or decision.topics_reset:
+    if decision.control_state is not None or decision.topics_reset:
         control_again = await write_control(observed, decision, context)
     if decision.forget:
         records_again = await remove_records(observed.connector.connect_name, context)
-    # With a plan that is kept now, or a pod that was refused, another decision follows at once.
+    # With a plan that is kept now, or a pod that was refused, another decision follows immediately.
     at_once = 0.0 if decision.save or refused or is_refused else None if are_recorded else TRY_AGAIN
     requeue_after = soonest(at_once, states_again, control_again, records_again)
     return Applied(requeue_after, created, queued, failed=failures.first)
@@ -134,7 +134,7 @@ async def _publish(
     cached: CachedConnector,
     failures: "_Failures",
 ) -> bool:
-    """Write the list of offsets, where there is one; whether that is refused."""
+    """Write the list of offsets, if there is one; return whether that was refused."""
     if decision.publish is None:
         return False
     name = of_list(decision.publish.pod_uid)
@@ -156,7 +156,7 @@ async def _create_pods(
     cached: CachedConnector,
     failures: "_Failures",
 ) -> tuple[int, bool, bool]:
-    """How many pods were created, whether one waits for a job slot, and whether one was refused."""
+    """Return how many pods were created, whether one waits for a job slot, and whether one was refused."""
     created, queued, is_refused = 0, False, False
     for creation in failures.ordered(decision.create, lambda c: name_of_pod(key.name, c)):
         name = name_of_pod(key.name, creation)
@@ -171,16 +171,16 @@ async def _create_pods(
                 cached.refusals[name] = refusal_of_pod(observed, creation, name, e)
                 cached.namespace_ends = cached.namespace_ends or e.namespace_ends
                 is_refused = True
-                if isinstance(creation, CreateJob):  # the next try may go by another name
+                if isinstance(creation, CreateJob):  # the next attempt may use another name
                     await delete_request(key, creation.name, context)
     return created, queued, is_refused
 
 
 class _Failures:
-    """What the API server did not do with single objects. The rest is done first, up to so many failures.
+    """Failures of single objects at the API server. The rest is done first, up to a limit of failures.
 
     Args:
-        before: the names of the objects for which the last run failed: they come last, so that they hinder no others.
+        before: the names of the objects for which the last run failed: they come last, so that they do not hinder others.
     """
 
     def __init__(self, before: Collection[str]) -> None:
@@ -189,7 +189,7 @@ class _Failures:
         self.names: frozenset[str] = frozenset()
 
     def ordered(self, items: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
-        """The items in their order, those that failed before at the end; it stops where the server itself is in trouble."""
+        """Yield the items in their order, those that failed before at the end; stop if the server is in trouble."""
         for item in sorted(items, key=lambda i: name(i) in self._before):
             if len(self.names) >= _MOST_FAILURES or isinstance(self.first, NotYet):
                 return
@@ -197,7 +197,7 @@ class _Failures:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """An error in here is this object's failure, and does not end the run."""
+        """Record an error in this block as this object's failure, without ending the run."""
         try:
             yield
         except OperatorError as e:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 async def report_failure(
     key: Key, document: Mapping[str, Any], cached: CachedConnector, error: OperatorError, context: Context
 ) -> None:
-    """Report the failure in the status and as an Event, once for each cause and generation. Raises nothing.
+    """Report the failure in the status and as an Event, once for each cause and generation. Never raises.
 
     Args:
         key: the Connector's.
@@ -36,7 +36,7 @@ async def report_failure(
         return
     trouble, metadata = cached.trouble, document["metadata"]
     trouble.failed(error, context.clock(), looking=cached.undecided)
-    if trouble.verdict is None or cached.run_by:  # the status is another operator's memory
+    if trouble.verdict is None or cached.run_by:  # the status belongs to another operator
         return
     context.metrics.connector(key, undecided(document, trouble.verdict.reason))
     reported = trouble.verdict, metadata["generation"]
@@ -46,7 +46,7 @@ async def report_failure(
         await _write(key, metadata["uid"], cached, context)
         cached.reported_trouble = reported
     except OperatorError as e:
-        log.info("The status of %s does not say so: %s", key, e)
+        log.info("The failure cannot be written to the status of %s: %s", key, e)
     try:
         await context.run(
             context.kube.event,
@@ -61,7 +61,7 @@ async def report_failure(
 
 
 async def _write(key: Key, uid: str, cached: CachedConnector, context: Context) -> None:
-    """Add the trouble to the status as it is now: the run may have written it before it failed."""
+    """Add the trouble to the current status: the run may have written it before it failed."""
     now = await context.run(context.kube.get, CONNECTOR, key.namespace, key.name)
     if now is None or now["metadata"]["uid"] != uid or cached.trouble.verdict is None:
         return

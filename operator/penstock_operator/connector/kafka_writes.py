@@ -1,6 +1,7 @@
-"""The records that `apply` writes to the status topic, and removes from it.
+"""Records that `apply` writes to the status topic, and removes from it.
 
-Kafka may be away. Nothing else waits for these records then: each function says after how many seconds to try again.
+Kafka may be unavailable. Nothing else waits for these records then: each function returns the seconds until the next
+attempt.
 """
 
 import logging
@@ -28,11 +29,15 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 TRY_AGAIN: Final = 2.0
-"""Seconds until the next try to write a record."""
+"""Seconds until the next attempt to write a record."""
 
 
 async def write_states(observed: Observation, decision: Decision, context: Context) -> float | None:
-    """Write Kafka Connect's states. Seconds until the next try; None: they are written, or cannot be before an event."""
+    """Write Kafka Connect's states.
+
+    Returns:
+        Seconds until the next attempt; None: they are written, or cannot be before an event.
+    """
     status, name = context.status, observed.connector.connect_name
     if status.trouble is not None or not (status.caught_up and status.exists):
         return None  # decided again when that changes
@@ -48,8 +53,7 @@ async def write_states(observed: Observation, decision: Decision, context: Conte
 async def write_claim(document: Mapping[str, Any], observed: Observation, decision: Decision, context: Context) -> None:
     """Claim the Connect name, for operators that do not see this Connector, once something is written under it.
 
-    Written also with pods that have been there: the topic may not have been there, or not been seen, when they were
-    created.
+    Also written if pods exist already: the topic may not have existed, or not been seen, when they were created.
     """
     connector, status, release = observed.connector, context.status, context.settings.release
     if not (decision.create or observed.task_pods or _has_unclaimed_states(connector, context)):
@@ -68,12 +72,12 @@ async def write_claim(document: Mapping[str, Any], observed: Observation, decisi
         return
     try:
         await context.run(status.write, [(claim_key(connector.connect_name), claim.to_value())])
-    except Unavailable as e:  # the topic may not be there before the first connector was prepared
+    except Unavailable as e:  # the topic may not exist before the first connector was prepared
         log.debug("The claim of %s is not written: %s", connector.connect_name, e)
 
 
 def _has_unclaimed_states(connector: Connector, context: Context) -> bool:
-    """Whether this operator's states stand there without a claim, by which they are removed with the Connector."""
+    """Return whether this operator's states exist without a claim, which is needed to remove them with the Connector."""
     status, own = context.status, context.settings.release.operator
     if status.claim(connector.connect_name) is not None:
         return False
@@ -81,21 +85,21 @@ def _has_unclaimed_states(connector: Connector, context: Context) -> bool:
 
 
 async def write_control(observed: Observation, decision: Decision, context: Context) -> float | None:
-    """Have running tasks pause or resume, or record their topics anew.
+    """Make running tasks pause or resume, or record their topics again.
 
-    A reset goes by the state that tasks were told last, so that it changes none.
+    A reset repeats the state that was last sent to the tasks, so that it does not change it.
 
     Returns:
-        Seconds until the next look: at once after a reset, to say that it is done. None: the record is written.
+        Seconds until the next reconciliation: 0 after a reset, to report that it is done. None: the record is written.
     """
     connector, before = observed.connector, observed.control
-    if context.status.trouble is not None:  # the connector's status says so once that lasts
+    if context.status.trouble is not None:  # the connector's status reports it once it lasts
         return TRY_AGAIN
     own = connector.metadata
-    if decision.tell is not None:
+    if decision.control_state is not None:
         reset = None if before is None else before.topics_reset
         control = Control(
-            connector_uid=own.uid or "", generation=own.generation, state=decision.tell, topics_reset=reset
+            connector_uid=own.uid or "", generation=own.generation, state=decision.control_state, topics_reset=reset
         )
     else:
         control = before or Control(connector_uid=own.uid or "", generation=0, state=TaskState.RUNNING)
@@ -116,10 +120,10 @@ def _with_reset(control: Control, mark: str) -> Control:
 
 
 async def write_used_tokens(observed: Observation, decision: Decision, context: Context) -> bool:
-    """Record used tokens; whether what they ask for may begin.
+    """Record used tokens; return whether the actions that they request may begin.
 
-    Where there is no status topic yet, no earlier Connector can have had the name in it, and the pod itself creates it: the
-    record follows then.
+    If there is no status topic yet, no earlier Connector can have had the name in it, and the pod creates it: the record
+    follows then.
     """
     if not decision.used_tokens or not context.status.exists:
         return True
@@ -127,13 +131,13 @@ async def write_used_tokens(observed: Observation, decision: Decision, context: 
     try:
         await context.run(context.status.write, [(used_tokens_key(name), record.to_value())])
     except Unavailable as e:
-        log.warning("%s: the tokens of its annotations are not recorded, and wait: %s", name, e)
+        log.warning("%s: the tokens of its annotations are not recorded, so their actions wait: %s", name, e)
         return False
     return True
 
 
 async def remove_records(connect_name: str, context: Context) -> float | None:
-    """Remove what stands under a Connect name. Seconds until the next try; None: it is removed."""
+    """Remove all records under a Connect name. Return the seconds until the next attempt; None: they are removed."""
     try:
         await context.run(context.status.forget, connect_name)
     except Unavailable as e:
@@ -143,10 +147,10 @@ async def remove_records(connect_name: str, context: Context) -> float | None:
 
 
 async def remove_records_of_deleted(connect_names: Iterable[str], context: Context) -> None:
-    """Remove what a deleted Connector has left under these Connect names.
+    """Remove the records that a deleted Connector has left under these Connect names.
 
     Raises:
-        Unavailable: Kafka did not do as asked; no other run does this, so that it must be tried again.
+        Unavailable: Kafka did not remove them; no other run does this, so that it must be retried.
     """
     for name in connect_names:
         await context.run(context.status.forget, name)

@@ -1,4 +1,4 @@
-"""What `apply` writes to the API server but for pods: the status with its Events, the finalizer, plans."""
+"""Writes of `apply` to the API server, except pods: the status with its Events, the finalizer, plans."""
 
 import asyncio
 import logging
@@ -45,16 +45,16 @@ __all__ = [
 log = logging.getLogger(__name__)
 STATUS_MANAGER: Final = "penstock-status"
 _QUOTA_RECOUNTED: Final = 2.0
-"""Seconds after which a quota counts what was deleted as gone."""
+"""Seconds after which a quota no longer counts deleted objects."""
 
 
 async def write_status(
     document: Mapping[str, Any], observed: Observation, decision: Decision, context: Context
 ) -> Mapping[str, Any] | None:
-    """Write the status, with Events for what changed, unless it stands there already.
+    """Write the status, with Events for the changes, unless the Connector already has it.
 
     Returns:
-        The Connector with the metadata that it has then; None: it is gone, or another Connector has its name.
+        The Connector with its metadata after the write; None: it was deleted, or another Connector has its name.
     """
     metadata = observed.connector.metadata
     status = connector_status(observed, decision)
@@ -72,7 +72,7 @@ async def write_status(
     )
     if written is None:
         return None
-    for event in () if observed.namespace_ends else events_between(observed.memory, decision):
+    for event in () if observed.namespace_ends else events_between(observed.persisted, decision):
         log.info(
             "%s", event.message, extra={"connector": f"{metadata.namespace}/{metadata.name}", "reason": event.reason}
         )
@@ -88,7 +88,7 @@ async def write_status(
 
 
 async def write_finalizer(document: Mapping[str, Any], key: Key, wanted: bool, context: Context) -> bool:
-    """Put Penstock's finalizer on the Connector, or take it off; False: the Connector was changed meanwhile."""
+    """Add Penstock's finalizer to the Connector, or remove it; False: the Connector was changed meanwhile."""
     metadata = document["metadata"]
     others = [f for f in metadata.get("finalizers") or () if f != FINALIZER]
     finalizers = [*others, FINALIZER] if wanted else others
@@ -113,10 +113,10 @@ async def save_plan(
     context: Context,
     cached: CachedConnector,
 ) -> bool:
-    """Keep a plan in a ConfigMap; False: it is refused, and tasks go on with the last plan until the next try.
+    """Save a plan in a ConfigMap; False: it is refused, and tasks keep the last plan until the next attempt.
 
     Raises:
-        OperatorError: the API server did not do as asked, or refused a plan before it was time for the next try.
+        OperatorError: a request to the API server failed, or it refused a plan before the next attempt was due.
     """
     manifest, name = config_map_of(plan, manifests.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
     before = observed.refusals.get(name)
@@ -127,7 +127,7 @@ async def save_plan(
             jobs = [p for p in decision.delete if p.role == "job"]
             if not (e.over_quota and jobs):
                 raise
-            for pod in jobs:  # their requests are of no more use once they have answered, and take room in the quota
+            for pod in jobs:  # their requests are no longer needed once they have answered, and use quota
                 await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
             await asyncio.sleep(_QUOTA_RECOUNTED)
             await put_config_map(key, manifest, context.kube, context.run)
@@ -149,11 +149,11 @@ async def save_plan(
 
 
 async def publish_list(made: OffsetsList, manifests: PodManifests, context: Context) -> None:
-    """Write the list of offsets, over the one that was seen. If that has changed, or another has come, nothing is written.
+    """Write the list of offsets over the observed one. Write nothing if that has changed or another was created.
 
     Raises:
-        OperatorError: the API server did not do as asked.
-        Refused: also where something else changes the ConfigMap as it is written.
+        OperatorError: a request to the API server failed.
+        Refused: also if something else changes the ConfigMap as it is written.
     """
     connector = manifests.connector.metadata
     manifest = list_map_of(made, manifests.list_metadata())
@@ -166,24 +166,25 @@ async def publish_list(made: OffsetsList, manifests: PodManifests, context: Cont
     found = ListMap.of(written, connector.name, connector.uid or "")
     if (found.owner, found.pod_uid) != (Owner.OURS, made.pod_uid):
         name = manifest["metadata"]["name"]
-        why = f"ConfigMap {name} has other labels or annotations than were written: look for a webhook that changes it"
+        why = f"ConfigMap {name} has other labels or annotations than were written: check for a webhook that changes it"
         raise Refused(f"Writing ConfigMap {name}", answer=why)
 
 
 async def delete_plan(key: Key, plan_hash: str, context: Context) -> None:
-    """Delete the ConfigMap of a plan, where it is there."""
+    """Delete the ConfigMap of a plan, if it exists."""
     await context.run(context.kube.delete, CONFIG_MAP, key.namespace, plan_name(key.name, plan_hash))
 
 
 async def put_config_map(key: Key, manifest: Mapping[str, Any], kube: Kube, run: Run) -> None:
-    """Have a ConfigMap of this Connector or PluginVersion with just these data.
+    """Ensure that there is a ConfigMap of this Connector or PluginVersion with exactly these data.
 
-    One with these data and owners is left as it is: this operator wrote it a moment ago. Any other is replaced. That of an
-    earlier Connector of this name (deleted without its dependents, or restored from a backup) would be collected under
-    running tasks; that of an operator of another version cannot be read.
+    One with these data and owners is left as it is: this operator wrote it a moment ago. Any other is replaced. That of
+    an
+    earlier Connector of this name (deleted without its dependents, or restored from a backup) would be garbage-collected
+    while tasks use it; that of an operator of another version cannot be read.
 
     Raises:
-        Conflict: another one has its name, and does not go.
+        Conflict: another one has its name, and is not deleted.
     """
     name = manifest["metadata"]["name"]
     for _ in range(2):
@@ -196,8 +197,8 @@ async def put_config_map(key: Key, manifest: Mapping[str, Any], kube: Kube, run:
             return
         await run(kube.delete, CONFIG_MAP, key.namespace, name, uid=present["metadata"]["uid"])
     raise Conflict(
-        f"Creating ConfigMap {key.namespace}/{name}: another one has its name and does not go; remove it, and what holds it "
-        "(its finalizers)"
+        f"Creating ConfigMap {key.namespace}/{name}: another one has its name and is not deleted; remove it, and the "
+        "finalizers that block its deletion"
     )
 
 

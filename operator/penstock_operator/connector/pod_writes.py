@@ -30,13 +30,13 @@ async def create_pod(
     """Create a pod, and a job pod's request before it; False: there is no slot for this job pod.
 
     Raises:
-        OperatorError: the API server did not do as asked.
-        Refused: also where a pod that is not this Connector's has its name.
+        OperatorError: a request to the API server failed.
+        Refused: also if a pod that is not this Connector's has its name.
     """
     if isinstance(creation, CreateTask):
         snapshot = context.status.snapshot(manifests.connector.connect_name, creation.task)
         manifest = manifests.task(
-            creation.plan, creation.task, creation.incarnation, creation.standing, creation.state, snapshot
+            creation.plan, creation.task, creation.incarnation, creation.epoch, creation.state, snapshot
         )
         await _create(key, manifest, manifests, context)
         return True
@@ -50,7 +50,7 @@ async def create_pod(
 
 
 async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
-    """Delete a pod, and a job pod's request before it: without its pod no run would look for the request."""
+    """Delete a pod, and a job pod's request before it: once the pod is gone, no run looks for its request."""
     if pod.role == "job":
         await delete_request(key, pod.name, context)
     await context.run(context.kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
@@ -59,19 +59,19 @@ async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
 
 
 async def delete_request(key: Key, job_pod: str, context: Context) -> None:
-    """Delete the ConfigMap with the request of a job pod, where it is there."""
+    """Delete the ConfigMap with the request of a job pod, if it exists."""
     await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(job_pod))
 
 
 def name_of_pod(connector: str, creation: CreateJob | CreateTask) -> str:
-    """The name of a pod that is to be created."""
+    """Return the name of a pod that will be created."""
     return (
         creation.name if isinstance(creation, CreateJob) else pod_name(connector, creation.task, creation.incarnation)
     )
 
 
 def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
-    """The refusal of a pod, with the time of the next try."""
+    """Return the refusal of a pod, with the time of the next attempt."""
     template = observed.connector.spec.template
     if isinstance(creation, CreateJob):
         refusal = refusal_of(observed, name, refused)
@@ -84,7 +84,7 @@ def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name
 def refusal_of(
     observed: Observation, name: str, refused: Refused, pod_hash: str = "", resources: str = RESOURCES_OF_JOBS
 ) -> Refusal:
-    """The refusal of what is kept under a name, with the time of the next try."""
+    """Return the refusal of an object that is kept under this name, with the time of the next attempt."""
     reason, remedy = cause(refused, resources)
     text = refused.answer or str(refused)
     return after(
@@ -108,7 +108,7 @@ async def _create(key: Key, manifest: Mapping[str, Any], manifests: PodManifests
     if owner != (manifests.connector.metadata.uid, manifests.operator):  # else it was created a moment ago
         raise Refused(
             f"Creating pod {name}",
-            answer=f"a pod of the name {name} is there that is not this Connector's; remove it",
+            answer=f"another pod, not this Connector's, has the name {name}; remove it",
             reason=Reason.POD_NAME_TAKEN,
         )
 

@@ -1,4 +1,4 @@
-"""Reconciles one Connector: observe what is live, decide, apply."""
+"""Reconciles one Connector: observe the live state, decide, apply."""
 
 import asyncio
 import logging
@@ -41,15 +41,15 @@ __all__ = ["Reconciler"]
 
 log = logging.getLogger(__name__)
 _MOST_ROUNDS: Final = 4
-"""A decision that was carried out may allow the next at once; more than so many in a row are left to the queue."""
+"""Limit of rounds in a row: a decision that was carried out may allow the next one; further ones go through the queue."""
 _PODS_LEAVE: Final = 2.0
-"""Seconds between two looks at the pods of a deleted Connector."""
+"""Seconds between two checks for the pods of a deleted Connector."""
 
 
 class Reconciler:
     """Reconciles all Connectors of the operator.
 
-    Nothing that it remembers between two runs is lost with it: that saves requests, or is observed again.
+    Its memory between two runs may be lost: it only saves requests, or is observed again.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Reconciler:
             Seconds until the next run, should no event come before; None: it needs none.
 
         Raises:
-            OperatorError: the API server did not do as asked; the next run follows after a back-off.
+            OperatorError: a request to the API server failed; the next run follows after a back-off.
         """
         try:
             return await self._rounds(key, context)
@@ -102,7 +102,7 @@ class Reconciler:
             if requeue_after is None or requeue_after > 0:
                 cached.immediate_runs = 0
                 return requeue_after
-        cached.immediate_runs += 1  # runs that ask for the next one again and again come more and more seldom
+        cached.immediate_runs += 1  # back off from runs that repeatedly request the next one
         return 0.0 if cached.immediate_runs == 1 else RECONCILE_BACKOFF.pause(cached.immediate_runs - 1)
 
     async def _document(self, key: Key, context: Context) -> dict[str, Any] | None:
@@ -126,11 +126,13 @@ class Reconciler:
     ) -> float | None:
         try:
             connector = Connector.draft(document)
-        except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
+        except ConfigError as e:  # the schema of the resource rejects this; an older one may have accepted it
             log.warning("%s cannot be read: %s", key, e)
             context.metrics.connector(key, undecided(document, Reason.CONFIG_INVALID))
             return None
-        if connector.metadata.name != key.name:  # a name that no Connector may have; the status then says so under it
+        if (
+            connector.metadata.name != key.name
+        ):  # a name that no Connector may have; the status then reports it under this name
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
         connector = with_refused_template(with_template_policy(connector, context.settings), cached.refusals)
@@ -147,7 +149,7 @@ class Reconciler:
         decision = decide(replace(observed, permission=context.rollout.permission(key)), manifests.pod_hash)
         context.rollout.update(key, decision.rollout)
         unseen = not context.status.exists and context.status.trouble is None
-        # Another release may have made the topic this moment, and claimed the name in it.
+        # Another release may just have created the topic, and claimed the name in it.
         if unseen and _fences(decision) and await context.run(context.status.look):
             return 0.0
         applied = await apply(document, observed, decision, manifests, context, cached)
@@ -170,7 +172,7 @@ class Reconciler:
         context: Context,
         cached: CachedConnector,
     ) -> None:
-        """Of the Connector for the metrics, and of its pods, since one that is gone leaves room in a quota."""
+        """Update the Connector's metrics and its pod count; a removed pod may free quota."""
         reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))
         pods = (*observed.task_pods, *observed.job_pods, *observed.offsets_pods)
@@ -179,7 +181,7 @@ class Reconciler:
             self._try_refused_by_quota(key, context)
 
     def _try_refused_by_quota(self, key: Key, context: Context) -> None:
-        """A pod of the namespace has gone, and no other came in its place: what a quota refused there may be tried."""
+        """Retry pods refused by a quota: a pod of the namespace was removed, and no other was created in its place."""
         for other in {key, *context.connectors.of_namespace(key.namespace)}:
             cached = self._cache.get(other)
             if cached is not None and any(r.reason == Reason.QUOTA_EXCEEDED for r in cached.refusals.values()):
@@ -187,8 +189,8 @@ class Reconciler:
                 context.wake(other)
 
     async def _gone(self, key: Key, context: Context) -> float | None:
-        """The Connector is no more: its pods go with it; then its records are removed."""
-        context.connectors.gone(key)  # also where the event of its end was lost
+        """Clean up after a deleted Connector: its pods are deleted with it; then its records are removed."""
+        context.connectors.gone(key)  # in case the event of its deletion was missed
         context.job_slots.living(key, frozenset())
         context.rollout.forget(key)
         context.metrics.forget(key)
@@ -210,5 +212,5 @@ class Reconciler:
 
 
 def _fences(decision: Decision) -> bool:
-    """Whether a job pod is to fence the tasks that ran under this name before."""
+    """Return whether a job pod will fence the tasks that ran under this name before."""
     return any(isinstance(c, CreateJob) and (c.prepare or c.action is not Action.PLAN) for c in decision.create)

@@ -1,4 +1,4 @@
-"""Where the operator does nothing more for a Connector: another one runs it, or its rights went with the namespace."""
+"""Ends the operator's work for a Connector: another one runs it, or its rights were deleted with the namespace."""
 
 import logging
 from collections.abc import Mapping
@@ -25,20 +25,21 @@ _LOOK: Final = 60.0
 
 
 class NamespaceEnd(Enum):
-    """How far the deletion of a namespace is."""
+    """Progress of the deletion of a namespace."""
 
     UNDER_WAY = "under way"
     REACHED = "reached"
 
 
 async def leave(document: Mapping[str, Any], observed: Observation, context: Context) -> float:
-    """Leave a Connector to the operator that runs it: delete what this one created, and say so in an Event.
+    """Leave a Connector to the operator that runs it: delete what this one created, and report it in an Event.
 
-    Nothing is written to its status, which is the other operator's memory. So this is no `Decision`, with which a status
+    Nothing is written to its status, which belongs to the other operator. So this is not a `Decision`, with which a
+    status
     and Kafka Connect's states are always written.
 
     Returns:
-        Seconds until the next look.
+        Seconds until the next check.
     """
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)
@@ -49,9 +50,9 @@ async def leave(document: Mapping[str, Any], observed: Observation, context: Con
         await delete_plan(key, plan.hash, context)
     context.metrics.forget(key)
     message = (
-        f"operator {observed.run_by} runs this Connector, so that {context.settings.release.label} does not: no two "
-        f"releases may watch one namespace. Take {key.namespace} out of watchNamespaces of one of them; to hand it over, "
-        f"remove the pods and ConfigMaps with label {OPERATOR_LABEL}={observed.run_by} then"
+        f"operator {observed.run_by} runs this Connector, so {context.settings.release.label} does not: no two "
+        f"releases may watch one namespace. Remove {key.namespace} from watchNamespaces of one of them; to hand it over, "
+        f"then remove the pods and ConfigMaps with label {OPERATOR_LABEL}={observed.run_by}"
     )
     log.warning("%s: %s", key, message)
     reason = Reason.OTHER_OPERATOR
@@ -62,13 +63,13 @@ async def leave(document: Mapping[str, Any], observed: Observation, context: Con
 
 
 async def release_finalizer(document: Mapping[str, Any], context: Context, refused: Refused) -> bool:
-    """Take Penstock's finalizer off a Connector that is being deleted, where nothing else is allowed any more.
+    """Remove Penstock's finalizer from a Connector that is being deleted, if nothing else is allowed any longer.
 
     A namespace that is being deleted loses its RoleBindings and its Connectors in any order, so that a Connector may wait
-    for the operator when that has no right on pods any more.
+    for the operator when that no longer has rights on pods.
 
     Returns:
-        Whether the finalizer is taken off; False also where the refusal has another cause, and is a fault.
+        Whether the finalizer is removed; False also if the refusal has another cause, and is a fault.
     """
     metadata = document["metadata"]
     since = instant(metadata.get("deletionTimestamp"))
@@ -77,12 +78,12 @@ async def release_finalizer(document: Mapping[str, Any], context: Context, refus
     key = Key(metadata["namespace"], metadata["name"])
     if context.clock() - since < RELEASED_AFTER and await end_of(key.namespace, context) is None:
         return False
-    log.warning("%s: its offsets stay, since nothing can be started any more: %s", key, refused)
+    log.warning("%s: its offsets stay, since nothing can be started any longer: %s", key, refused)
     return await write_finalizer(document, key, False, context)
 
 
 async def end_of(namespace: str, context: Context) -> NamespaceEnd | None:
-    """How far the deletion of a namespace is; None: it is not deleted, or that is not known."""
+    """Return the progress of the deletion of a namespace; None: it is not deleted, or that is not known."""
     try:
         document = await context.run(context.kube.get, NAMESPACE, None, namespace)
     except OperatorError:

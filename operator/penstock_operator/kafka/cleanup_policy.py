@@ -1,4 +1,4 @@
-"""Check of the status topic's cleanup policy. A broker may create the topic again automatically, with its own defaults."""
+"""Checks the status topic's cleanup policy. A broker may create the topic again automatically, with its own defaults."""
 
 import logging
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ _COMPACT: Final = "compact"
 
 
 class CleanupPolicy:
-    """The `cleanup.policy` of the status topic. For one thread.
+    """Guard of the `cleanup.policy` of the status topic. For one thread.
 
-    A topic that was compacted before is set back to that. Another one is left as it is: `status.storage.topic` may name a
-    topic of somebody else by mistake, whose records compaction would delete.
+    The policy is reset to `compact` only if it was seen as `compact` before. Otherwise it is not changed:
+    `status.storage.topic` may name another application's topic by mistake, whose records compaction would delete.
 
     Args:
         topic: the status topic.
@@ -38,13 +38,14 @@ class CleanupPolicy:
         self._was_compacted = False
 
     def fault(self, properties: Mapping[str, Any]) -> str | None:
-        """Check the policy, and set it back where that is possible.
+        """Check the policy, and set it back if possible.
 
         Args:
             properties: of an admin client.
 
         Returns:
-            The problem and its remedy; None if there is none, or if the operator may not read the policy (DescribeConfigs).
+            The problem and its remedy; None if there is none, or if the operator may not read the policy
+            (DescribeConfigs).
 
         Raises:
             KafkaException: Kafka does not answer, or refuses.

@@ -1,4 +1,4 @@
-"""The properties of the operator's Kafka clients: the worker configuration's, as tasks use them."""
+"""Properties of the operator's Kafka clients: the worker configuration's, as tasks use them."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ _COMMON: Final[Mapping[str, Any]] = {
 
 
 def reader_clients(worker: Worker, on_error: Callable[[KafkaError], None]) -> ReaderClients:
-    """The clients that read the status topic, and ask whether it is still the same."""
+    """Return the clients that read the status topic, and check whether it is still the same topic."""
     consumer = {
         **_COMMON,
         **_CONSUMER,
@@ -47,7 +47,7 @@ def reader_clients(worker: Worker, on_error: Callable[[KafkaError], None]) -> Re
 
 
 def producer_properties(worker: Worker, on_error: Callable[[KafkaError], None]) -> dict[str, Any]:
-    """The client that writes the status topic."""
+    """Return the properties of the client that writes the status topic."""
     return {
         **_COMMON,
         **_PRODUCER,

@@ -1,4 +1,4 @@
-"""What keeps the operator from Kafka, in a sentence that stays the same while the cause does."""
+"""Describes why the operator cannot reach Kafka, in a sentence that stays the same while the cause does."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,14 +16,14 @@ _CONSEQUENCES: Final = frozenset(
 
 
 class ClientErrors:
-    """The errors that a client reported in the background since brokers answered it last. For one thread."""
+    """Errors that a client reported in the background since brokers last answered it. For one thread."""
 
     def __init__(self) -> None:
         self._errors: list[KafkaError] = []
         self._cause: KafkaError | None = None
 
     def add(self, error: KafkaError) -> None:
-        """Take an error; the client's error callback."""
+        """Add an error; the client's error callback."""
         self._errors.append(error)
 
     def clear(self) -> None:
@@ -32,33 +32,33 @@ class ClientErrors:
         self._cause = None
 
     def cause(self, answer: KafkaError | None = None) -> KafkaError | None:
-        """The error that says most, rather a cause than its consequence; None if there is none since the last call.
+        """Return the most informative error, a cause before its consequence; None if there is none since the last call.
 
         Args:
-            answer: what a request failed with: mostly that no broker answered.
+            answer: the error of a request that failed: mostly that no broker answered.
         """
         errors, self._errors = self._errors, []
         if not errors and answer is None:
             return None
         causes = [e for e in errors if e.code() not in _CONSEQUENCES]
-        # A broker's name is resolved, then connected to: the error of the broker that came furthest says most.
+        # A broker's name is resolved, then connected to: the error of the broker that came furthest is the most informative.
         self._cause = min(causes, key=_is_vague, default=self._cause)
         return self._cause or next(e for e in (answer, *errors) if e is not None)
 
 
 def needs_other_settings(error: KafkaError) -> bool:
-    """Whether a client with the properties of this one will hardly connect: credentials, certificates."""
+    """Return whether a client with these properties is unlikely ever to connect: credentials, certificates."""
     return is_of_settings(ClientError.of(error)) or error.code() == KafkaError._INVALID_ARG  # noqa: SLF001
 
 
 def trouble_sentence(error: KafkaError, servers: str, topic: str, redact: Callable[[str], str]) -> str:
-    """Why the status topic cannot be used.
+    """Return why the status topic cannot be used.
 
     Args:
         error: librdkafka's.
         servers: `bootstrap.servers`.
         topic: the status topic.
-        redact: takes secrets out.
+        redact: removes secrets.
     """
     if error.code() in AUTHORIZATION:
         text = f"Kafka does not allow the operator to read topic {topic} (Describe and Read are needed): {error.str()}"

@@ -1,7 +1,7 @@
-"""The latest record of each key of the status topic that matters to the operator. Pure.
+"""Keeps the latest record of each key of the status topic that matters to the operator. Pure.
 
 Penstock's: reports, control records, claims (`task_reports`), and incarnations (`incarnation`), of which the greatest
-counts. Kafka Connect's: active topics, and states, without their traces. Unreadable records of Penstock's count as none; an
+counts. Kafka Connect's: active topics, and states, without their traces. Unreadable records of Penstock are ignored; an
 unreadable state is kept by its key, so that it can be removed.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 
 from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merge_records
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import (
     Claim,
     Control,
@@ -41,18 +41,18 @@ _UNREADABLE: Final = Status("")
 
 
 class News(IntEnum):
-    """What a record is about, the more urgent the greater."""
+    """Subject of a record; more urgent ones are greater."""
 
     PROGRESS = 0
-    """The time of the last record of a task, and nothing else."""
+    """Time of the last record of a task, and nothing else."""
     TOPICS = 1
-    """An active topic."""
+    """Active topic."""
     OTHER = 2
 
 
 @dataclass
 class _ConnectorRecords:
-    """The records of one Connect name: keys and values as they are in the topic."""
+    """Records of one Connect name: keys and values as they are in the topic."""
 
     ours: dict[bytes, bytes] = field(default_factory=dict)
     topics: dict[bytes, bytes] = field(default_factory=dict)
@@ -68,14 +68,14 @@ class _ConnectorRecords:
 
 
 class Records:
-    """The records by Connect name. For one thread at a time."""
+    """Records by Connect name. For one thread at a time."""
 
     def __init__(self) -> None:
         self._connectors: dict[str, _ConnectorRecords] = {}
         self._claimed: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
 
     def put(self, key: bytes, value: bytes | None) -> str | None:
-        """Take a record; None as value is a tombstone. Return the Connect name if what is known about it has changed."""
+        """Put a record; None as value is a tombstone. Return the Connect name if its known records have changed."""
         name = connector_of(key)
         if name is None:
             return None
@@ -93,7 +93,7 @@ class Records:
         return name if changed else None
 
     def news(self, key: bytes, value: bytes | None) -> News:
-        """Return what a record is about that is put next."""
+        """Return what a record is about, before it is put."""
         if key.startswith(TOPIC_PREFIX):
             return News.TOPICS
         if not key.startswith(_REPORT) or (known := self._connectors.get(connector_of(key) or "")) is None:
@@ -103,10 +103,11 @@ class Records:
         return News.PROGRESS if is_progress else News.OTHER
 
     def carried(self, connector: str, task: int | None = None) -> Sequence[tuple[bytes, bytes]]:
-        """The records of this name for a pod that does not read the topic from its beginning.
+        """Return the records of this name for a pod that does not read the topic from its beginning.
 
-        Incarnation records, for one task or for all, and for a task its control record. Several incarnation records of one
-        key are merged.
+        These are incarnation records, of one task or of all, and for one task also the control record. Several
+        incarnation
+        records of one key are merged.
         """
         known = self._connectors.get(connector)
         if known is None:
@@ -116,64 +117,67 @@ class Records:
         places = ((incarnation_key(connector, task), known.incarnations), (control_key(connector), known.ours))
         return [(key, records[key]) for key, records in places if key in records]
 
-    def standing(self, connector: str) -> Standing | None:
-        """The greatest in its tasks' incarnation records: tasks of a smaller one end. None: there is no readable record."""
+    def epoch(self, connector: str) -> PlanEpoch | None:
+        """Return the greatest epoch in its tasks' incarnation records, or None if no record is readable.
+
+        Tasks with a smaller one end.
+        """
         known = self._connectors.get(connector)
-        standings = [s for v in (known.incarnations.values() if known else ()) if (s := _standing(v)) is not None]
-        return max(standings, default=None)
+        epochs = [s for v in (known.incarnations.values() if known else ()) if (s := _epoch(v)) is not None]
+        return max(epochs, default=None)
 
     def names(self) -> Collection[str]:
-        """The names with reports, a control record or a claim."""
+        """Return the names with reports, a control record or a claim."""
         return [name for name, known in self._connectors.items() if known.ours]
 
     def claimed(self, namespace: str, connector: str, uid: str) -> Collection[str]:
-        """The Connect names that a Connector of this name, or of this uid, claims."""
+        """Return the Connect names that a Connector of this name, or of this uid, claims."""
         return self._claimed.get((namespace, connector), set()) | self._claimed.get((uid,), set())
 
     def all_names(self) -> Collection[str]:
-        """The names with reports, a control record, a claim or active topics."""
+        """Return the names with reports, a control record, a claim or active topics."""
         return [name for name, known in self._connectors.items() if known.ours or known.topics]
 
     def same(self, other: "Records", name: str) -> bool:
-        """Whether the same is known about this name in other records."""
+        """Return whether the same is known about this name in other records."""
         mine, theirs = self._connectors.get(name, _ConnectorRecords()), other._connectors.get(name, _ConnectorRecords())  # noqa: SLF001 (its own class)
         return (mine.ours, mine.topics, mine.used_tokens) == (theirs.ours, theirs.topics, theirs.used_tokens)
 
     def reports(self, connector: str) -> Mapping[int, Report]:
-        """The latest report of each task."""
+        """Return the latest report of each task."""
         reports = (Report.of(v) for k, v in self._ours(connector) if k.startswith(_REPORT))
         return {r.task: r for r in sorted((r for r in reports if r is not None), key=lambda r: r.task)}
 
     def control(self, connector: str) -> Control | None:
-        """The latest control record."""
+        """Return the latest control record."""
         return Control.of(dict(self._ours(connector)).get(control_key(connector)))
 
     def claim(self, connector: str) -> Claim | None:
-        """The latest claim."""
+        """Return the latest claim."""
         return Claim.of(dict(self._ours(connector)).get(claim_key(connector)))
 
     def used_tokens(self, connector: str) -> UsedTokens:
-        """The tokens that were used under this name."""
+        """Return the tokens that were used under this name."""
         known = self._connectors.get(connector)
         return (None if known is None else UsedTokens.of(known.used_tokens)) or UsedTokens()
 
     def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
-        """The active topics, by name."""
+        """Return the active topics, by name."""
         known = self._connectors.get(connector)
         return sorted(t for v in (known.topics.values() if known else ()) if (t := ActiveTopic.of(v)) is not None)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
-        """Kafka Connect's states of the connector and of its tasks, by key."""
+        """Return Kafka Connect's states of the connector and of its tasks, by key."""
         known = self._connectors.get(connector)
         return dict(known.states) if known else {}
 
     def keys(self, connector: str) -> Sequence[bytes]:
-        """The keys of every record of this name that may be removed."""
+        """Return the keys of every record of this name that may be removed."""
         known = self._connectors.get(connector)
         return [*known.ours, *known.topics, *sorted(known.states)] if known else []
 
     def topic_keys(self, connector: str) -> Sequence[bytes]:
-        """The keys of its active topics."""
+        """Return the keys of its active topics."""
         known = self._connectors.get(connector)
         return list(known.topics) if known else []
 
@@ -192,7 +196,7 @@ class Records:
 
 
 def connector_of(key: bytes) -> str | None:
-    """The Connect name of a key; None: the key does not matter to the operator."""
+    """Return the Connect name of a key; None: the key does not matter to the operator."""
     try:
         text = key.decode()
     except UnicodeDecodeError:
@@ -224,7 +228,7 @@ def _put(known: _ConnectorRecords, key: bytes, value: bytes | None) -> bool:
     if key.startswith((b"status-connector-", b"status-task-")):
         return _put_state(known, key, value)
     if key.startswith(_INCARNATION):
-        if value is not None:  # tasks ignore tombstones of these, too
+        if value is not None:  # tasks ignore tombstones of these as well
             known.incarnations[key] = merge_records(known.incarnations.get(key), value)
         return False
     if key.startswith(_USED_TOKENS):
@@ -250,8 +254,8 @@ def _put_state(known: _ConnectorRecords, key: bytes, value: bytes | None) -> boo
     return key.startswith(b"status-connector-") and (before and before.state) != (now and now.state)
 
 
-def _standing(incarnation: bytes) -> Standing | None:
+def _epoch(incarnation: bytes) -> PlanEpoch | None:
     try:
-        return Incarnation.of(incarnation).standing
+        return Incarnation.of(incarnation).epoch
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # anyone may have written it
         return None

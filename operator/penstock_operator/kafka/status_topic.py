@@ -1,4 +1,4 @@
-"""The status topic: the reports of tasks, and the few records that the operator writes."""
+"""Status topic: the reports of tasks, and the few records that the operator writes."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ from penstock_kafka.topic_consumer import NoSuchTopic, TopicRecreated
 from penstock_kafka.topic_position import TopicPosition
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.connect.status_records import ActiveTopic, Status
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
 from penstock_operator.errors import Unavailable
@@ -34,33 +34,35 @@ log = logging.getLogger(__name__)
 _PAUSE: Final = 1.0
 """Seconds before the topic is read again."""
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=15.0)
-"""Between two tries to begin that fail."""
+"""Pause between two failed attempts to begin."""
 _PAUSE_WITHOUT_TOPIC: Final = 2.0
 _POLL_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 10.0
-"""More than `fetch.wait.max.ms`: a request may stand behind one for records that there are none of."""
+"""More than `fetch.wait.max.ms`: a request may wait for a pending fetch on its connection."""
 _CHECK: Final = 10.0
 """Seconds between two checks of the topic: statuses name a Kafka that does not answer after three times as long."""
 _CHECK_IN_TROUBLE: Final = 2.0
 _STATE_SECONDS: Final = 3.0
-"""A state that arrives late is false by then: its client gives it up before the caller of `write_states` goes on."""
+"""Seconds until a client gives a state up, before the caller of `write_states` resumes: a late state would be false."""
 _SNAPSHOT: Final = 64 << 10
 """Bytes of records that a job pod's request may hold, of 1 MiB that a ConfigMap holds."""
 _SNAPSHOT_OF_TASK: Final = 8 << 10
 
 
 class StatusTopic:
-    """Reads all of the status topic in a thread of its own, and keeps the latest record of each key that matters.
+    """Reads all of the status topic in a separate thread, and keeps the latest record of each key that matters.
 
-    Starts at once, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first job pod
-    creates it, which is noticed within seconds. A topic that was created again is read again. The methods that read may be
-    called from any thread and never block; they return what was written once it was read back.
+    Starts immediately, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first job
+    pod
+    creates it, which is noticed within seconds. A topic that was created again is read again. The methods that read may
+    be
+    called from any thread and never block; they return a written record only once it has been read back.
 
     Args:
         settings: the release's.
-        on_change: called from the thread with a Connect name, whenever what is known about it has changed.
-        on_topics: likewise, where nothing but its active topics has.
-        on_progress: likewise, where nothing but the time of the last record has.
+        on_change: called from the thread with a Connect name, whenever its known records have changed.
+        on_topics: likewise, if nothing but its active topics has.
+        on_progress: likewise, if nothing but the time of the last record has.
         on_turn: called from the thread when `trouble`, `caught_up` or `policy_fault` changed.
         permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
     """
@@ -88,7 +90,7 @@ class StatusTopic:
         self._lock = threading.Lock()
         self._records = Records()
         self._position: TopicPosition | None = None
-        """Up to where `_records` were read."""
+        """Position up to which `_records` were read."""
         self._exists = False
         self._stopping = threading.Event()
         self._hurry = threading.Event()
@@ -101,7 +103,7 @@ class StatusTopic:
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
         self.policy_fault: str | None = None
-        """Why the topic loses records, since it is not compacted; None: it is, or that is not known."""
+        """Reason why the topic loses records, since it is not compacted; None: it is, or that is not known."""
         self._policy = CleanupPolicy(self._topic)
         self._policy_at = 0.0
         self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)
@@ -109,79 +111,80 @@ class StatusTopic:
 
     @property
     def exists(self) -> bool:
-        """Whether the topic existed when it was looked for last."""
+        """Return whether the topic existed at the last check."""
         return self._exists
 
     def look(self, timeout: float = 5.0) -> bool:
-        """Look for the topic now, if it did not exist; return whether it does, and has been read to its end. Blocks."""
-        for _ in range(2):  # the first may have been under way before this call
+        """Check for the topic now if it did not exist; return whether it does and has been read to its end. Blocks."""
+        for _ in range(2):  # the first check may have begun before this call
             with self._looked:
                 seen = self._looks + 1
                 self._hurry.set()
-                self._looked.wait_for(lambda: self._exists or self._looks >= seen or self._stopping.is_set(), timeout)  # noqa: B023 (called at once)
+                self._looked.wait_for(lambda: self._exists or self._looks >= seen or self._stopping.is_set(), timeout)  # noqa: B023 (called immediately)
         return self._exists
 
     @property
     def turn_age(self) -> float:
-        """Seconds since the last heartbeat of the thread; infinite when it is dead. Some seconds are usual."""
+        """Return the seconds since the last heartbeat of the thread; infinite when it is dead. Some seconds are usual."""
         return time.monotonic() - self._last_beat if self._thread.is_alive() else float("inf")
 
     def reports(self, connector: str) -> Mapping[int, Report]:
-        """The latest report of each task, by its number; also of tasks that have ended."""
+        """Return the latest report of each task, by its number; also of tasks that have ended."""
         with self._lock:
             return self._records.reports(connector)
 
     def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
-        """The topics that the connector has used, by name."""
+        """Return the topics that the connector has used, by name."""
         with self._lock:
             return self._records.active_topics(connector)
 
     def control(self, connector: str) -> Control | None:
-        """The latest control record for its running tasks."""
+        """Return the latest control record for its running tasks."""
         with self._lock:
             return self._records.control(connector)
 
     def used_tokens(self, connector: str) -> UsedTokens:
-        """The tokens of requests that were used under the name."""
+        """Return the tokens of requests that were used under the name."""
         with self._lock:
             return self._records.used_tokens(connector)
 
     def claim(self, connector: str) -> Claim | None:
-        """The latest claim of the name."""
+        """Return the latest claim of the name."""
         with self._lock:
             return self._records.claim(connector)
 
     def claimed(self, namespace: str, connector: str, uid: str) -> Collection[str]:
-        """The Connect names that a Connector of this name, or of this uid, claims."""
+        """Return the Connect names that a Connector of this name, or of this uid, claims."""
         with self._lock:
             return self._records.claimed(namespace, connector, uid)
 
-    def standing(self, connector: str) -> Standing | None:
-        """The greatest in the incarnation records of its tasks: tasks of a smaller one end."""
+    def epoch(self, connector: str) -> PlanEpoch | None:
+        """Return the greatest epoch in the incarnation records of its tasks: tasks with a smaller one end."""
         with self._lock:
-            return self._records.standing(connector)
+            return self._records.epoch(connector)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
-        """Kafka Connect's states of the connector and of its tasks, by key, also those that others wrote."""
+        """Return Kafka Connect's states of the connector and of its tasks, by key, including those that others wrote."""
         with self._lock:
             return self._records.states(connector)
 
     def snapshot(self, connector: str, task: int | None = None) -> StatusSnapshot | None:
-        """What was read about a connector, and up to which position, for a pod that continues from there.
+        """Return the records read about a connector, and the position reached, for a pod that continues from there.
 
         Args:
             connector: its Connect name.
-            task: for this task alone; None: for a job pod that fences all of them.
+            task: for only this task; None: for a job pod that fences all of them.
 
         Returns:
-            None: the topic was not read to its end, or the records are too many for a pod; the pod reads all of the topic.
+            None: the topic was not read to its end, or the records are too many for a pod; the pod reads all of the
+            topic.
         """
         with self._lock:
             position = self._position
             if position is None:
                 return None
             records = self._records.carried(connector, task)
-            generation = max((r.standing.generation for r in self._records.reports(connector).values()), default=0)
+            generation = max((r.epoch.generation for r in self._records.reports(connector).values()), default=0)
             topics = () if task is None else self._records.active_topics(connector)
         try:
             texts = tuple((key.decode(), value.decode()) for key, value in records)
@@ -198,7 +201,7 @@ class StatusTopic:
         )
 
     def names(self) -> Collection[str]:
-        """Every Connect name with reports, a control record or a claim."""
+        """Return every Connect name with reports, a control record or a claim."""
         with self._lock:
             return self._records.names()
 
@@ -211,7 +214,7 @@ class StatusTopic:
         self._write(self._writer, entries, timeout)
 
     def write_states(self, entries: Sequence[Entry]) -> None:
-        """Write Kafka Connect's states, in their order; `states` knows of them from then on.
+        """Write Kafka Connect's states, in their order; `states` includes them from then on.
 
         Raises:
             Unavailable: not in time, or refused; they will not arrive later, apart from those that were being sent.
@@ -242,13 +245,14 @@ class StatusTopic:
         self.write([(key, None) for key in keys])
 
     def reset_topics(self, connector: str, control: Control) -> None:
-        """Remove a connector's active topics, and then tell its tasks by a control record (KIP-558).
+        """Remove a connector's active topics, and then notify its tasks with a control record (KIP-558).
 
-        In this order, so that no topic is lost that a task records when it is told. What is read here knows of both from
-        then on: a task that starts next is told of no topic that was removed.
+        In this order, so that no topic is lost that a task records when it is notified. The records kept here include
+        both from
+        then on: a task that starts next is not given a topic that was removed.
 
         Raises:
-            Unavailable: as `write`; some topics may be removed by then, and the tasks are not told.
+            Unavailable: as `write`; some topics may be removed by then, and the tasks are not notified.
         """
         with self._lock:
             gone: list[Entry] = [(key, None) for key in self._records.topic_keys(connector)]
@@ -276,8 +280,8 @@ class StatusTopic:
             except ConfigError as e:
                 self._set_trouble(f"The worker configuration cannot be resolved: {e}")
             except Exception:
-                log.exception("Reading the status topic failed; it is tried again")
-                self._set_trouble("The status topic cannot be read for a reason that is in the operator's log")
+                log.exception("Reading the status topic failed; retrying")
+                self._set_trouble("The status topic cannot be read; the operator's log has the reason")
             failures = 0 if time.monotonic() - begun > _BACKOFF.longest else failures + 1
             self._beat()
             self._stopping.wait(_PAUSE if self.trouble is None or not failures else _BACKOFF.pause(failures))
@@ -341,7 +345,7 @@ class StatusTopic:
                         self._hurry.clear()
 
     def _take(self, records: Records, entries: Sequence[Entry], reader: CompactedReader) -> None:
-        """Add entries to what was read since the reader's last beginning, which is shown once the reader has caught up."""
+        """Add entries to the records read since the reader's last beginning; show them once the reader has caught up."""
         if records is self._records:
             news: dict[str, News] = {}
             with self._lock:
@@ -366,7 +370,7 @@ class StatusTopic:
             self._looked.notify_all()
 
     def _show(self, records: Records, position: TopicPosition | None) -> None:
-        """Make these the records that are known."""
+        """Replace the known records with these."""
         with self._lock:
             before, self._records, self._position = self._records, records, position
         for name in {*before.all_names(), *records.all_names()}:
@@ -414,9 +418,9 @@ class StatusTopic:
 
 
 def _put(records: Records, key: bytes, value: bytes | None) -> str | None:
-    """Take a record, which anyone may have written: one that cannot be read must not end the reading of the others."""
+    """Put a record. Anyone may have written it: an unreadable one must not end the reading of the others."""
     try:
         return records.put(key, value)
     except Exception:
-        log.exception("A record of the status topic is passed over, for it cannot be read: key %.200r", key)
+        log.exception("A record of the status topic is skipped, because it cannot be read: key %.200r", key)
         return None

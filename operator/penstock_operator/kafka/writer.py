@@ -20,7 +20,7 @@ _SECONDS: Final = 5.0
 
 
 class Writer:
-    """A producer that connects when it is first needed, and again when its credentials are refused. For several threads.
+    """Producer that connects when it is first needed, and again when its credentials are refused. For several threads.
 
     Args:
         worker: the worker configuration as it is now.
@@ -44,7 +44,7 @@ class Writer:
         self._seconds = seconds
         self._permit = permit
         self._error: KafkaError | None = None
-        """What the client reported last in the background, rather a cause than its consequence."""
+        """Last error that the client reported in the background; a cause is kept rather than its consequence."""
         self._writer = CompactedWriter(
             lambda: producer_properties(worker(), self._take_error), delivery_seconds=seconds
         )

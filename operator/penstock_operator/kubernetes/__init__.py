@@ -1,1 +1,1 @@
-"""The API server: requests, watches, the Lease, Events."""
+"""Access to the API server: requests, watches, the Lease, Events."""

@@ -1,6 +1,6 @@
-"""Makes the operator's errors from the error answers of the API server. Pure.
+"""Converts error responses of the API server to the operator's errors. Pure.
 
-Which reason a status shows for them stands in `connector/model/api_failures`.
+`connector/model/api_failures` maps these errors to the reasons shown in the status.
 
 Source: k8s.io/apimachinery `metav1.Status` and its `StatusReason`s.
 """
@@ -14,7 +14,7 @@ from penstock_operator.errors import Conflict, NoSuchKind, NotYet, OperatorError
 __all__ = ["Answer", "error_of", "status_of"]
 
 _SENTENCE_LENGTH: Final = 2_000  # the server may write megabytes about an invalid CRD
-_RETRY_AFTER: Final = 1.0  # seconds, where the server does not say
+_RETRY_AFTER: Final = 1.0  # seconds, if the server does not say
 _SERVER_ERRORS: Final = frozenset((408, 500, 502, 503, 504))
 
 
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 def status_of(answer: Answer) -> Mapping[str, Any]:
-    """The `Status` in an answer; empty where there is none (a proxy answered, or there is no such kind of object)."""
+    """Return the `Status` in an answer; empty if there is none (a proxy answered, or there is no such kind of object)."""
     try:
         status = json.loads(answer.body)
     except ValueError:
@@ -34,7 +34,7 @@ def status_of(answer: Answer) -> Mapping[str, Any]:
 
 
 def error_of(answer: Answer, doing: str) -> OperatorError:
-    """The error for an answer that was not expected.
+    """Return the error for an answer that was not expected.
 
     Args:
         answer: with a code of 300 or more.
@@ -48,11 +48,13 @@ def error_of(answer: Answer, doing: str) -> OperatorError:
         case 409:
             return Conflict(f"{doing}: {text}")
         case 429:
-            return NotYet(f"{doing}: the API server asks for patience: {text}", retry_after or _RETRY_AFTER)
+            return NotYet(f"{doing}: the API server is busy: {text}", retry_after or _RETRY_AFTER)
         case 401:
             return Unavailable(f"{doing}: the API server does not accept our credentials: {text}")
         case 404 if not status:
-            return NoSuchKind(f"{doing}: the API server knows no such kind of object; install the CRDs of this release")
+            return NoSuchKind(
+                f"{doing}: the API server does not have this kind of object; install the CRDs of this release"
+            )
         case 410:
             return Unavailable(f"{doing}: {text}")
         case code if code in _SERVER_ERRORS or code >= 500 or code < 400:
@@ -76,7 +78,7 @@ def _sentence(answer: Answer, status: Mapping[str, Any]) -> str:
 
 
 def _retry_after(answer: Answer, status: Mapping[str, Any]) -> float | None:
-    """Seconds. HTTP allows a date, too, which the API server never sends."""
+    """Return the seconds to wait before a retry. HTTP also allows a date, which the API server never sends."""
     given = next((v for k, v in answer.headers.items() if k.lower() == "retry-after"), None)
     if given is None:
         given = (status.get("details") or {}).get("retryAfterSeconds")

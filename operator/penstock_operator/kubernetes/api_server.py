@@ -24,10 +24,10 @@ from penstock_operator.kubernetes.kinds import Kind
 __all__ = ["COMPONENT", "JSON", "METADATA", "METADATA_LIST", "ApiServer", "Connection"]
 
 COMPONENT: Final = "penstock-operator"
-"""The name of this process in requests and Events."""
+"""Name of this process in requests and Events."""
 JSON: Final = "application/json"
 METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-"""The media type of an object without its body."""
+"""Media type of an object without its body."""
 METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 _CONNECT_SECONDS: Final = 5.0
@@ -37,13 +37,13 @@ _VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patc
 
 
 class Connection(NamedTuple):
-    """How to reach the API server, for another client of the same process.
+    """Parameters to reach the API server, for another client of the same process.
 
     Attributes:
         server: its URL.
         ca, certificate, key: files; None: none.
-        verify: whether its certificate is checked.
-        server_name: that the certificate is for; None: the host's.
+        verify: whether the server's certificate is checked.
+        server_name: the name that the certificate must be for; None: the host's.
         proxy: a URL.
     """
 
@@ -57,7 +57,7 @@ class Connection(NamedTuple):
 
 
 class ApiServer:
-    """One API server.
+    """Client of one API server.
 
     Args:
         configuration: of the client.
@@ -73,8 +73,8 @@ class ApiServer:
         timeouts: tuple[float, float] = (_CONNECT_SECONDS, _READ_SECONDS),
     ) -> None:
         self._configuration = configuration
-        # A connection may have been closed while it was idle, so that one more try is made; for requests that change
-        # something only where nothing was sent. All other tries are up to the caller.
+        # Retry once, since a connection may have been closed while it was idle; a request that changes something is
+        # retried only if nothing was sent. The caller makes all other retries.
         configuration.retries = urllib3.Retry(
             total=1, status=0, redirect=0, allowed_methods={"GET"}, respect_retry_after_header=False
         )
@@ -86,10 +86,10 @@ class ApiServer:
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "ApiServer":
-        """The API server of the cluster that this pod runs in, or of a kubeconfig file.
+        """Return a client for the API server of the cluster that this pod runs in, or of a kubeconfig file.
 
         Args:
-            kubeconfig: the file; None: this pod's service account.
+            kubeconfig: the file; None: use this pod's service account.
             context: of the file; None: its current one.
             more: as for the constructor.
 
@@ -109,7 +109,7 @@ class ApiServer:
         except ConfigException as e:
             where = "in this pod" if kubeconfig is None else str(kubeconfig)
             hint = " Outside of a cluster give --kubeconfig." if kubeconfig is None else ""
-            raise ConfigError(Problem(where, f"holds no access to an API server: {e}.{hint}")) from e
+            raise ConfigError(Problem(where, f"has no access to an API server: {e}.{hint}")) from e
         except OSError as e:
             raise ConfigError(Problem(str(kubeconfig), f"cannot be read: {e.strerror}")) from e
         return cls(configuration, **more)
@@ -122,7 +122,7 @@ class ApiServer:
         )
 
     def authorization(self) -> str | None:
-        """The present `Authorization` header; the token of a service account is read again every minute."""
+        """Return the current `Authorization` header; the token of a service account is read again every minute."""
         with self._credentials:
             token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         if token is not None:
@@ -142,7 +142,7 @@ class ApiServer:
         verb: str = "",
         accept: str = JSON,
     ) -> Answer:
-        """Send a request, and return any answer, also an error.
+        """Send a request, and return any answer, including an error.
 
         Args:
             method: of HTTP.
@@ -189,7 +189,7 @@ class ApiServer:
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost cause in an error of urllib3, without the URL and the names of classes."""
+    """Return the innermost cause of an error of urllib3, without the URL and the names of classes."""
     inner: object = error
     while isinstance(getattr(inner, "reason", None), BaseException):
         inner = inner.reason  # type: ignore[attr-defined]

@@ -30,14 +30,14 @@ Objects = list[Object]
 
 
 class Kube:
-    """A client for the objects of an API server.
+    """Client for the objects of an API server.
 
     Attributes:
         server: the API server, for other clients of the same process.
 
     Args:
         server: the API server.
-        permit: called before each request that changes something; raises where that must not be sent.
+        permit: called before each request that changes something; raises if it must not be sent.
     """
 
     def __init__(self, server: ApiServer, permit: Callable[[], None] = lambda: None) -> None:
@@ -48,7 +48,7 @@ class Kube:
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "Kube":
-        """A client for the cluster that this pod runs in, or for a kubeconfig file; arguments as for `ApiServer.connect`.
+        """Return a client for the cluster that this pod runs in, or for a kubeconfig file; see `ApiServer.connect`.
 
         Raises:
             ConfigError: there is neither, or the file is incomplete.
@@ -56,11 +56,11 @@ class Kube:
         return cls(ApiServer.connect(kubeconfig=kubeconfig, context=context, **more))
 
     def within(self, permit: Callable[[], None]) -> "Kube":
-        """A client for the same API server that sends changes only where `permit` does not raise."""
+        """Return a client for the same API server that sends changes only if `permit` does not raise."""
         return Kube(self.server, permit)
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
-        """An object; None: it does not exist.
+        """Return an object; None: it does not exist.
 
         Raises:
             NotYet, Unavailable, Refused: as all methods of this class.
@@ -81,7 +81,7 @@ class Kube:
         bodies: bool = True,
         most: int | None = None,
     ) -> Objects:
-        """The objects of a kind, each with `apiVersion` and `kind`.
+        """Return the objects of a kind, each with `apiVersion` and `kind`.
 
         Args:
             kind: of the objects.
@@ -89,7 +89,7 @@ class Kube:
             labels: a label selector.
             fields: a field selector.
             bodies: False: only their metadata.
-            most: at most so many, the first ones by name.
+            most: return at most this many, the first ones by name.
         """
         doing = f"Listing {kind.plural} of {namespace or 'all namespaces'}"
         query = {"limit": str(min(_PAGE, most or _PAGE))}
@@ -104,10 +104,10 @@ class Kube:
         raise Unavailable(f"{doing}: the list changed faster than it could be read")
 
     def create(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Create an object; None: there is one of that name.
+        """Create an object; None: there is already one of that name.
 
         Raises:
-            Refused: also where its namespace is being deleted (`namespace_ends`) or over quota (`over_quota`).
+            Refused: also if its namespace is being deleted (`namespace_ends`) or over quota (`over_quota`).
         """
         kind, namespace, name = _of(manifest)
         doing = f"Creating {_named(kind, namespace, name)}"
@@ -118,7 +118,7 @@ class Kube:
         return _object(answer, doing)
 
     def replace(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Replace an object that was read with this `resourceVersion`; None: it is gone.
+        """Replace an object that was read with this `resourceVersion`; None: it no longer exists.
 
         Raises:
             Conflict: it was changed since.
@@ -140,7 +140,7 @@ class Kube:
         manager: str,
         resource_version: str | None = None,
     ) -> Object | None:
-        """Apply the status of the object with this uid server-side; None: it is gone, or another one has its name.
+        """Apply the status of the object with this uid server-side; None: it was deleted, or another one has its name.
 
         The API server does not check the uid of an applied status, only a resourceVersion. So the object is read first,
         unless the caller has just done so.
@@ -176,7 +176,7 @@ class Kube:
             if answer.code != 409:
                 return _object(answer, doing)
             resource_version = None
-        raise Conflict(f"{doing}: it is changed faster than that")
+        raise Conflict(f"{doing}: it changed faster than it could be written")
 
     def delete(self, kind: Kind, namespace: str, name: str, *, uid: str | None = None) -> bool:
         """Delete an object; False: it does not exist, or (with `uid`) another one has its name.
@@ -206,7 +206,7 @@ class Kube:
         return True
 
     def merge(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Merge a manifest into an object; None: it is gone.
+        """Merge a manifest into an object; None: it no longer exists.
 
         Raises:
             Conflict: the manifest names a uid or resourceVersion that is outdated.
@@ -227,7 +227,7 @@ class Kube:
     def finalizers(
         self, kind: Kind, namespace: str, name: str, finalizers: Sequence[str], *, resource_version: str
     ) -> bool:
-        """Replace the finalizers of an object that was read with this version; False: it was changed since, or is gone."""
+        """Replace the finalizers of an object read with this version; False: it was changed since, or no longer exists."""
         doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
         body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
         answer = self._request(
@@ -248,7 +248,7 @@ class Kube:
         return True
 
     def log(self, namespace: str, pod: str, container: str, *, limit_bytes: int) -> str:
-        """The last lines of a container's log; empty where the pod is gone, or has no node yet.
+        """Return the last lines of a container's log; empty if the pod no longer exists or has no node yet.
 
         Args:
             namespace: of the pod.
@@ -300,7 +300,7 @@ class Kube:
             self._events.remove(identity)
 
     def serves(self, kind: Kind) -> bool:
-        """Whether the API server has this kind of object, that is, whether its CRD is installed."""
+        """Return whether the API server has this kind of object, that is, whether its CRD is installed."""
         doing = f"Asking for {kind.plural}"
         answer = self._request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
         if answer.code == 404:
@@ -337,7 +337,7 @@ class Kube:
 
 
 def _absent(answer: Answer, kind: Kind) -> bool:
-    """Whether the object does not exist, although its kind and its namespace do."""
+    """Return whether the object does not exist, although its kind and its namespace do."""
     details = status_of(answer).get("details") or {}
     return answer.code == 404 and bool(details.get("name")) and details.get("kind", kind.plural) == kind.plural
 
@@ -350,7 +350,7 @@ def _object(answer: Answer, doing: str) -> Object:
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        raise Unavailable(f"{doing}: what answered is no API server")
+        raise Unavailable(f"{doing}: the answer does not come from an API server")
     return document
 
 

@@ -1,4 +1,4 @@
-"""Finds out the id of this Kubernetes cluster, which tells releases of the same name in two clusters apart in Kafka."""
+"""Finds the id of this Kubernetes cluster, which distinguishes releases of the same name in two clusters in Kafka."""
 
 import logging
 import time
@@ -23,9 +23,9 @@ _PAUSE: Final = 1.0
 
 
 def with_cluster_id(settings: Settings, kube: Kube) -> Settings:
-    """The settings with the id of the cluster: `clusterId` where it is set, otherwise the uid of namespace `kube-system`.
+    """Return the settings with the cluster's id: `clusterId` if it is set, otherwise the uid of namespace `kube-system`.
 
-    While the API server does not answer it is asked again each second, for five minutes.
+    While the API server does not answer, the request is repeated every second, for five minutes.
 
     Raises:
         ConfigError: `clusterId` is not set, and the namespace may not be read.

@@ -1,8 +1,10 @@
 """Decides about a Lease (coordination.k8s.io/v1) that is written only when it is challenged.
 
-Leader election as client-go does it writes every few seconds. Here the holder only reads its Lease, and holds it for some
-seconds after each reading without a challenge. A candidate writes a challenge into the Lease, or waits for one that another
-candidate has written: there is one challenge at a time, for all candidates. A live holder sees the challenge and removes it.
+Leader election as in client-go writes every few seconds. Here the holder only reads its Lease, and holds it for some
+seconds after each reading without a challenge. A candidate writes a challenge into the Lease, or waits for one that
+another
+candidate has written: there is one challenge at a time, for all candidates. A live holder sees the challenge and removes
+it.
 A challenge that a candidate has seen for longer than the Lease holds, by its own clock, ends the Lease: the holder's last
 reading without the challenge was before the challenge was written. Times of other machines are never compared.
 """
@@ -17,11 +19,11 @@ from penstock_operator.kubernetes.kinds import LEASE
 __all__ = ["HELD_SECONDS", "Election", "LeaseLost", "Move"]
 
 HELD_SECONDS: Final = 15
-"""How long a Lease holds after it was read."""
+"""Seconds that a Lease holds after it was read."""
 _DRIFT: Final = 1.0
-"""Seconds that a candidate waits longer, since the clocks of two machines differ a little in rate."""
+"""Seconds that a candidate waits longer, since the clocks of two machines run at slightly different rates."""
 _CHALLENGE_AGAIN: Final = 5.0
-"""Seconds from an answer of the holder to the next challenge; for so long the end of the holder may go unnoticed."""
+"""Seconds from an answer of the holder to the next challenge; for this long the end of the holder may go unnoticed."""
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 _CHALLENGE: Final = "penstock.dev/challenged-by"
 
@@ -29,17 +31,17 @@ Object = dict[str, Any]
 
 
 class LeaseLost(OperatorError):
-    """Another operator has taken over, and this one must end."""
+    """Raised when another operator has taken over and this one must end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What to do after a reading.
+    """Action that follows from a reading.
 
     Attributes:
         aim: `take` or keep the Lease, challenge its holder (`ask`), or `wait`.
-        manifest: what to write: to create where it has no `resourceVersion`, otherwise to replace what was read. None:
-            nothing is written.
+        manifest: the Lease to write: to create if it has no `resourceVersion`, otherwise to replace the Lease that was read.
+            None: write nothing.
     """
 
     aim: Literal["take", "ask", "wait"]
@@ -47,7 +49,7 @@ class Move:
 
 
 class Election:
-    """The decisions of one process about the Lease. It does no I/O: times are arguments, of one monotonic clock.
+    """Decisions of one process about the Lease. Does no I/O: times are arguments, of one monotonic clock.
 
     Args:
         namespace: of the Lease.
@@ -68,19 +70,19 @@ class Election:
         self._absent_since: float | None = None
         self._known = False
         self.held_until: float | None = None
-        """Until when this process holds it; None: it never did, or gave it back."""
+        """Time until which this process holds it; None: it never did, or gave it back."""
         self.holder: str | None = None
-        """The holder at the last reading."""
+        """Holder at the last reading."""
         self.uid = ""
-        """The uid of the Lease, as it was last read or written."""
+        """Uid of the Lease, as it was last read or written."""
         self.answers = False
-        """Whether the holder has answered a challenge, and no challenge has stood for too long since."""
+        """True if the holder has answered a challenge, and no challenge has been unanswered for too long since."""
 
     def look(self, lease: Object | None, *, now: float) -> Move:
         """Decide what follows from a reading.
 
         Args:
-            lease: what was read; None: there is no Lease.
+            lease: the Lease that was read; None: there is none.
             now: when the reading had ended.
 
         Raises:
@@ -100,7 +102,7 @@ class Election:
             )
         if self.holder != before:
             self.answers = False
-        if self._stands_too_long(lease, now):
+        if self._is_overdue(lease, now):
             self.answers = False
             return Move("take", self._manifest(lease))
         if self.holder is None:
@@ -112,10 +114,10 @@ class Election:
         return Move("wait")
 
     def wrote(self, move: Move, written: Object | None, *, asked: float, now: float) -> bool:
-        """Take in the result of a move, and return whether this process holds the Lease now.
+        """Process the result of a move, and return whether this process holds the Lease now.
 
         Args:
-            move: what `look` has returned.
+            move: the result of `look`.
             written: the Lease as it was written; None: it was not, since another process was faster.
             asked: when the reading began that `move` followed from.
             now: when the answer to the write arrived.
@@ -141,7 +143,7 @@ class Election:
         return {**lease, "metadata": _without_challenge(lease["metadata"]), "spec": spec}
 
     def _absent(self, now: float) -> Move:
-        """Decide where there is no Lease: before the first start, or deleted while its last reader may still hold it."""
+        """Decide if there is no Lease: before the first start, or deleted while its last reader may still hold it."""
         self._challenge, self.answers = None, False
         if self._absent_since is None:
             self._absent_since = now
@@ -150,8 +152,8 @@ class Election:
             return Move("take", self._manifest(None))
         return Move("wait")
 
-    def _stands_too_long(self, lease: Object, now: float) -> bool:
-        """Whether a challenge has been there for longer than the Lease holds without an answer."""
+    def _is_overdue(self, lease: Object, now: float) -> bool:
+        """Return whether a challenge has been unanswered for longer than the Lease holds."""
         if not _is_challenged(lease):
             if self._challenge is not None:
                 self._challenge, self._ask_at, self.answers = None, now + _CHALLENGE_AGAIN, True

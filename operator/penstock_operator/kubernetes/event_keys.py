@@ -24,7 +24,7 @@ class EventKeys:
         index: kept up to date here.
         add: takes a key.
         hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
-        status: takes a resource that has a status of its own to be written: a TopicCreationPolicy or PluginVersion.
+        status: takes another resource whose status must be written: a TopicCreationPolicy or PluginVersion.
         plugins, policies: kept up to date here, likewise.
     """
 
@@ -74,7 +74,7 @@ class EventKeys:
                     self._status(PLUGIN_VERSION, Key(metadata["namespace"], owner["name"]))
 
     def policy(self, event: Event) -> None:
-        """Add the Connectors that a TopicCreationPolicy binds, or did. One that is listed may be new: its CRD came late."""
+        """Add the Connectors that a TopicCreationPolicy binds, or did. A listed one may be new: its CRD came late."""
         self._write_status(POLICY, event)
         metadata = event["object"]["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
@@ -89,7 +89,7 @@ class EventKeys:
         self._add_all(dict.fromkeys((*bound, *bound_now)))
 
     def plugin_version(self, event: Event) -> None:
-        """Add the Connectors that may use a PluginVersion. One that is listed may be new: its CRD came late."""
+        """Add the Connectors that may use a PluginVersion. A listed one may be new: its CRD came late."""
         self._write_status(PLUGIN_VERSION, event)
         (self._plugins.gone if event["type"] == "DELETED" else self._plugins.seen)(event["object"])
         metadata = event["object"]["metadata"]
@@ -104,7 +104,7 @@ class EventKeys:
                 self._add_all(self._index.of_class(namespace, names))
 
     def secret(self, event: Event) -> None:
-        """Add the Connectors that name a Secret. Nothing is kept of Secrets that none names."""
+        """Add the Connectors that name a Secret. Nothing is kept of Secrets that no Connector names."""
         metadata = event["object"]["metadata"]
         keys = self._index.with_secret(metadata["namespace"], metadata["name"])
         if keys and self._is_new("secret", event, str(metadata.get("resourceVersion", ""))):
@@ -116,7 +116,7 @@ class EventKeys:
             self._status(kind, Key(metadata["namespace"], metadata["name"]))
 
     def _is_new(self, what: str, event: Event, version: str, *, listed: bool = False) -> bool:
-        """Whether this is another version than the last one; what is listed first is new only if `listed` says so."""
+        """Return whether this version differs from the last one. One first seen in a list is new only if `listed`."""
         metadata = event["object"]["metadata"]
         identity = (what, metadata["namespace"], metadata["name"])
         if event["type"] == "DELETED":

@@ -1,4 +1,4 @@
-"""Renders Events, and keeps the same Event from being written again and again. Pure."""
+"""Renders Events, and prevents the same Event from being written repeatedly. Pure."""
 
 import random
 import threading
@@ -16,11 +16,11 @@ _MOST: Final = 2_000
 _NOTE_BYTES: Final = 1_024
 
 Identity = tuple[str, str, str]
-"""The uid of the object, reason, message."""
+"""Uid of the object, reason, message."""
 
 
 class RecentEvents:
-    """The Events of the last ten minutes. Usable by many threads."""
+    """Events of the last ten minutes. Usable by many threads."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
@@ -28,7 +28,7 @@ class RecentEvents:
         self._lock = threading.Lock()
 
     def add(self, identity: Identity, now: float) -> bool:
-        """Add an Event; False: it is there already, and is not to be written again."""
+        """Add an Event; False: it was added within the last ten minutes, and must not be written again."""
         with self._lock:
             if now - self._written.get(identity, -self._seconds) < self._seconds:
                 return False
@@ -55,7 +55,7 @@ def event_manifest(
     instance: str,
     now: float,
 ) -> dict[str, Any]:
-    """The manifest of an Event (events.k8s.io/v1)."""
+    """Return the manifest of an Event (events.k8s.io/v1)."""
     metadata = involved["metadata"]
     namespace = metadata.get("namespace", "default")
     regarding = {

@@ -1,4 +1,4 @@
-"""The kinds of objects that the operator works with, and their paths. Pure."""
+"""Kinds of objects that the operator works with, and their paths. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Kind:
     namespaced: bool = True
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
-        """The path of an object; without a name of all objects, without a namespace of all namespaces."""
+        """Return the path of an object; without a name of all objects, without a namespace of all namespaces."""
         root = "api" if "/" not in self.api_version else "apis"
         parts = [root, *self.api_version.split("/")]
         if self.namespaced and namespace:
@@ -59,7 +59,7 @@ _ALL: Final = {
 
 
 def kind_of(manifest: Mapping[str, Any]) -> Kind:
-    """The kind of a manifest.
+    """Return the kind of a manifest.
 
     Raises:
         KeyError: the operator does not work with this kind.
@@ -68,5 +68,5 @@ def kind_of(manifest: Mapping[str, Any]) -> Kind:
 
 
 def name_of_plural(plural: str) -> str:
-    """The kind with this plural; the plural itself where the operator does not work with the kind."""
+    """Return the kind with this plural; the plural itself if the operator does not work with the kind."""
     return next((k.kind for k in _ALL.values() if k.plural == plural), plural)

@@ -1,4 +1,4 @@
-"""The Lease of a release: one operator acts for a release at a time (`election` says how it is held)."""
+"""Lease of a release: one operator acts for a release at a time (`election` describes how it is held)."""
 
 import time
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from penstock_operator.kubernetes.kinds import LEASE
 __all__ = ["Lease"]
 
 _RELEASE_ATTEMPTS: Final = 5
-"""Only candidates write besides the holder, one challenge at a time: more conflicts than two are not expected."""
+"""Besides the holder only candidates write, one challenge at a time: more than two conflicts are not expected."""
 
 
 class Lease:
-    """The right to act for a release. `attempt` and `release` are for one thread, the rest for any.
+    """Right to act for a release. `attempt` and `release` are for one thread, the rest for any.
 
     Args:
         kube: of the API server.
@@ -46,34 +46,34 @@ class Lease:
 
     @property
     def holder(self) -> str | None:
-        """The holder at the last reading."""
+        """Holder at the last reading."""
         return self._election.holder
 
     @property
     def uid(self) -> str:
-        """The uid of the Lease, as it was last read or written; empty before that."""
+        """Uid of the Lease, as it was last read or written; empty before that."""
         return self._election.uid
 
     @property
-    def stands_by(self) -> bool:
-        """Whether another operator holds the Lease and is known to live, so that this one would take over from it."""
+    def is_standby(self) -> bool:
+        """Return whether another operator holds the Lease and is known to be alive, so that this one can take over."""
         return not self.is_held and self._election.answers
 
     @property
     def is_held(self) -> bool:
-        """Whether this process holds the Lease now, whatever others do."""
+        """Return whether this process certainly holds the Lease now; no other process can take it yet."""
         return self.covers(0.0)
 
     def covers(self, seconds: float) -> bool:
-        """Whether this process holds the Lease for so many more seconds, whatever others do."""
+        """Return whether this process certainly holds the Lease for this many more seconds."""
         until = self._election.held_until
         return until is not None and self._clock() + seconds < until
 
     def check(self, seconds: float = 0.0) -> None:
-        """Check before a write that may take so many seconds to arrive.
+        """Check before a write that may take this many seconds to arrive.
 
         Raises:
-            Unavailable: this process does not hold the Lease for so long.
+            Unavailable: this process does not hold the Lease for that long.
         """
         if not self.covers(seconds):
             raise Unavailable("Nothing is written: this operator does not hold the Lease of its release now")
@@ -83,7 +83,7 @@ class Lease:
 
         Raises:
             LeaseLost: this process held it, and now another one does.
-            Unavailable, NotYet, Refused: the API server did not do it.
+            Unavailable, NotYet, Refused: the request to the API server failed.
         """
         asked = self._clock()
         lease = self._kube.get(LEASE, self._namespace, self._name)
@@ -100,7 +100,7 @@ class Lease:
     def release(self) -> None:
         """Give the Lease back, so that the next operator need not wait.
 
-        A challenge that arrives between the reading and the write is a conflict: the Lease is read again.
+        A challenge that arrives between the reading and the write causes a conflict: the Lease is read again.
         """
         if not self.is_held:
             return

@@ -1,4 +1,4 @@
-"""Watches kinds whose CRDs may come and go while the operator runs: each as long as its CRD is installed."""
+"""Watches kinds whose CRDs may be installed or deleted while the operator runs, each while its CRD is installed."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ __all__ = ["OPTIONAL_THREAD", "OptionalKinds", "Watch"]
 log = logging.getLogger(__name__)
 
 OPTIONAL_THREAD: Final = "kopf-optional"
-"""The name of threads that watch such kinds; errors that libraries log there at the end of a watch are no faults."""
+"""Name of threads that watch such kinds; errors that libraries log there at the end of a watch are not faults."""
 _CHECK: Final = 10.0
 """Seconds between two checks for a missing CRD. A kind that is watched costs no further request."""
 _AFTER_END: Final = 3.0
@@ -22,23 +22,23 @@ _AFTER_END: Final = 3.0
 
 
 class Watch(Protocol):
-    """The watch of one kind. It ends by itself when the CRD is deleted."""
+    """Watch of one kind, which ends when the CRD is deleted."""
 
     def start(self, on_end: Callable[[], None]) -> None:
-        """Start it; `on_end` is called from another thread, perhaps twice."""
+        """Start the watch; `on_end` is called from another thread, perhaps twice."""
         ...
 
     def stop(self) -> None:
-        """End it; blocks."""
+        """End the watch; blocks."""
         ...
 
 
 class OptionalKinds:
-    """The watches of all optional kinds, for one event loop.
+    """Watches of all optional kinds, for one event loop.
 
     Args:
         serves: whether the API server serves a kind.
-        watch: makes the watch of a kind.
+        watch: creates the watch of a kind.
         look: seconds between two checks for a missing CRD.
         after: seconds from the end of a watch to the next check.
     """
@@ -75,8 +75,8 @@ class OptionalKinds:
                 if not has_warned:
                     has_warned = True
                     log.warning(
-                        "The API server knows no %s: their CRD is not there. They are watched as soon as it is, without a "
-                        "restart",
+                        "The API server has no %s: their CRD is not installed. They are watched as soon as it is, without "
+                        "a restart",
                         kind.plural,
                     )
             await asyncio.sleep(self._look)

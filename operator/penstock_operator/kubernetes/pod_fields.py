@@ -1,6 +1,7 @@
-"""Finds what pods cannot have in a template: fields, types and quantities, by the definitions of Kubernetes' client. Pure.
+"""Finds invalid fields, types and quantities in a pod template, by the definitions of Kubernetes' client. Pure.
 
-The API server drops a field that it does not know, and refuses a pod with a value of another type without naming the field.
+The API server drops a field that it does not know, and rejects a pod with a value of another type without naming the
+field.
 """
 
 import difflib
@@ -97,13 +98,13 @@ def _of_element(name: str, value: Any, path: str, *, is_quantity: bool) -> Itera
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             yield _other(path, "a quantity", value)
         elif not _QUANTITY.fullmatch(str(value).strip()):
-            yield Problem(path, "is no quantity: write a number with or without a unit, such as 500m, 2 or 1Gi")
+            yield Problem(path, "is not a quantity: write a number with or without a unit, such as 500m, 2 or 1Gi")
     elif not _is_scalar(value, name):
         yield _other(path, _WORDS[name], value)
 
 
 def _is_scalar(value: Any, name: str) -> bool:
-    """Whether a value is of a simple type; of a type that has no Python counterpart, any value is."""
+    """Return whether a value is of a simple type; any value is of a type that has no Python counterpart."""
     scalar = _SCALARS.get(name)
     return scalar is None or (isinstance(value, scalar) and (scalar is bool or not isinstance(value, bool)))
 

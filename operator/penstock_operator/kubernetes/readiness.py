@@ -14,7 +14,7 @@ NO_ANSWER: Final = "it does not answer: its process is frozen, its node is lost,
 
 
 def why_unready(address: str) -> str:
-    """Return what a pod says is wrong; empty if it says that nothing is.
+    """Return the problem that a pod reports; empty if it reports none.
 
     Args:
         address: its IP address.

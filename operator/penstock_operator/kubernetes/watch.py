@@ -1,6 +1,6 @@
-"""Watches the API server by kopf. The only module that knows `kopf`.
+"""Watches the API server with kopf. The only module that imports `kopf`.
 
-kopf runs in a thread and an event loop of its own. Its handlers keep no state, so that it adds no finalizer and no
+kopf runs in a separate thread and event loop. Its handlers keep no state, so that it adds no finalizer and no
 annotation; its session refuses every request but GET.
 """
 
@@ -33,7 +33,7 @@ _AFTER_CLEANUP: Final = 2.0
 
 
 class _EndlessBackoff:
-    """Pauses between tries of a request, without an end: by default kopf would end the operator after a minute."""
+    """Endless pauses between retries of a request: by default kopf would end the operator after a minute."""
 
     def __iter__(self) -> Any:
         yield from (1, 1, 2, 3, 5, 8, 13, 21)
@@ -45,14 +45,14 @@ class KopfWatch:
     """Runs kopf in a thread.
 
     Args:
-        server: what is watched.
+        server: the API server to watch.
         settings: of the release.
         events: called for every event, in the thread of `deliver`.
-        deliver: takes a call and an event over to that thread.
-        kinds: what is watched; the API server serves them.
+        deliver: hands a call and an event over to that thread.
+        kinds: the kinds to watch; the API server serves them.
         health: of these watches; kept up to date here.
         beat: called every second from kopf's event loop.
-        is_optional: the CRDs of the kinds may be deleted: then the end of the watch is no fault.
+        is_optional: the CRDs of the kinds may be deleted: then the end of the watch is not a fault.
     """
 
     def __init__(
@@ -79,16 +79,16 @@ class KopfWatch:
         self._thread: threading.Thread | None = None
         self._on_end: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
-        """Why it ended; None: it runs, or was stopped."""
+        """Cause of its end; None: it runs, or was stopped."""
 
     def start(self, on_end: Callable[[], None]) -> None:
-        """Start it; `on_end` is called from kopf's thread when it ends for whatever reason, perhaps twice."""
+        """Start watching; `on_end` is called from kopf's thread when it ends for any reason, perhaps twice."""
         self._on_end = on_end
 
         def run() -> None:
             try:
                 asyncio.run(self._operator())
-            except BaseException as e:  # `error` holds the cause, whatever it was
+            except BaseException as e:  # `error` holds any cause
                 self.error = e
                 if not self._is_optional:
                     log.critical("Watching has ended: %s", e, exc_info=e)
@@ -131,7 +131,7 @@ class KopfWatch:
         else:
             running.cancel()
         if not self._stop.is_set():
-            raise RuntimeError("kopf has ended by itself; its errors are in the log")
+            raise RuntimeError("kopf has ended unexpectedly; its errors are in the log")
 
     async def _beat_forever(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""Tracks the health of watches: when each was last heard of, and whether its list has been read. Usable by many threads."""
+"""Tracks when each watch was last heard of, and whether its list has been read. Usable by many threads."""
 
 import logging
 import threading
@@ -15,14 +15,14 @@ log = logging.getLogger(__name__)
 # The API server sends a bookmark every minute, and kopf drops a watch that was silent for 70 s.
 _SILENCE: Final = 240.0
 _REFUSED: Final = 10.0
-"""Seconds for which a refused list is waited for, since the rights of a new release may come a moment later."""
+"""Seconds to wait for a refused list, since the rights of a new release may come a moment later."""
 
 
 class WatchHealth:
-    """The health of the watches of some kinds, each of one namespace or of all.
+    """Health of the watches of some kinds, each of one namespace or of all.
 
     Args:
-        kinds: what is watched.
+        kinds: the kinds that are watched.
         namespaces: empty: all, by one watch per kind.
         most: seconds of silence after which a watch counts as dead.
         clock: monotonic.
@@ -77,9 +77,9 @@ class WatchHealth:
         self._on_listed()
 
     def refuses(self, path: str) -> None:
-        """Note that the API server forbids a path, as in a deleted namespace, where the operator's rights are gone too.
+        """Note that the API server forbids a path, as it does in a deleted namespace, where the operator has no rights.
 
-        The other namespaces do not wait for it. kopf goes on requesting it, and `watches` is called once it is allowed.
+        The other namespaces do not wait for it. kopf keeps requesting it, and `watches` is called once it is allowed.
         """
         self.heard(path)
         with self._lock:
@@ -102,7 +102,7 @@ class WatchHealth:
         return {path for path, (first, last) in self._refused.items() if last - first >= _REFUSED}
 
     def check_ready(self) -> str | None:
-        """Which paths have not been listed yet; None: all have."""
+        """Return which paths have not been listed yet; None: all have."""
         with self._lock:
             missing = sorted(
                 self._unlisted - (self._given_up() if len(self._unlisted) < len(self._heard_at) else set())
@@ -110,7 +110,7 @@ class WatchHealth:
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
     def check_alive(self) -> str | None:
-        """Which paths have been silent for too long; None: none."""
+        """Return which paths have been silent for too long; None: none."""
         now = self._clock()
         silent = {path: now - at for path, at in self._heard_at.items() if now - at > self._most}
         if not silent:

@@ -1,4 +1,4 @@
-"""The HTTP session of kopf: it can only read, reports what it hears, and requests no more than is needed.
+"""HTTP session of kopf, which can only read, reports what it hears, and requests no more than is needed.
 
 It requests only the metadata of Secrets and pods, so that no watch brings a value of a Secret into the operator.
 """
@@ -23,10 +23,10 @@ _METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET))
 
 
 class _Content:
-    """The content of a response, as kopf reads it: each part is reported, and a closed connection is an error of aiohttp.
+    """Content of a response, as kopf reads it: each part is reported, and a closed connection is an error of aiohttp.
 
-    aiohttp's own traces report parts only where a whole body is read, which a watch never does. A watch that starts while
-    new credentials close its session gets a bare RuntimeError, which would end kopf, and the operator with it.
+    aiohttp's own traces report parts only if a whole body is read, which a watch never does. A watch that starts while
+    new credentials close its session gets a bare RuntimeError, which would end kopf and thus the operator.
     """
 
     def __init__(self, inner: aiohttp.StreamReader, heard: Callable[[], None]) -> None:
@@ -52,7 +52,7 @@ class _Content:
 
 
 class _Response(aiohttp.ClientResponse):
-    """A response that reports its parts, and has no `items: null`, Go's empty list, which kopf does not expect."""
+    """Response that reports its parts. `items: null`, Go's empty list, becomes `[]`, since kopf does not expect null."""
 
     health: WatchHealth
 
@@ -69,7 +69,7 @@ class _Response(aiohttp.ClientResponse):
 
 
 def open_session(server: ApiServer, health: WatchHealth) -> aiohttp.ClientSession:
-    """A session for one event loop; its owner closes it."""
+    """Return a session for one event loop; its owner closes it."""
     connection = server.connection
     tls = _ssl(connection)
     response = type("Response", (_Response,), {"health": health})
@@ -97,7 +97,7 @@ def open_session(server: ApiServer, health: WatchHealth) -> aiohttp.ClientSessio
     async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:
         server.count(_verb(end.url), _kind(end.url.path), 0)
         if isinstance(end.exception, aiohttp.ClientSSLError) and connection.ca is not None:
-            with suppress(OSError):  # the CA of the cluster may have changed; without this kopf would fail for ever
+            with suppress(OSError):  # the CA of the cluster may have changed; without this kopf would always fail
                 tls.load_verify_locations(connection.ca)
 
     tracing.on_request_start.append(begins)
@@ -129,7 +129,7 @@ def _verb(url: URL) -> str:
 
 
 def _kind(path: str) -> str:
-    """The kind that a path lists; `API` for the requests by which kopf finds out which kinds there are."""
+    """Return the kind that a path lists; `API` for the requests with which kopf discovers the kinds."""
     plural = path.rpartition("/")[2]
     name = name_of_plural(plural)
     return name if name != plural else "API"

@@ -1,4 +1,4 @@
-"""The operator's metrics for Prometheus: of the operator itself, and of each connector."""
+"""Prometheus metrics of the operator and of each connector."""
 
 from penstock_operator.metrics.connector_rows import STATES, ConnectorFigures
 from penstock_operator.metrics.operator_metrics import Metrics, QueueFigures, RolloutFigures

@@ -1,6 +1,6 @@
-"""The metrics of the connectors. The rows of a connector are rendered when it changes; a scrape only joins them.
+"""Metrics of the connectors. The rows of a connector are rendered when it changes; a scrape only joins them.
 
-To render all of them at each scrape would delay everything else, the longer the more connectors there are.
+Rendering all of them at each scrape would delay everything else, by a time that grows with the number of connectors.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ STATES: Final = ("Unassigned", "Running", "Paused", "Stopped", "Failed")
 
 @dataclass(frozen=True)
 class ConnectorFigures:
-    """The figures of a connector.
+    """Figures of a connector.
 
     Attributes:
         class_name, type, version: of its plugin; type is `source`, `sink` or empty.
@@ -47,7 +47,7 @@ class ConnectorFigures:
 
 
 class ConnectorRows:
-    """The rows of all connectors. Usable by many threads."""
+    """Rows of all connectors. Usable by many threads."""
 
     def __init__(self) -> None:
         self._shown: dict[Key, tuple[ConnectorFigures, list[bytes]]] = {}
@@ -69,7 +69,7 @@ class ConnectorRows:
         self._shown.pop(key, None)
 
     def page(self) -> bytes:
-        """Every row, by metric."""
+        """Return every row, by metric."""
         shown = [rows for _, rows in self._shown.copy().values()]
         return b"".join(part for n, head in enumerate(self._heads) for part in (head, *(rows[n] for rows in shown)))
 
@@ -89,7 +89,7 @@ class _Given(Collector):
 
 
 def _blocks(families: Iterable[Metric]) -> list[_Block]:
-    """One block for each metric: its comment lines, and its rows."""
+    """Return one block for each metric: its comment lines, and its rows."""
     found = []
     for family in families:
         # Split at \n only: a label may contain other characters that Python takes for the end of a line.
@@ -108,7 +108,7 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
     tasks = GaugeMetricFamily("penstock_connector_tasks", "Its tasks by state.", labels=[*names, "state"])
     ready = GaugeMetricFamily(
         "penstock_connector_ready",
-        "1: condition Ready is True; 0 also while the Connector cannot be looked at.",
+        "1: condition Ready is True; 0 also while the Connector cannot be read.",
         labels=[*names, "reason"],
     )
     restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)

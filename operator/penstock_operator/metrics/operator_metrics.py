@@ -1,4 +1,4 @@
-"""The metrics of the operator itself: reconciliations, requests, the queue, the rollout, the Lease."""
+"""Metrics of the operator: reconciliations, requests, the queue, the rollout, the Lease."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
 @dataclass(frozen=True)
 class QueueFigures:
-    """The present figures of the work queue.
+    """Current figures of the work queue.
 
     Attributes:
         waiting: keys that are due and wait for a slot.
@@ -37,7 +37,7 @@ class QueueFigures:
 
 @dataclass(frozen=True)
 class RolloutFigures:
-    """The present figures of the rollout of a change of the release.
+    """Current figures of the rollout of a change of the release.
 
     Attributes:
         waiting: Connectors that wait for their turn.
@@ -115,7 +115,7 @@ class Metrics:
         self._requests.labels(verb, kind, str(code)).inc()
 
     def requests(self) -> Mapping[tuple[str, str, str], int]:
-        """The requests so far, by verb, kind and code: what tests compare."""
+        """Return the requests so far, by verb, kind and code, for tests to compare."""
         return {
             (s.labels["verb"], s.labels["kind"], s.labels["code"]): int(s.value)
             for metric in self._requests.collect()
@@ -124,32 +124,32 @@ class Metrics:
         }
 
     def kafka(self, *, up: bool) -> None:
-        """Whether the status topic can be read."""
+        """Set whether the status topic can be read."""
         self._kafka.set(up)
 
     def compacted(self, *, is_so: bool) -> None:
-        """Whether the status topic is compacted, as far as that is known."""
+        """Set whether the status topic is compacted, as far as that is known."""
         self._compacted.set(is_so)
 
     def leading(self, is_held: Callable[[], bool]) -> None:
-        """Ask here whether this operator holds the Lease."""
+        """Set the function that returns whether this operator holds the Lease."""
         self._leading.set_function(lambda: float(is_held()))
 
     def queue(self, figures: Callable[[], QueueFigures]) -> None:
-        """Ask for the queue's figures here."""
+        """Set the function that returns the queue's figures."""
         self._queue = figures
 
     def rollout(self, figures: Callable[[], RolloutFigures]) -> None:
-        """Ask for the rollout's figures here."""
+        """Set the function that returns the rollout's figures."""
         self._rollout = figures
 
     def collect(self) -> Iterable[Metric]:
-        """What is as it is now: the queue, the rollout."""
+        """Return the metrics that are computed at each scrape: the queue, the rollout."""
         yield from _queue(self._queue())
         yield from _rollout(self._rollout())
 
     def page(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry) + self._connectors.page()
 
 
@@ -181,7 +181,7 @@ def _queue(figures: QueueFigures) -> Iterable[Metric]:
 def _rollout(figures: RolloutFigures) -> Iterable[Metric]:
     connectors = GaugeMetricFamily(
         "penstock_operator_rollout_connectors",
-        "Connectors that a change of the release is still to reach, or that did not get Ready with it.",
+        "Connectors that a change of the release has not reached yet, or that did not become Ready with it.",
         labels=["state"],
     )
     for state in ("planning", "waiting", "restarting", "failed"):
@@ -189,7 +189,7 @@ def _rollout(figures: RolloutFigures) -> Iterable[Metric]:
     yield connectors
     yield GaugeMetricFamily(
         "penstock_operator_rollout_stopped",
-        "1: Connectors wait, since too many did not get Ready with the release's change.",
+        "1: Connectors wait, since too many did not become Ready with the release's change.",
         float(figures.stopped),
     )
     yield GaugeMetricFamily(

@@ -1,1 +1,1 @@
-"""Verifies PluginVersions: a pod looks into the image of each, before or while Connectors use it (KIP-891)."""
+"""Verifies PluginVersions: a pod inspects the image of each, before or while Connectors use it (KIP-891)."""

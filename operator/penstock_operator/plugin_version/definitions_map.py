@@ -1,4 +1,4 @@
-"""The ConfigMap that publishes the configuration definitions of a PluginVersion. Pure."""
+"""ConfigMap that publishes the configuration definitions of a PluginVersion. Pure."""
 
 import base64
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ _LONGEST_NAME: Final = 253
 
 
 def definitions_name(document: Mapping[str, Any], digest: str) -> str:
-    """The name of the ConfigMap with the definitions of this digest."""
+    """Return the name of the ConfigMap with the definitions of this digest."""
     end = f"-definitions-{names.digest(document['metadata']['uid'], digest)[:10]}"
     name: str = document["metadata"]["name"]
     return name[: _LONGEST_NAME - len(end)] + end
 
 
 def definitions_labels(document: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of such ConfigMaps of a PluginVersion."""
+    """Return the labels of such ConfigMaps of a PluginVersion."""
     return {
         names.MANAGED_BY[0]: names.MANAGED_BY[1],
         names.PLUGIN_VERSION_LABEL: document["metadata"]["uid"],
@@ -29,7 +29,7 @@ def definitions_labels(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def definitions_map(document: Mapping[str, Any], content: bytes, digest: str) -> dict[str, Any]:
-    """The manifest, which belongs to the PluginVersion and never changes."""
+    """Return the manifest, which belongs to the PluginVersion and never changes."""
     own = document["metadata"]
     owner = names.owner_reference(document["apiVersion"], document["kind"], own["name"], own["uid"])
     return {

@@ -20,7 +20,7 @@ _END: Final = "-verify-"
 
 
 def name_of(document: Mapping[str, Any], settings: Settings) -> str:
-    """The name of the first verifying pod of a PluginVersion by this release and its runtime."""
+    """Return the name of the first verifying pod of a PluginVersion for this release and its runtime."""
     metadata = document["metadata"]
     end = _END + names.digest(metadata["uid"], settings.release.label, settings.images.runtime)[:10]
     begin: str = metadata["name"].replace(".", "-")[: _HOST_NAME - len(end) - 3]
@@ -28,7 +28,7 @@ def name_of(document: Mapping[str, Any], settings: Settings) -> str:
 
 
 def labels_of(document: Mapping[str, Any], settings: Settings) -> dict[str, str]:
-    """The labels of the verifying pods of a PluginVersion by this release."""
+    """Return the labels of the verifying pods of a PluginVersion for this release."""
     return {
         names.MANAGED_BY[0]: names.MANAGED_BY[1],
         names.OPERATOR_LABEL: settings.release.label,
@@ -38,12 +38,12 @@ def labels_of(document: Mapping[str, Any], settings: Settings) -> dict[str, str]
 
 
 def verifying_pod(name: str, document: Mapping[str, Any], offer: PluginMount, settings: Settings) -> dict[str, Any]:
-    """The manifest of a verifying pod.
+    """Return the manifest of a verifying pod.
 
     Args:
         name: of the pod.
-        document: the PluginVersion, which Kubernetes deletes the pod with.
-        offer: what it declares.
+        document: the PluginVersion; Kubernetes deletes the pod together with it.
+        offer: the plugins that it declares.
         settings: of the release.
     """
     own, deadline = document["metadata"], settings.job.deadline_seconds

@@ -1,4 +1,4 @@
-"""Has the PluginVersions of a release verified, a few at once, and their configuration definitions published."""
+"""Verifies the PluginVersions of a release, a few in parallel, and publishes their configuration definitions."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from penstock_model.resources.plugin_offers import offer_of
 from penstock_model.resources.plugin_version import PublishedDefinitions
 from penstock_operator.connector.kubernetes_writes import put_config_map
 from penstock_operator.connector.model.api_failures import cause
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_status import JobPod, pod_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.context import Run
@@ -29,15 +29,15 @@ from penstock_operator.settings import Settings
 __all__ = ["Verifier"]
 
 _AT_ONCE: Final = 4
-"""Verifying pods of a release; less where `limits.jobPods` is less."""
+"""Limit of verifying pods of a release; lower if `limits.jobPods` is lower."""
 _LOG_BYTES: Final = 2 * LARGEST
-"""Of a pod's log: the definitions in base64, and what the image printed before, of which the pod shows 64 KiB."""
+"""Limit of a pod's log: the definitions in base64, and earlier output of the image, of which the pod shows 64 KiB."""
 
 
 class Verifier:
-    """Verifies PluginVersions. Used in the event loop's thread only.
+    """Verifier of PluginVersions. Used only in the event loop's thread.
 
-    Failures are remembered in this process alone: another operator tries again at once.
+    Failures are remembered only in this process: another operator retries immediately.
 
     Args:
         settings: of the release.
@@ -49,18 +49,18 @@ class Verifier:
         self._settings = settings
         self._run = run
         self._slots = JobSlots(min(_AT_ONCE, settings.limits.job_pods), wake)
-        self._failures: dict[Key, JobMemory] = {}
+        self._failures: dict[Key, FailedJob] = {}
         self._decided: dict[Key, str] = {}
         self._open: set[Key] = set()
 
     async def verify(self, kube: Kube, key: Key, document: Mapping[str, Any], now: float) -> Step | None:
-        """Do the next step for a PluginVersion, but for what is deleted: call `finish` once the status is written.
+        """Do the next step for a PluginVersion, except deletions: call `finish` once the status is written.
 
         Returns:
-            None: it cannot be used, and no pod looks into its image.
+            None: it cannot be used, and no pod inspects its image.
 
         Raises:
-            OperatorError: the API server did not do as asked.
+            OperatorError: a request to the API server failed.
         """
         try:
             offer = offer_of(document)
@@ -90,7 +90,7 @@ class Verifier:
         return found
 
     async def finish(self, kube: Kube, key: Key, document: Mapping[str, Any], found: Step) -> None:
-        """Delete the pods of a step, whose status is written, and the definitions that it does not name any more."""
+        """Delete the pods of a step, whose status is written, and the definitions that it no longer names."""
         if found.is_decided:
             self._decided[key] = document["metadata"]["uid"]
             self._open.discard(key)
@@ -105,7 +105,7 @@ class Verifier:
                     await self._run(kube.delete, CONFIG_MAP, key.namespace, name, uid=listed["metadata"]["uid"])
 
     def forget(self, key: Key) -> None:
-        """The PluginVersion is gone, or cannot be used."""
+        """Forget a PluginVersion that no longer exists, or cannot be used."""
         self._slots.living(key, frozenset())
         self._slots.withdraw(key)
         self._failures.pop(key, None)
@@ -113,18 +113,18 @@ class Verifier:
         self._open.discard(key)
 
     def undecided(self) -> Collection[Key]:
-        """Those that take slots or wait: where deletions were missed, look whether they are still there."""
+        """Return those that take slots or wait: if deletions were missed, check whether they still exist."""
         return tuple(self._open)
 
     async def _publish(self, kube: Kube, key: Key, document: Mapping[str, Any], seen: Seen, found: Step) -> Step:
-        """Put what a pod has logged into a ConfigMap, if it is what the pod's termination message has the digest of."""
+        """Copy the logged definitions of a pod into a ConfigMap, if they match the digest in its termination message."""
         assert found.publish is not None
         pod, digest = found.publish
         try:
             log = await self._run(kube.log, key.namespace, pod, JOB_CONTAINER, limit_bytes=_LOG_BYTES)
             content = find_line(log, digest)
             if content is None:
-                return unpublished(seen, found, f"the log of pod {pod} does not hold them whole")
+                return unpublished(seen, found, f"the log of pod {pod} does not contain all of them")
             manifest = definitions_map(document, content, digest)
             await put_config_map(key, manifest, kube, self._run)
         except OperatorError as e:
@@ -144,7 +144,7 @@ class Verifier:
         manifests = await self._run(kube.list, POD, key.namespace, labels=labels)
         pods = [p for p in (pod_of(m, now) for m in manifests) if isinstance(p, JobPod)]
         self._slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in pods if p.takes_slot))
-        status, failure = document.get("status") or {}, self._failures.get(key, JobMemory())
+        status, failure = document.get("status") or {}, self._failures.get(key, FailedJob())
         return Seen(
             name=name,
             pods=pods,
@@ -153,7 +153,7 @@ class Verifier:
             said=_said(status),
             is_lost=await self._is_lost(kube, key, status),
             is_decided=self._decided.get(key) == document["metadata"]["uid"],
-            failure=failure if failure.key == name else JobMemory(),
+            failure=failure if failure.key == name else FailedJob(),
             slot=self._slots.room(key),
             deadline=settings.job.deadline_seconds,
             node_timeout=settings.task.node_lost_seconds,

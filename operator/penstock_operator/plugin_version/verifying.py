@@ -1,9 +1,10 @@
-"""The verification of one PluginVersion: when its pod is created and deleted, and what its status says. Pure.
+"""Verification of one PluginVersion: when its pod is created and deleted, and what its status reports. Pure.
 
-A pod that has looked into the image decides for good, as long as the release has the same runtime: image and spec never
+The result of a pod that has inspected the image is final while the release has the same runtime: image and spec never
 change. Any other end (the image cannot be pulled, no node, not enough memory, an import without an end) is reported, and
-another pod looks after a pause, which doubles to ten minutes. The image is verified again for another runtime, and when the
-ConfigMap of its configuration definitions is missing; until that is decided, the status stays as it is.
+another pod inspects it after a pause, which doubles up to ten minutes. The image is verified again for another runtime,
+and
+when the ConfigMap of its configuration definitions is missing; until that is decided, the status stays as it is.
 """
 
 import itertools
@@ -15,7 +16,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.verification import FoundClass, read_classes
 from penstock_model.resources.plugin_version import PublishedDefinitions
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY, Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
@@ -26,28 +27,28 @@ __all__ = ["Finding", "Logged", "Seen", "Step", "failed", "published", "step", "
 _BACKOFF: Final = ExponentialBackoff(first=15.0, longest=600.0)
 _SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a PluginVersion that waits for a slot is woken when there is one."""
-_NONE: Final = JobMemory()
+_NONE: Final = FailedJob()
 _PUBLISHING: Final = 3
-"""Pods that look until the PluginVersion is decided without configuration definitions, which can be read of none of them."""
+"""Pods to try before the PluginVersion is decided without configuration definitions, because none could be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was observed of a PluginVersion that is well-formed.
+    """Observations of a PluginVersion that is well-formed.
 
     Attributes:
-        name: of its pod; of one after a pod that does not go, its beginning.
+        name: of its pod; a pod that follows one which does not terminate has a name that begins with it.
         pods: its verifying pods. Those of another runtime, which an earlier operator has made, have other names.
-        runtime: the image of the runtime that is to look.
-        verified_by: the one that has looked, as the status says; empty: none has.
-        said: what the status says; None: nothing yet.
-        is_lost: whether the ConfigMap that the status names is gone.
-        is_decided: whether this operator has decided it since it began. It does so once, whatever the status says of who
-            has: another release with another runtime may watch the same namespace, and the CRD may be an older one.
+        runtime: the image of the runtime that must verify it.
+        verified_by: the runtime that has verified it, according to the status; empty: none has.
+        said: the verdict in the status; None: none yet.
+        is_lost: whether the ConfigMap that the status names no longer exists.
+        is_decided: whether this operator has decided it since it began. It does so once, whichever runtime the status
+            names: another release with another runtime may watch the same namespace, and the CRD may be an older one.
         failure: of pods before that decided nothing.
         slot: whether one more verifying pod may live.
         deadline: seconds that a node has to take the pod, and the pod to end from then on.
-        node_timeout: seconds after which a pod that should have ended is taken to be on a node that is away.
+        node_timeout: seconds after which the node of a pod that should have ended is considered lost.
         now: seconds since 1970.
     """
 
@@ -58,7 +59,7 @@ class Seen:
     said: Verdict | None
     is_lost: bool
     is_decided: bool
-    failure: JobMemory
+    failure: FailedJob
     slot: bool
     deadline: float
     node_timeout: float
@@ -67,7 +68,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a pod has found that decided, for the status.
+    """Findings of a pod that decided, for the status.
 
     Attributes:
         classes: the Java classes.
@@ -78,7 +79,7 @@ class Finding:
     definitions: PublishedDefinitions | None = None
 
     def fields(self) -> dict[str, Any]:
-        """The fields of the status."""
+        """Return the fields of the status."""
         classes = [c.model_dump(mode="json", by_alias=True) for c in self.classes]
         where = self.definitions.model_dump(mode="json", by_alias=True) if self.definitions is not None else None
         return {name: value for name, value in (("classes", classes), ("definitions", where)) if value}
@@ -93,17 +94,17 @@ class Logged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done about a PluginVersion.
+    """Next step for a PluginVersion.
 
     Attributes:
-        verdict: what its status says.
+        verdict: for its status.
         verified_by: for its status.
-        finding: for its status, what a pod has found; None: what it says already.
+        finding: for its status, the findings of a pod; None: keep those in the status.
         publish: configuration definitions to publish first.
         failure: to remember.
         create: the name of a pod to create.
         delete: pods to delete, once the status is written.
-        requeue_after: look again after so many seconds; None: when something happens.
+        requeue_after: check again after so many seconds; None: when something happens.
         queued: it waits for a slot.
         is_decided: a pod has decided it.
     """
@@ -112,7 +113,7 @@ class Step:
     verified_by: str = ""
     finding: Finding | None = None
     publish: Logged | None = None
-    failure: JobMemory = _NONE
+    failure: FailedJob = _NONE
     create: str | None = None
     delete: tuple[JobPod, ...] = ()
     requeue_after: float | None = None
@@ -121,7 +122,7 @@ class Step:
 
 
 def step(seen: Seen) -> Step:
-    """The step for a PluginVersion that is well-formed."""
+    """Return the step for a PluginVersion that is well-formed."""
     living = tuple(p for p in seen.pods if p.leaving is None)
     is_known = seen.is_decided or seen.verified_by == seen.runtime
     if seen.said is not None and is_known and not seen.is_lost:
@@ -132,21 +133,21 @@ def step(seen: Seen) -> Step:
 
 
 def failed(seen: Seen, reason: str, message: str) -> Step:
-    """The step after a pod that decided nothing, or could not be created: another one follows after a pause."""
+    """Return the step after a pod that decided nothing, or could not be created: another one follows after a pause."""
     attempts = seen.failure.attempts + 1
     pause = _BACKOFF.pause(attempts)
-    memory = JobMemory(seen.name, attempts, seen.now + pause, reason, f"{message}; it is tried again by itself")
-    return _as_before(seen, Step(_waits(memory, reason, message), failure=memory, requeue_after=pause))
+    failure = FailedJob(seen.name, attempts, seen.now + pause, reason, f"{message}; it is retried automatically")
+    return _as_before(seen, Step(_waits(failure, reason, message), failure=failure, requeue_after=pause))
 
 
 def published(found: Step, where: PublishedDefinitions) -> Step:
-    """The step, once what it publishes is in a ConfigMap."""
+    """Return the step once its definitions are in a ConfigMap."""
     assert found.finding is not None
     return replace(found, finding=replace(found.finding, definitions=where), publish=None)
 
 
 def unpublished(seen: Seen, found: Step, why: str) -> Step:
-    """The step, where what it publishes cannot be had: another pod looks, and the third one decides without them."""
+    """Return the step if its definitions cannot be read: another pod tries, and the third one decides without them."""
     before = seen.failure.attempts if seen.failure.reason == Reason.DEFINITIONS_UNPUBLISHED else 0
     cause = f"configuration definitions are not published: {why}"
     if before + 1 >= _PUBLISHING:
@@ -157,7 +158,7 @@ def unpublished(seen: Seen, found: Step, why: str) -> Step:
 
 
 def _as_before(seen: Seen, found: Step) -> Step:
-    """What an earlier runtime found stands until this one has decided."""
+    """Keep the findings of an earlier runtime until this one has decided."""
     if seen.said is None or not seen.verified_by or found.is_decided:
         return found
     return replace(found, verdict=seen.said, verified_by=seen.verified_by)
@@ -166,26 +167,26 @@ def _as_before(seen: Seen, found: Step) -> Step:
 def _next_step(seen: Seen) -> Step:
     away = [p for p in seen.pods if p.is_on_lost_node(seen.now, seen.node_timeout)]
     pod = next((p for p in sorted(seen.pods, key=lambda p: p.created) if p not in away), None)
-    doing = "a pod looks into the image, and imports what it is declared to hold"
-    verdict, memory = _waits(seen.failure, Reason.VERIFYING, doing), seen.failure
+    doing = "a pod inspects the image, and imports the classes that it declares"
+    verdict, failure = _waits(seen.failure, Reason.VERIFYING, doing), seen.failure
     if pod is None:
-        if memory.retry_at is not None and memory.retry_at > seen.now:
-            return Step(verdict, failure=memory, requeue_after=memory.retry_at - seen.now)
+        if failure.retry_at is not None and failure.retry_at > seen.now:
+            return Step(verdict, failure=failure, requeue_after=failure.retry_at - seen.now)
         if not seen.slot:
-            turn = "waits for its turn: only a few PluginVersions of a release are looked at once"
-            waits = _waits(memory, Reason.VERIFYING, turn)
-            return Step(waits, failure=memory, requeue_after=_SLOT_WAIT, queued=True)
-        return Step(verdict, failure=memory, create=_free_name(seen))
+            turn = "waits for its turn: only a few PluginVersions of a release are verified in parallel"
+            waits = _waits(failure, Reason.VERIFYING, turn)
+            return Step(waits, failure=failure, requeue_after=_SLOT_WAIT, queued=True)
+        return Step(verdict, failure=failure, create=_free_name(seen))
     if pod.phase is Phase.ENDED:
         return _after_end(seen, pod)
     if pod.leaves_by is not None:
-        return Step(verdict, failure=memory, requeue_after=pod.leaves_by + seen.node_timeout - seen.now)
+        return Step(verdict, failure=failure, requeue_after=pod.leaves_by + seen.node_timeout - seen.now)
     left = pod.due(seen.deadline, seen.node_timeout) - seen.now
     if left <= 0:
         return replace(failed(seen, *_overdue(seen, pod)), delete=(pod,))
     if pod.hindrance is not None:
         verdict = Verdict(Kind.UNDER_WAY, *pod.hindrance)
-    return Step(verdict, failure=memory, requeue_after=left)
+    return Step(verdict, failure=failure, requeue_after=left)
 
 
 def _free_name(seen: Seen) -> str:
@@ -194,10 +195,10 @@ def _free_name(seen: Seen) -> str:
     return next(n for n in names if n not in taken)
 
 
-def _waits(memory: JobMemory, reason: str, message: str) -> Verdict:
-    """While another pod looks, the failure of the one before stands: it is what a person wants to know."""
-    if memory.attempts:
-        return Verdict(Kind.UNDER_WAY, memory.reason, memory.message)
+def _waits(failure: FailedJob, reason: str, message: str) -> Verdict:
+    """Return the verdict while another pod inspects the image: an earlier failure stays, since users want to know it."""
+    if failure.attempts:
+        return Verdict(Kind.UNDER_WAY, failure.reason, failure.message)
     return Verdict(Kind.UNDER_WAY, reason, message)
 
 
@@ -227,7 +228,7 @@ def _cause(pod: JobPod, ended: Ended) -> tuple[str, str]:
     if ended.reason == Reason.DEADLINE_EXCEEDED:
         if pod.hindrance is not None:
             return pod.hindrance
-        slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
+        slow = "if pulling the image takes long, raise job.deadlineSeconds of the release"
         return ended.reason, f"the verifying pod did not end in time; {slow}"
     if ended.reason == OUT_OF_MEMORY:
         limit = f"its limit of {ended.memory_limit}" if ended.memory_limit else "its node has"
@@ -242,4 +243,4 @@ def _overdue(seen: Seen, pod: JobPod) -> tuple[str, str]:
         return pod.hindrance
     if not pod.node:
         return Reason.UNSCHEDULABLE, f"no node took the verifying pod within {seen.deadline:.0f} s"
-    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over"
+    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, which is past its deadline"

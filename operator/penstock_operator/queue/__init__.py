@@ -1,1 +1,1 @@
-"""The work queue, and the sources of its keys."""
+"""Work queue, and the sources of its keys."""

@@ -1,4 +1,4 @@
-"""The pauses before a Connector that failed is reconciled again."""
+"""Pauses before a Connector that failed is reconciled again."""
 
 from typing import Final
 

@@ -17,7 +17,7 @@ _NEVER: Final = float("inf")
 class Lane:
     """Entries of a work queue. The cost of a turn does not depend on the number of keys and namespaces.
 
-    Entries are not removed: `counts` tells, when the turn of one comes, whether it is still valid.
+    Entries are not removed: when the turn of one comes, `counts` decides whether it is still valid.
 
     Args:
         counts: whether the entry of this key and time is still valid.
@@ -29,7 +29,7 @@ class Lane:
         self._later: list[_Entry] = []
         self._due: dict[str, list[_Entry]] = {}
         self._turns: deque[str] = deque()
-        """The namespaces in `_due` in the order of their turns; after its turn a namespace goes to the end."""
+        """Namespaces in `_due` in the order of their turns; after its turn a namespace goes to the end."""
 
     def put(self, key: Key, when: float) -> None:
         """Add a key, to be taken at this time or later."""
@@ -56,7 +56,7 @@ class Lane:
         return None
 
     def wait(self, now: float) -> float:
-        """Seconds until a key is due, after `take` found none; infinite: there is none."""
+        """Return the seconds until a key is due, after `take` found none; infinite: there is none."""
         while self._later and not self._counts(self._later[0][2], self._later[0][0]):
             heapq.heappop(self._later)
         return self._later[0][0] - now if self._later else _NEVER

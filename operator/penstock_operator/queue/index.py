@@ -1,6 +1,6 @@
-"""The index of all connectors: which of them an event about another object concerns. Pure, and a hint only.
+"""Index of all connectors: finds those that an event about another object concerns. Pure, and only a hint.
 
-Decisions rest on what is read from the API server; a name that is missing here costs a delay until the next resync.
+Decisions use data read from the API server; a name that is missing here costs a delay until the next resync.
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ class _Known:
 
 
 class ConnectorIndex:
-    """The Connectors that the watch has seen. Used in one thread. The cost of a query depends on its result only.
+    """Connectors that the watch has seen. Used in one thread. The cost of a query depends only on its result.
 
     Args:
         worker: the worker configuration as written; Secrets that it names concern every connector.
@@ -46,7 +46,7 @@ class ConnectorIndex:
         self._ending: dict[Key, tuple[str, Age]] = {}
 
     def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
-        """Add or update a Connector; whether it differs in more than its status from before."""
+        """Add or update a Connector; return whether it is new or differs from before in more than its status."""
         known = _known(key, body, self._worker)
         before = self._known.get(key)
         if before != known:
@@ -72,36 +72,39 @@ class ConnectorIndex:
         return key in self._known
 
     def all(self) -> Collection[Key]:
-        """Every connector."""
+        """Return every connector."""
         return list(self._known)
 
     def uids(self) -> Collection[str]:
-        """The uids of all connectors."""
+        """Return the uids of all connectors."""
         return {known.age.uid for known in self._known.values()}
 
     def has(self, uid: str) -> bool:
-        """Whether there is a connector of this uid."""
+        """Return whether there is a connector with this uid."""
         return ("uid", uid) in self._found_by
 
     def named(self, connect_name: str) -> Collection[Key]:
-        """Those that claim a Connect name."""
+        """Return the Connectors that claim a Connect name."""
         return self._by("name", connect_name)
 
     def claimants(self, connect_name: str) -> Mapping[Key, Age]:
-        """The Connectors that claim a Connect name, with their ages; also deleted ones whose pods may still run."""
+        """Return the Connectors that claim a Connect name, with their ages; also deleted ones whose pods may still run."""
         ending = {key: age for key, (name, age) in self._ending.items() if name == connect_name}
         return {**ending, **{key: self._known[key].age for key in self.named(connect_name)}}
 
     def of_namespace(self, namespace: str) -> Collection[Key]:
-        """Those of a namespace."""
+        """Return the Connectors of a namespace."""
         return self._by("namespace", namespace)
 
     def with_secret(self, namespace: str, secret: str) -> Collection[Key]:
-        """Those of a namespace whose configuration, or that of the worker, names the secret."""
+        """Return the Connectors of a namespace whose configuration, or that of the worker, names the secret."""
         return self.of_namespace(namespace) if secret in self._of_all else self._by("secret", namespace, secret)
 
     def bound_by(self, namespace: str, policy: str, selector: ConnectorSelector | None) -> Collection[Key]:
-        """Those of a namespace that name the TopicCreationPolicy, or that its selector takes. Looks at each of them."""
+        """Return the Connectors of a namespace that name the TopicCreationPolicy, or match its selector.
+
+        Checks each Connector of the namespace.
+        """
         named = self._by("policy", namespace, policy)
         if selector is None:
             return named
@@ -109,7 +112,7 @@ class ConnectorIndex:
         return list(dict.fromkeys((*named, *taken)))
 
     def policies_of(self, key: Key, selectors: Mapping[str, ConnectorSelector | None]) -> frozenset[str]:
-        """The TopicCreationPolicies that a Connector names, or that select it.
+        """Return the TopicCreationPolicies that a Connector names, or that select it.
 
         Args:
             key: of the Connector.
@@ -124,15 +127,15 @@ class ConnectorIndex:
         return frozenset((*taken, *(() if known.policy is None else (known.policy,))))
 
     def of_class(self, namespace: str, names: Collection[str]) -> Collection[Key]:
-        """Those of a namespace that ask for a plugin of one of these names, or whose worker does."""
+        """Return the Connectors of a namespace that request a plugin with one of these names, or whose worker does."""
         return list({key: None for name in names for key in self._by("class", namespace, name)})
 
     def running(self, namespace: str, plugin_version: str) -> Collection[Key]:
-        """Those of a namespace that run the PluginVersion, as their status says."""
+        """Return the Connectors of a namespace that run the PluginVersion, according to their status."""
         return self._by("plugin", namespace, plugin_version)
 
     def plugin_versions_of(self, key: Key) -> frozenset[str]:
-        """The PluginVersions that a Connector runs."""
+        """Return the PluginVersions that a Connector runs."""
         known = self._known.get(key)
         return frozenset() if known is None else known.plugin_versions
 
@@ -151,7 +154,7 @@ class ConnectorIndex:
 
 
 def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
-    """The keys under which the index has a connector."""
+    """Return the keys under which the index has a connector."""
     yield "name", known.connect_name
     yield "uid", known.age.uid
     yield "namespace", key.namespace
@@ -168,7 +171,7 @@ def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Kno
     reference = spec.get("topicCreationPolicy") or {}
     versions = (body.get("status") or {}).get("pluginVersions")
     labels = {str(n): str(t) for n, t in (metadata.get("labels") or {}).items()}
-    # All that a write of the status alone does not change. The generation stands for the spec.
+    # Everything that a write of only the status does not change. The generation represents the spec.
     mark = (
         metadata.get("uid"),
         metadata.get("generation"),
@@ -190,7 +193,7 @@ def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Kno
 
 
 def _class_names(spec: Mapping[str, Any], worker: Mapping[str, str]) -> frozenset[str]:
-    """Of the plugins that it asks for and Penstock does not bring."""
+    """Return the names of the requested plugins that are not built into Penstock."""
     config = spec.get("config")
     texts = {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}
     asked = asked_plugins(str(spec.get("class") or ""), None, texts, worker)

@@ -1,6 +1,7 @@
-"""What the PluginVersions of all namespaces offer, as the watch saw them last. Pure, and a hint only.
+"""Offers of the PluginVersions of all namespaces, as the watch saw them last. Pure, and only a hint.
 
-What a Connector runs is resolved from what is read from the API server; this tells of newer versions, at no request.
+The plugins that a Connector runs are resolved from data read from the API server; this index announces newer versions
+without a request.
 """
 
 from collections import defaultdict
@@ -16,7 +17,7 @@ __all__ = ["KnownOffers", "PluginOffers"]
 
 @dataclass(frozen=True, slots=True)
 class KnownOffers:
-    """What the PluginVersions of a namespace offer.
+    """Offers of the PluginVersions of a namespace.
 
     Attributes:
         offers: by name.
@@ -28,7 +29,7 @@ class KnownOffers:
 
 
 class PluginOffers:
-    """The offers by namespace. Used in one thread."""
+    """Offers by namespace. Used in one thread."""
 
     def __init__(self) -> None:
         self._offers: defaultdict[str, dict[str, tuple[PluginMount, ...]]] = defaultdict(dict)
@@ -37,7 +38,7 @@ class PluginOffers:
         self._is_complete = False
 
     def known(self) -> Collection[tuple[str, str]]:
-        """The namespaces and names of all. Ask for them before a list is read, for `listed`."""
+        """Return the namespaces and names of all. Call it before a list is read, for `listed`."""
         self._gone.clear()
         return self._names()
 
@@ -47,7 +48,7 @@ class PluginOffers:
     def seen(self, document: Mapping[str, Any]) -> None:
         """Add or replace a PluginVersion."""
         metadata = document["metadata"]
-        self._drop(metadata["namespace"], metadata["name"])  # it may be none that can be used
+        self._drop(metadata["namespace"], metadata["name"])  # the new one may be unusable
         if offers := offered([document]):
             self._offers[metadata["namespace"]][metadata["name"]] = offers
             self._unverified[metadata["namespace"]].update(unverified([document]))
@@ -59,7 +60,7 @@ class PluginOffers:
         self._gone.add((metadata["namespace"], metadata["name"]))
 
     def listed(self, documents: Iterable[Mapping[str, Any]], known: Collection[tuple[str, str]]) -> None:
-        """Take in a list of all that there are: deletions may have been missed.
+        """Apply a list of all PluginVersions that exist: deletions may have been missed.
 
         Args:
             documents: the list.
@@ -73,7 +74,7 @@ class PluginOffers:
         self._is_complete = True
 
     def of(self, namespace: str) -> KnownOffers | None:
-        """Those of a namespace, by name; None: it is not known yet which there are."""
+        """Return the offers of a namespace, by name; None: it is not known yet which there are."""
         if not self._is_complete:
             return None
         offers = self._offers.get(namespace, {})

@@ -1,6 +1,7 @@
-"""Which Connectors the TopicCreationPolicies select, as the watch saw them last. Pure, and a hint only.
+"""Selectors of the TopicCreationPolicies, as the watch saw them last. Pure, and only a hint.
 
-What applies to a Connector is resolved from what is read from the API server; this tells whom a change concerns.
+The policy of a Connector is resolved from data read from the API server; this index finds the Connectors that a change
+concerns.
 """
 
 from collections import defaultdict
@@ -14,7 +15,7 @@ __all__ = ["PolicySelectors"]
 
 
 class PolicySelectors:
-    """The selectors by namespace. Used in one thread."""
+    """Selectors by namespace. Used in one thread."""
 
     def __init__(self) -> None:
         self._selectors: defaultdict[str, dict[str, ConnectorSelector | None]] = defaultdict(dict)
@@ -32,5 +33,5 @@ class PolicySelectors:
             del self._selectors[namespace]
 
     def of(self, namespace: str) -> Mapping[str, ConnectorSelector | None]:
-        """The selectors of a namespace's policies, by name; None: that one selects none."""
+        """Return the selectors of a namespace's policies, by name; None: the policy selects no Connectors."""
         return self._selectors.get(namespace, {})

@@ -1,4 +1,4 @@
-"""Resync: reconciles every connector now and then, and finds records of deleted ones, for changes without an event."""
+"""Resync: reconciles every connector once per period, and finds records of deleted ones, for changes without an event."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ def spread(
 
 
 def orphans(status: StatusTopic, index: ConnectorIndex, settings: Settings) -> Iterator[Key]:
-    """Connectors that are gone but have a claim of this release: their records are to be removed.
+    """Yield deleted Connectors with a claim of this release: their records must be removed.
 
     A claim without a cluster is skipped: its Connector may be in another cluster.
     """
@@ -48,7 +48,7 @@ async def resync(
     *,
     period: float = PERIOD,
 ) -> None:
-    """Add every key and every orphan once in each period, for ever."""
+    """Add every key and every orphan once in each period, endlessly."""
     while True:
         keys = {*index.all(), *(orphans(status, index, settings) if status.caught_up else ())}
         for key, delay in spread(keys, period):

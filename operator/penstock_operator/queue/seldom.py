@@ -1,4 +1,4 @@
-"""Spreads what may come in bursts: the first at once, and then one in so many seconds, the last one included. Pure."""
+"""Limits bursts of events: the first is due immediately, then one per interval, including the last event. Pure."""
 
 from penstock_operator.key import Key
 
@@ -6,7 +6,7 @@ __all__ = ["Seldom"]
 
 
 class Seldom:
-    """When a key is due again. Used in one thread.
+    """Times at which keys are due again. Used in one thread.
 
     Args:
         seconds: between two turns of a key.
@@ -17,10 +17,10 @@ class Seldom:
         self._seconds = seconds
         self._gathered = gathered
         self._turns: dict[Key, float] = {}
-        """The last turn of each key, or the next one that is due."""
+        """Last turn of each key, or the next one that is due."""
 
     def delay(self, key: Key, now: float) -> float:
-        """Seconds until the turn for something that has come now."""
+        """Return the seconds until the turn for an event that has come now."""
         turn = self._turns.get(key)
         if turn is None or now - turn >= self._seconds:
             turn = now + self._gathered
@@ -30,5 +30,5 @@ class Seldom:
         return turn - now
 
     def forget(self, key: Key) -> None:
-        """Remove a key that is gone."""
+        """Remove a deleted key."""
         self._turns.pop(key, None)

@@ -1,4 +1,4 @@
-"""The work queue: each key once, one run of a key at a time, a bounded number of runs at once, back-off after failures.
+"""Work queue: each key once, one run per key at a time, a bounded number of parallel runs, back-off after failures.
 
 Urgent keys, those with a change of a user or a task, go before the others: ten thousand connectors that are reconciled
 after a start, or created by others, do not delay a change. The others always get a share of the runs. In both groups
@@ -29,10 +29,10 @@ _HOT: Final = 5
 _COOL: Final = 1.0
 """After `_HOT` failures in a row even an event runs a key only `_COOL` seconds after it has ended."""
 _TURN: Final = 8
-"""One of so many runs is of a key that is not urgent, if there is one."""
+"""One of this many runs is of a key that is not urgent, if there is one."""
 
 current_key: ContextVar[Key | None] = ContextVar("current_key", default=None)
-"""The key of the present run, for log lines."""
+"""Key of the current run, for log lines."""
 
 Work = Callable[[Key], Awaitable[float | None]]
 
@@ -42,7 +42,7 @@ class WorkQueue:
 
     Args:
         work: called for a key; returns the seconds after which to call it again, None: only at an event.
-        slots: how many runs there may be at once.
+        slots: how many runs there may be in parallel.
         limit: how long one run may take, seconds.
         chance: a random number from 0 to 1.
         on_done: called after every run with its outcome (`done`, `error`, `timeout`) and its seconds.
@@ -85,7 +85,7 @@ class WorkQueue:
     def add(self, key: Key, delay: float = 0.0) -> None:
         """Run a key after `delay` seconds at the latest; if it runs now, once more after that.
 
-        Without a delay, a key that waits for its back-off runs at once.
+        Without a delay, a key that waits for its back-off runs immediately.
         """
         when = self._loop.time() + delay
         if key not in self._running:
@@ -93,7 +93,7 @@ class WorkQueue:
         self._put(key, when)
 
     def add_urgent(self, key: Key) -> None:
-        """`add` a key as urgent; a key that has never run is not urgent."""
+        """Add a key as urgent; a key that has never run is not urgent."""
         when = self._loop.time()
         if key not in self._running:
             when = max(when, self._not_before(key))
@@ -113,13 +113,13 @@ class WorkQueue:
         self._news.set()
 
     def interrupt(self) -> None:
-        """Cancel the present runs; their keys are due again, as soon as nothing blocks the queue."""
+        """Cancel the current runs; their keys are due again, as soon as nothing blocks the queue."""
         for key, task in [*self._begun.items()]:
             self._put(key, self._loop.time())
             task.cancel()
 
     async def stop(self, grace: float = 10.0) -> None:
-        """Start no more runs, wait `grace` seconds for the present ones, then cancel them."""
+        """Start no more runs, wait `grace` seconds for the current ones, then cancel them."""
         if self._scheduler is not None:
             self._scheduler.cancel()
             await asyncio.wait({self._scheduler})
@@ -132,7 +132,7 @@ class WorkQueue:
                 await asyncio.wait(late, timeout=1.0)
 
     def figures(self) -> QueueFigures:
-        """The present figures. Usable by any thread."""
+        """Return the current figures. Usable by any thread."""
         now = self._loop.time()
         # `copy` is atomic; a list of the items is not, because a garbage collection may switch threads.
         running, all_due = self._running.copy(), self._due.copy()
@@ -169,7 +169,7 @@ class WorkQueue:
                 pass
 
     def _start_due_keys(self) -> float | None:
-        """Start runs while there are slots. Returns the seconds until the next key is due, None: wait for an event."""
+        """Start runs while there are slots. Return the seconds until the next key is due, None: wait for an event."""
         while len(self._running) < self._slots and not self._blockers:
             now = self._loop.time()
             lanes = [self._lanes[urgent] for urgent in self._turns()]
@@ -181,7 +181,7 @@ class WorkQueue:
         return None
 
     def _turns(self) -> tuple[bool, ...]:
-        """The lanes in the order of this turn."""
+        """Return the lanes in the order of this turn."""
         return (False, True) if self._runs % _TURN == _TURN - 1 else (True, False)
 
     def _lane(self, *, urgent: bool) -> Lane:

@@ -1,6 +1,7 @@
-"""Limits how many Connectors of a release restart at once for a change of the release, and stops where they fail.
+"""Limits how many Connectors restart together for a change of the release, and stops the rollout where they fail.
 
-The limiter counts each Connector's `Progress`. The cost of a call does not depend on the number of Connectors, except when
+The limiter counts each Connector's `Progress`. The cost of a call does not depend on the number of Connectors, except
+when
 the rollout stops or continues: then all Connectors that wait are reconciled again.
 """
 
@@ -21,17 +22,17 @@ __all__ = ["RolloutLimiter"]
 log = logging.getLogger(__name__)
 
 _MIN_FAILURES: Final = 2
-"""One Connector, or one namespace, that fails may have a problem of its own; with two, the release is the likely cause."""
+"""If only one Connector or namespace fails, the problem may be local; with two, the release is the likely cause."""
 _WAKE_WITHIN: Final = 10.0
 """Seconds over which waiting Connectors are reconciled when the rollout stops or continues."""
 _MAX_NAMES: Final = 3
 _RELEASE: Final = ""
-"""Stands for the whole release among the names of stopped namespaces."""
-_GOES_ON: Final = "the last good configuration goes on"
+"""Name of the whole release among the names of stopped namespaces."""
+_IN_USE: Final = "the last good configuration stays in use"
 
 
 class RolloutLimiter:
-    """The limiter of one release. Used in the event loop's thread only.
+    """Limiter of one release. Used only in the event loop's thread.
 
     Args:
         limits: of the release.
@@ -61,7 +62,7 @@ class RolloutLimiter:
     # Called by reconciliations
 
     def permission(self, key: Key) -> Permission:
-        """Whether this Connector may be restarted for a change of the release."""
+        """Return whether this Connector may be restarted for a change of the release."""
         self._expire()
         own = self._progress.get(key)
         if own is not None and own.phase is Phase.RESTARTING:
@@ -70,17 +71,17 @@ class RolloutLimiter:
             return Permission(
                 False,
                 Reason.ROLLOUT_QUEUED,
-                f"the operator still reads which Connectors are being restarted; {_GOES_ON}",
+                f"the operator still reads which Connectors are being restarted; {_IN_USE}",
             )
         if (stopped := self._why_stopped(key.namespace)) is not None:
-            return Permission(False, Reason.ROLLOUT_STOPPED, f"{stopped}; {_GOES_ON}")
+            return Permission(False, Reason.ROLLOUT_STOPPED, f"{stopped}; {_IN_USE}")
         if self._restarting + len(self._woken - {key}) < self.limit:
             return GRANTED
-        most = f"at most {self.limits.max_unavailable} of the release's Connectors are restarted at once"
-        return Permission(False, Reason.ROLLOUT_QUEUED, f"waits for its turn: {most}; {_GOES_ON}")
+        most = f"at most {self.limits.max_unavailable} of the release's Connectors are restarted at the same time"
+        return Permission(False, Reason.ROLLOUT_QUEUED, f"waits for its turn: {most}; {_IN_USE}")
 
     def update(self, key: Key, progress: Progress | None) -> None:
-        """Set a Connector's progress, and wake the Connectors that may follow. None: it is to have no tasks."""
+        """Set a Connector's progress, and wake the Connectors that may follow. None: it should have no tasks."""
         self._expire()
         self._before[key] = self._progress.get(key)
         self._set(key, progress)
@@ -114,11 +115,11 @@ class RolloutLimiter:
 
     @property
     def limit(self) -> int:
-        """How many Connectors may restart at once."""
+        """Return how many Connectors may restart together."""
         return self.limits.of(len(self._progress))
 
     def figures(self) -> RolloutFigures:
-        """The present counts. Usable by any thread."""
+        """Return the current counts. Usable by any thread."""
         return RolloutFigures(
             waiting=sum(map(len, self._waiting.copy().values())) + len(self._woken),
             restarting=self._restarting,
@@ -177,7 +178,7 @@ class RolloutLimiter:
             key = next(iter(keys))
             del keys[key]
             if keys:
-                self._waiting[namespace] = keys  # behind the others
+                self._waiting[namespace] = keys  # after the others
             self._woken.add(key)
             self._wake(key, 0.0)
             free -= 1
@@ -196,14 +197,14 @@ class RolloutLimiter:
         names = ", ".join(k.name for k in islice(failed, _MAX_NAMES)) + (", ..." if len(failed) > _MAX_NAMES else "")
         what = "were Ready before they were restarted for it, and are not since"
         if self._namespace_stops(namespace):
-            return f"stopped in this namespace: {names} {what}; mend, pause or stop them, or take the change back"
+            return f"stopped in this namespace: {names} {what}; fix, pause or stop them, or revert the change"
         if self._release_stops():
             here = f", here {names}" if names else ""
-            return f"stopped: Connectors of {len(self._failed)} namespaces{here} {what}; whoever runs the release sees which"
+            return f"stopped: Connectors of {len(self._failed)} namespaces{here} {what}; the operator's log names them"
         return None
 
     def _check_stop(self, namespace: str) -> None:
-        """Log it when the rollout stops or continues, and wake the Connectors that wait, for their status to say it."""
+        """Log that the rollout stops or continues, and wake the Connectors that wait, to update their status."""
         for name, stops in ((namespace, self._namespace_stops(namespace)), (_RELEASE, self._release_stops())):
             if stops == (name in self._stopped):
                 continue
@@ -218,7 +219,7 @@ class RolloutLimiter:
                     ", ..." if len(failed) > 10 else "",
                 )
             else:
-                log.info("The rollout %s goes on", where)
+                log.info("The rollout %s continues", where)
             concerned = [k for n, keys in self._waiting.items() if name in (_RELEASE, n) for k in keys]
             for number, key in enumerate(concerned):
                 self._wake(key, _WAKE_WITHIN * number / len(concerned))

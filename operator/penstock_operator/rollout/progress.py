@@ -1,6 +1,6 @@
-"""The progress of one Connector in the rollout of a change of the release. Pure.
+"""Progress of one Connector in the rollout of a change of the release. Pure.
 
-Its last restart stands in the Connector's status (`status.rollout`), where the next operator finds it.
+Its last restart is kept in the Connector's status (`status.rollout`), where the next operator finds it.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from penstock_operator.status_fields import in_status, read
 __all__ = ["GRANTED", "Permission", "Phase", "Progress", "RolloutRestart", "progress_of", "progress_of_status"]
 
 _NOT_READY_BEFORE: Final = 60.0
-"""Seconds for which a restart counts at most, of a Connector that was not Ready before: it may never become Ready."""
+"""Limit in seconds on how long a restart counts if the Connector was not Ready before: it may never become Ready."""
 
 
 class Phase(Enum):
-    """The phase of a Connector in the rollout of a release."""
+    """Phase of a Connector in the rollout of a release."""
 
     RESTING = "resting"
     RESTARTING = "restarting"
@@ -29,7 +29,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RolloutRestart:
-    """The last restart for a change of the release.
+    """Last restart for a change of the release.
 
     Attributes:
         release: its hash (`plan_hashes.release_hash`).
@@ -44,7 +44,7 @@ class RolloutRestart:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a Connector that is to have tasks.
+    """Progress of a Connector that should have tasks.
 
     Attributes:
         phase: of the rollout.
@@ -63,7 +63,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Whether a Connector may be restarted for a change of the release; if not, the reason and message for its status."""
+    """Permission to restart a Connector for a change of the release; if not granted, reason and message for its status."""
 
     granted: bool
     reason: str = ""
@@ -76,10 +76,10 @@ GRANTED: Final = Permission(granted=True)
 def progress_of(
     restart: RolloutRestart | None, *, ready_since: float | None, replaced: bool, now: float, limits: Rollout
 ) -> Progress:
-    """The progress of a Connector after this restart.
+    """Return the progress of a Connector after this restart.
 
     Args:
-        restart: its restart for the present release; None: there was none.
+        restart: its restart for the current release; None: there was none.
         ready_since: when it became Ready, seconds since 1970; None: it is not Ready.
         replaced: all of its new pods have started.
         now: seconds since 1970.
@@ -98,11 +98,11 @@ def progress_of(
 
 
 def progress_of_status(body: Mapping[str, Any], release: str, now: float, limits: Rollout) -> Progress | None:
-    """The progress of a Connector as the API server returns it; None: it is to have no tasks.
+    """Return the progress of a Connector as the API server returns it; None: it should have no tasks.
 
     Args:
         body: the Connector.
-        release: the hash of the present release.
+        release: the hash of the current release.
         now: seconds since 1970.
         limits: of the release.
     """

@@ -1,4 +1,4 @@
-"""Comparing and checking values and records, in the suites and in tests of plugins."""
+"""Comparison and checks of values and records, for the suites and for tests of plugins."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,9 +26,9 @@ _PLAIN: Final[Mapping[Type, type]] = {Type.BOOLEAN: bool, Type.STRING: str, Type
 
 
 def exactly(data: Any) -> Any:
-    """A form of a value, record or batch that is compared strictly: 1, 1.0, True and Int8(1) differ, NaN equals itself.
+    """Return a form of a value, record or batch for strict comparison: 1, 1.0, True and Int8(1) differ, NaN equals itself.
 
-    The order of the keys of a dict counts, since converters write them in that order.
+    The order of the keys of a dict is relevant, since converters write them in that order.
     """
     match data:
         case Record():
@@ -48,7 +48,7 @@ def exactly(data: Any) -> Any:
 
 
 def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str | None:
-    """How a value breaks its schema, in words; None if it fits."""
+    """Describe how a value violates its schema; return None if it fits."""
     if schema is None:
         return _schemaless(value, where)
     if value is None:
@@ -88,17 +88,17 @@ def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str |
 
 
 def wire(message: Any) -> Any:
-    """A message as another process receives it: tuples are lists there, for example.
+    """Return a message as another process receives it; for example, with lists instead of tuples.
 
     Raises:
-        TypeError: the message is no plain data.
+        TypeError: the message is not plain data.
     """
     returned.check_plain(message)
     return msgspec.msgpack.decode(msgspec.msgpack.encode(message), strict=True)
 
 
 def _schemaless(value: Any, where: str) -> str | None:
-    """What keeps a value from having no schema."""
+    """Describe why a value needs a schema or is invalid; return None if it is valid without a schema."""
     match value:
         case None | bool() | int() | float() | str() | bytes() | Decimal():
             return None

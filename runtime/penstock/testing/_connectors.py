@@ -1,4 +1,4 @@
-"""The part of the suites that sources and sinks share."""
+"""Tests that the suites of sources and sinks share."""
 
 from typing import Any
 

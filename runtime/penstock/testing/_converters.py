@@ -1,4 +1,4 @@
-"""The suite of converters."""
+"""Suite of converters."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -18,8 +18,8 @@ class ConverterSuite(PluginSuite):
     """Tests of a converter.
 
     Attributes:
-        values: pairs of schema and value, also some that the converter refuses.
-        messages: bytes to read besides those that it writes itself, also garbage.
+        values: pairs of schema and value, including some that the converter refuses.
+        messages: bytes to read, besides those that the converter writes itself, including garbage.
         faithful: whether it reads exactly what it wrote, schemas included.
     """
 
@@ -28,13 +28,13 @@ class ConverterSuite(PluginSuite):
     faithful: ClassVar[bool] = False
 
     def configured(self, request: Any, *, is_key: bool = False) -> Converter:
-        """A new converter with the example configuration."""
+        """Return a new converter with the example configuration."""
         converter: Converter = make(self.plugin)
         converter.configure(parsed(self.plugin, self.example(request)), is_key=is_key)
         return converter
 
     def test_bytes_come_out_or_a_data_error(self, request: Any) -> None:
-        """A value that does not fit is a `DataError`, and values stay unchanged."""
+        """A value that does not fit raises a `DataError`, and values are not modified."""
         assert self.values, "the suite needs some `values`: pairs of a schema and a value"
         for is_key in (False, True):
             converter = self.configured(request, is_key=is_key)
@@ -47,7 +47,7 @@ class ConverterSuite(PluginSuite):
             assert exactly(list(self.values)) == before, "a value was changed"
 
     def test_values_come_out_that_fit_their_schema_or_a_data_error(self, request: Any) -> None:
-        """A message that is not of the format is a `DataError`."""
+        """A message in another format raises a `DataError`."""
         converter = self.configured(request)
         for data in self._messages(converter):
             kind, found = _outcome(converter.to_connect, "t", data)
@@ -69,7 +69,7 @@ class ConverterSuite(PluginSuite):
                 assert exactly(read) == exactly((schema, value)), f"{value!r} became {data!r}"
 
     def test_what_was_read_and_written_before_does_not_count(self, request: Any) -> None:
-        """The same bytes are the same value each time, and the same value is the same bytes."""
+        """The same bytes give the same value each time, and the same value gives the same bytes."""
         one, other = self.configured(request), self.configured(request)
         messages = self._messages(one)
         read = [exactly(_outcome(one.to_connect, "t", data)) for data in messages]
@@ -80,7 +80,7 @@ class ConverterSuite(PluginSuite):
         assert backwards[::-1] == written, "a value is written otherwise in another order"
 
     def test_a_tombstone_stays_one(self, request: Any) -> None:
-        """Null without a schema becomes a message without bytes, which is read as null; or either is a `DataError`."""
+        """Null without a schema becomes a message without bytes, which is read as null; either may raise a `DataError`."""
         converter = self.configured(request)
         written, read = _outcome(converter.from_connect, "t", None, None), _outcome(converter.to_connect, "t", None)
         assert written[0] == "failed" or written[1] is None, f"null without a schema became {written[1]!r}"
@@ -122,7 +122,7 @@ class ConverterSuite(PluginSuite):
 
 
 def _forms(values: list[Any]) -> Iterator[Sequence[Any]]:
-    """The values as a list and, where they are rows of the same fields, as columns."""
+    """Yield the values as a list and, if they are rows with the same fields, as columns."""
     yield values
     if (fields := Fields.of(values)) is not None:
         yield fields

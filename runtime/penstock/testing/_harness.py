@@ -25,9 +25,9 @@ def run_source(
     limits: Limits = PLENTY,
     max_batches: int = 100,
 ) -> list[Record]:
-    """The records that a source reads from these offsets on, until it has nothing more or after `max_batches` batches.
+    """Return the records that a source reads from these offsets on, until there are no more, or for `max_batches` batches.
 
-    It runs as one task with all properties. Records of one source partition are in order.
+    The source runs as one task with all properties. Records of one source partition are in order.
     """
     with SourceRun(connector, properties, offsets or {}) as run:
         return [record for stream in run.all(limits, max_batches).streams.values() for record in stream]
@@ -36,7 +36,7 @@ def run_source(
 def run_transform(
     plugin: type[Transform], properties: Mapping[str, str], records: Iterable[Record], *, side: str = "value"
 ) -> list[Record | None]:
-    """The transformed records, with None for one that is dropped. `side="key"` runs the transform's `$Key` form."""
+    """Return the transformed records, with None for dropped ones. `side="key"` runs the transform's `$Key` form."""
     transform = make(plugin)
     transform.side = side
     transform.configure(parsed(plugin, properties))
@@ -47,7 +47,7 @@ def run_transform(
 
 
 def checked(transform: Transform, found: Any) -> Record | None:
-    """What `apply` has returned.
+    """Check the result of `apply`, and return it.
 
     Raises:
         ReturnedWrong: it is neither a record nor None, or a record whose topic, timestamp, ... is of another type.
@@ -59,7 +59,7 @@ def checked(transform: Transform, found: Any) -> Record | None:
 
 
 def apply_all(transforms: Sequence[Transform], record: Record) -> Record | None:
-    """One record after a chain of configured transforms; None if one of them drops it."""
+    """Apply a chain of configured transforms to a record; return None if one of them drops it."""
     for transform in transforms:
         transformed = transform.apply(record)
         if transformed is None:
@@ -69,11 +69,11 @@ def apply_all(transforms: Sequence[Transform], record: Record) -> Record | None:
 
 
 def sink_batch(records: Sequence[Record], offset: int = 0) -> RecordBatch:
-    """A batch as a sink is given it, from one partition of Kafka.
+    """Return a batch as a sink receives it, from one Kafka partition.
 
     Args:
-        records: those without an offset are taken as the next of partition 0 of their topic.
-        offset: of the first record, if it has none.
+        records: the records; those without an offset become the next ones in partition 0 of their topic.
+        offset: the offset of the first record, if it has none.
     """
     placed = [
         r.replace(partition=r.partition or 0, offset=n) if r.offset is None else r
@@ -87,10 +87,10 @@ def sink_batch(records: Sequence[Record], offset: int = 0) -> RecordBatch:
 
 
 def sent(message: Any, method: str) -> list[Any]:
-    """The message that a method has returned, as `Sink.commit` gets it from another process; nothing of None.
+    """Return the message of a method as `Sink.commit` receives it from another process; an empty list for None.
 
     Raises:
-        ReturnedWrong: it is of types that do not travel.
+        ReturnedWrong: it has types that cannot be sent to another process.
     """
     return [] if message is None else [wire(returned.message(message, method))]
 
@@ -100,8 +100,8 @@ def run_writer(
 ) -> list[tuple[Record, Exception]]:
     """Write batches of records, and commit each before the next.
 
-    A record without an offset gets one, as if it were the next in partition 0 of its topic: behind what the sink has stored,
-    if `open` says so.
+    A record without an offset gets the next one in partition 0 of its topic, starting at the offset that `open` returns, if
+    it returns one.
 
     Returns:
         The records that the sink handed back, each with its error.

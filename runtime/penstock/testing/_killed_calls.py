@@ -1,4 +1,4 @@
-"""Calls of a plugin that are killed before one of its lines, as a process may be at any moment."""
+"""Calls of a plugin that are aborted before one of its lines, since a process may be killed at any moment."""
 
 import sys
 import warnings
@@ -11,11 +11,11 @@ __all__ = ["killed", "lines_of"]
 
 
 class _Killed(BaseException):
-    """Is caught by nothing that goes on."""
+    """Raised to abort a call. Code that handles exceptions does not catch it."""
 
 
 def lines_of(call: Callable[[], object], packages: Sequence[str]) -> int:
-    """Call, and tell how many lines of these packages were run, each as often as it was."""
+    """Call, and return how many lines of these packages were executed, including repeated ones."""
     lines = 0
 
     def see(frame: FrameType) -> None:
@@ -27,7 +27,7 @@ def lines_of(call: Callable[[], object], packages: Sequence[str]) -> int:
 
 
 def killed(call: Callable[[], object], packages: Sequence[str], line: int) -> str:
-    """Call, and end the call before it runs the line of this number, from 0. Tells where that was."""
+    """Call, and abort the call before the executed line with this number, from 0. Return where it was aborted."""
     left, where = line, "the end of the call"
 
     def see(frame: FrameType) -> None:
@@ -45,7 +45,7 @@ def killed(call: Callable[[], object], packages: Sequence[str], line: int) -> st
 
 
 def _traced(call: Callable[[], object], packages: Sequence[str], see: Callable[[FrameType], None]) -> None:
-    """Call, and show the frame of each line of these packages before it is run in this thread."""
+    """Call, and pass the frame of each line of these packages to `see` before it is executed in this thread."""
 
     def enter(frame: FrameType, event: str, argument: Any) -> Any:
         return line if frame.f_globals.get("__name__", "").partition(".")[0] in packages else None

@@ -1,4 +1,4 @@
-"""Making one plugin, its configuration and its records."""
+"""Creation of a plugin, its configuration and its records."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,21 @@ _P = TypeVar("_P", bound=Plugin)
 
 
 def make(plugin: type[_P]) -> _P:
-    """A plugin object, as the runtime makes it."""
+    """Create a plugin object as the runtime does."""
     return plugin()
 
 
 def parsed(plugin: type[Plugin], properties: Mapping[str, str]) -> Any:
-    """These properties, parsed by the `Config` of the plugin.
+    """Parse properties with the `Config` of the plugin.
 
     Raises:
-        ConfigError: holds all problems.
+        ConfigError: the properties are invalid. Contains all problems.
     """
     return plugin.Config.parse(properties)
 
 
 def fresh(records: Sequence[Record]) -> list[Record]:
-    """These records with values of their own, so that a plugin that changes them is found in any order of the tests."""
+    """Return deep copies of records, so that a plugin that modifies them is detected in any order of the tests."""
     return [
         r.replace(
             key=copy.deepcopy(r.key),

@@ -1,4 +1,4 @@
-"""What a transform makes of records, in this process and in another one."""
+"""Results of a transform for records, in this process and in another one."""
 
 import os
 import pickle
@@ -18,7 +18,7 @@ __all__ = ["configured", "outcome", "outcomes_elsewhere"]
 
 
 def configured(plugin: type[Transform], properties: Mapping[str, str], side: str) -> Transform:
-    """A new transform with this configuration."""
+    """Return a new transform with this configuration."""
     transform = make(plugin)
     transform.side = side
     transform.configure(parsed(plugin, properties))
@@ -26,7 +26,7 @@ def configured(plugin: type[Transform], properties: Mapping[str, str], side: str
 
 
 def outcome(transform: Transform, record: Record, *, raw: bool = False) -> Any:
-    """The outcome for one record: a record, dropped, or failed with a type of exception."""
+    """Return the outcome for one record: a record, dropped, or failed with a type of exception."""
     try:
         found = transform.apply(record)
     except Exception as e:  # noqa: BLE001 (any exception is a record's failure)
@@ -39,7 +39,7 @@ def outcome(transform: Transform, record: Record, *, raw: bool = False) -> Any:
 def outcomes_elsewhere(
     plugin: type[Transform], properties: Mapping[str, str], side: str, records: Sequence[Record]
 ) -> Sequence[Any]:
-    """The outcomes in a process in which texts have other hashes; nothing where the plugin cannot be made there."""
+    """Return the outcomes in a process with another hash seed; an empty sequence if the plugin cannot be created there."""
     given = (plugin.__module__, plugin.__qualname__, dict(properties), side, list(records))
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import answer; answer()"],
@@ -56,7 +56,7 @@ def outcomes_elsewhere(
 
 
 def answer() -> None:
-    """Be that process: read what is given from standard input, and write the outcomes to standard output."""
+    """Run in the other process: read the arguments from standard input, and write the outcomes to standard output."""
     module, name, properties, side, records = pickle.load(sys.stdin.buffer)  # noqa: S301 (what this module wrote)
     output, sys.stdout = sys.stdout.buffer, sys.stderr
     try:

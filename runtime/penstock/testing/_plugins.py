@@ -1,4 +1,4 @@
-"""The base of all suites: a plugin can be made, and its configuration is documented."""
+"""Base of all suites: a plugin can be created, and its configuration is documented."""
 
 import inspect
 import re
@@ -14,30 +14,30 @@ __all__ = ["PluginSuite"]
 
 
 class PluginSuite:
-    """The base of all suites.
+    """Base class of all suites.
 
     Attributes:
         plugin: the class under test.
-        properties: an example of its configuration; a fixture where it depends on one.
+        properties: an example of its configuration, or a fixture that returns it.
     """
 
     plugin: ClassVar[type[Any]]
     properties: Any = {}  # noqa: RUF012 (a mapping, or a fixture of the subclass)
 
     def example(self, request: Any) -> Mapping[str, str]:
-        """The example properties, whether they are an attribute or a fixture."""
+        """Return the example properties, from the attribute or the fixture."""
         if isinstance(self.properties, Mapping):
             return self.properties
         properties: Mapping[str, str] = request.getfixturevalue("properties")
         return properties
 
     def test_it_is_made_without_arguments_and_written_for_this_runtime(self) -> None:
-        """A plugin object is made from its class alone."""
+        """A plugin object is created from its class, without arguments."""
         assert isinstance(make(self.plugin), Plugin), f"{self.plugin.__name__} is no penstock.Plugin"
         assert self.plugin.api_version <= API_VERSION, "api_version is newer than the penstock that is installed"
 
     def test_what_the_suite_reads_is_spelled_as_it_reads_it(self) -> None:
-        """An attribute or a method of another name would be passed over."""
+        """An attribute or a method with a misspelled name would be ignored."""
         suites = [c for c in type(self).__mro__ if c.__module__.startswith("penstock.testing.")]
         read = {"stored"} & set(dir(suites[0])) | {name for suite in suites for name in inspect.get_annotations(suite)}
         own = {name for c in type(self).__mro__ if c is not object and c not in suites for name in vars(c)}
@@ -49,7 +49,7 @@ class PluginSuite:
             )
 
     def test_every_property_is_documented(self) -> None:
-        """Users read the name, the type, the default and the sentences of each property."""
+        """Users read the name, the type, the default and the description of each property."""
         properties = self.plugin.Config.properties()
         names = [p.name for p in properties]
         assert len(set(names)) == len(names), f"two properties have the same name: {sorted(names)}"
@@ -58,7 +58,7 @@ class PluginSuite:
             assert re.fullmatch(r"[A-Za-z0-9_.-]+", prop.name), f"{prop.name!r} is no name for a property"
 
     def test_the_example_is_a_good_configuration(self, request: Any) -> None:
-        """It parses, alone and beside properties that the plugin does not have."""
+        """It parses, with and without properties that the plugin does not have."""
         parsed(self.plugin, self.example(request))
         parsed(self.plugin, {**self.example(request), "a.property.of.somebody.else": "x"})
 

@@ -1,4 +1,4 @@
-"""The suite of predicates."""
+"""Suite of predicates."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ class PredicateSuite(PluginSuite):
     records: ClassVar[Sequence[Record]] = ()
 
     def configured(self, request: Any) -> Predicate:
-        """A new predicate with the example configuration."""
+        """Return a new predicate with the example configuration."""
         predicate: Predicate = make(self.plugin)
         predicate.configure(parsed(self.plugin, self.example(request)))
         return predicate

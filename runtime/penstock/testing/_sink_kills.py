@@ -1,4 +1,4 @@
-"""The part of the suite of sinks about a task that is killed while it stores records and their offsets."""
+"""Tests of the suite of sinks for a task that is killed while it stores records and their offsets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,14 +14,14 @@ __all__ = ["SinkKillsSuite"]
 
 
 class SinkKillsSuite(SinkOffsetsSuite):
-    """Tests of a sink that is killed inside of a call. Attributes are those of `SinkSuite`."""
+    """Tests of a sink that is killed during a call. Attributes are those of `SinkSuite`."""
 
     def test_records_and_their_offsets_are_stored_together_wherever_it_is_killed(self, request: Any) -> None:
-        """With exactly once: a process that is killed before any line of `write` or `commit` leaves both, or neither."""
+        """With exactly once, a process that is killed before any line of `write` or `commit` leaves both, or neither."""
         lines = self._lines(request)
         if not lines:
             return
-        # What is stored grows from line to line, so that it need not be looked at between two lines after which it is alike.
+        # The number of stored records only grows from line to line, so lines between two equal numbers need no check.
         found = {line: self._found_if_killed(request, line) for line in (0, lines)}
         spans = [(0, lines)]
         while spans:
@@ -32,20 +32,20 @@ class SinkKillsSuite(SinkOffsetsSuite):
                 spans += [(first, middle), (middle, last)]
 
     def _lines(self, request: Any) -> int:
-        """How many lines of the plugin store the records; none, if it is not known to store offsets with them."""
+        """Return how many lines of the plugin store the records; 0 if it is not known to store offsets with them."""
         with self._life(request, T0, T1) as life:
             if life.frame:
                 return 0
             lines = 0
-            for _ in range(2):  # the first time may make what the outside needs
+            for _ in range(2):  # the first time may create objects in the external system
                 before, batches = self._count(request), self._of_two_partitions(life)
                 lines = lines_of(lambda: _deliver(life, batches), life.packages)  # noqa: B023 (is called at once)
                 if before is None or self._count(request) != before + len(self.records):
-                    return 0  # what comes again is stored once, which hides whether it is stored with its offset
+                    return 0  # repeated records are stored once, which hides whether they are stored with their offsets
             return lines if life.reopen() else 0
 
     def _found_if_killed(self, request: Any, line: int) -> int:
-        """How many of the records are stored where the task is killed before a line: those that `open` passes over then."""
+        """Return how many records are stored if the task is killed before a line; check that `open` skips exactly these."""
         before = self._count(request) or 0
         with self._life(request, T0, T1) as life:
             batches, begun = self._of_two_partitions(life), life.opened
@@ -58,13 +58,13 @@ class SinkKillsSuite(SinkOffsetsSuite):
         told = ", ".join(f"{of.topic}-{of.partition}: {offset}" for of, offset in at.items())
         assert found == passed, (
             f"killed before {where}, it has stored {found} of {len(self.records)} records, and `open` returns offsets "
-            f"({told}) that are behind {passed} of them: records and their offsets are to be stored in one transaction, "
+            f"({told}) that are after {passed} of them: records and their offsets must be stored in one transaction, "
             "with no commit between them"
         )
         return found
 
     def _of_two_partitions(self, life: SinkLife) -> Mapping[TopicPartition, Sequence[Record]]:
-        """The records as the next ones of two partitions."""
+        """Return the records as the next ones of two partitions."""
         half = len(self.records) // 2
         return {T0: life.following(self.records[:half]), T1: life.following(self.records[half:], T1)}
 

@@ -1,4 +1,4 @@
-"""One start of a sink task, driven as the runtime drives it, without Kafka."""
+"""One start of a sink task, run as the runtime does, without Kafka."""
 
 import gc
 import itertools
@@ -26,14 +26,14 @@ _LIVES: Final = itertools.count()
 
 
 class SinkLife:
-    """A sink and its writer from `initialize` to `stop`, as a context manager.
+    """Sink and its writer from `initialize` to `stop`, as a context manager.
 
     Attributes:
-        opened: what the last `open` has returned.
-        written: the offset after the last record that was written, of each partition.
-        committed, allowed: what the last `commit` was given, and what it has returned.
-        frame: whether the sink takes frames; nothing is written to it then, since that needs Spark.
-        messages: what the writers have returned since the last commit.
+        opened: the offsets that the last `open` returned.
+        written: the offset after the last written record of each partition.
+        committed, allowed: the offsets passed to the last `commit`, and those that it returned.
+        frame: whether the sink takes frames; no records are written to it then, since that needs Spark.
+        messages: the messages that the writers returned since the last commit.
         ended: whether it was stopped or killed.
     """
 
@@ -45,8 +45,8 @@ class SinkLife:
         partitions: Sequence[TopicPartition] = (T0,),
     ) -> None:
         self._connector = make(plugin)
-        self._life = f"{_BEGUN}-{next(_LIVES):06d}"
-        self._connector.context = PluginContext(name, task=0, tasks=1, life=self._life)
+        self._start_id = f"{_BEGUN}-{next(_LIVES):06d}"
+        self._connector.context = PluginContext(name, task=0, tasks=1, start_id=self._start_id)
         self._config = parsed(plugin, properties)
         self.name = name
         self.partitions = list(partitions)
@@ -63,7 +63,7 @@ class SinkLife:
 
     def __enter__(self) -> "SinkLife":
         try:
-            self.sink.initialize(SinkTaskContext(self.name, 0, self._life))
+            self.sink.initialize(SinkTaskContext(self.name, 0, self._start_id))
             self.sink.start()
             self.open(self.partitions)
         except BaseException:
@@ -77,12 +77,12 @@ class SinkLife:
 
     @property
     def packages(self) -> Sequence[str]:
-        """The top-level packages of the author's code, or its modules."""
+        """Top-level packages or modules of the author's code."""
         modules = {type(of).__module__.partition(".")[0] for of in (self._connector, self.sink, self._first())}
         return sorted(modules - {"penstock"})
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Open these partitions. Reading goes on at the offsets that the sink tells."""
+        """Open these partitions. Reading continues at the offsets that the sink returns."""
         self.opened = dict(returned.positions(self.sink.open(partitions), returned.name(self.sink, "open")))
         others = set(self.opened) - set(partitions)
         assert not others, f"`open` returned offsets of partitions that it was not asked for: {others}"
@@ -90,7 +90,7 @@ class SinkLife:
         return self.opened
 
     def add(self, partition: TopicPartition) -> None:
-        """A partition more."""
+        """Add and open a partition."""
         self.partitions.append(partition)
         self.open([partition])
 
@@ -100,13 +100,13 @@ class SinkLife:
         return self.open(self.partitions)
 
     def writer(self) -> Writer:
-        """A writer of another process."""
+        """Return a writer of another process."""
         made = self._connector.writer(self._config)
         self._writers.append(returned.instance(made, (Writer,), returned.name(self._connector, "writer")))
         return self._writers[-1]
 
     def following(self, records: Sequence[Record], of: TopicPartition = T0) -> list[Record]:
-        """These records as the next ones of a partition; as they are where nothing was stored or written of it."""
+        """Return records as the next ones of a partition; at their own offsets if none of it were stored or written."""
         return placed(records, of, self.written.get(of))
 
     def write(self, records: Sequence[Record]) -> None:
@@ -114,14 +114,14 @@ class SinkLife:
         self.write_batches([sink_batch(records)])
 
     def write_batches(self, batches: Sequence[RecordBatch], by: Writer | None = None) -> None:
-        """Write batches, by the first writer or by this one."""
+        """Write batches with the given writer, or with the first one."""
         if not self.frame:
             writer = by or self._first()
             self.messages += sent(writer.write(batches, _no_report), returned.name(writer, "write"))
         self._count(batches)
 
     def part(self, records: Sequence[Record], by: Writer | None = None) -> list[Any]:
-        """The message of a part that is staged in several calls, by the first writer or by this one."""
+        """Stage a part in several calls, with the given writer or the first one, and return its message."""
         if self.frame:
             return []
         writer = by or self._first()
@@ -132,14 +132,14 @@ class SinkLife:
         return sent(writer.staged(), returned.name(writer, "staged"))
 
     def lose(self, records: Sequence[Record]) -> int:
-        """Write records in a process that is lost: no message comes back. The offset after the last record."""
+        """Write records in a process that is lost before it returns a message; return the offset after the last record."""
         messages, written = list(self.messages), dict(self.written)
         self.write_batches([sink_batch(records)], self.writer())
         self.messages, self.written = messages, written
         return offset_of(records[-1]) + 1
 
     def commit(self, dropped: int = 0) -> Mapping[TopicPartition, int]:
-        """Commit what was written, and behind it so many records of each partition that transforms have dropped."""
+        """Commit the written records, and after them a number of records of each partition that transforms dropped."""
         messages, self.messages = self.messages, []
         self.committed = {of: offset + dropped for of, offset in self.written.items()}
         allowed = self.sink.commit(messages, dict(self.committed))
@@ -147,7 +147,7 @@ class SinkLife:
         return self.allowed
 
     def stop(self) -> None:
-        """End as a task that stops; nothing, if it has ended."""
+        """End like a task that stops. Do nothing if it has ended."""
         if self.ended:
             return
         self.ended = True
@@ -157,7 +157,7 @@ class SinkLife:
         self.sink.stop()
 
     def kill(self) -> None:
-        """End without another call, as a process that is killed: what objects hold open is let go."""
+        """End without any further call, like a killed process: resources that objects hold open are released."""
         self.ended = True
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)  # a killed process closes nothing either
@@ -177,7 +177,7 @@ class SinkLife:
 
 
 def placed(records: Sequence[Record], of: TopicPartition, begin: int | None = None) -> list[Record]:
-    """These records as if they had been read from a partition of Kafka, at their offsets or from `begin` on."""
+    """Return records as if they had been read from a Kafka partition, at their offsets or from `begin` on."""
     offsets = [n if r.offset is None else r.offset for n, r in enumerate(records)]
     shift = 0 if begin is None or not offsets else begin - offsets[0]
     return [
@@ -187,7 +187,7 @@ def placed(records: Sequence[Record], of: TopicPartition, begin: int | None = No
 
 
 def offset_of(record: Record) -> int:
-    """Its offset in Kafka."""
+    """Return the offset of a record in Kafka."""
     assert record.offset is not None, f"without an offset: {record}"
     return record.offset
 

@@ -1,4 +1,4 @@
-"""The part of the suite of sinks about where a sink goes on: after a commit, a failure, a restart, another's write."""
+"""Tests of the suite of sinks for the offset at which a sink continues: after a commit, failure, restart or late write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -16,10 +16,10 @@ from penstock.testing._sink_life import T0, T1, SinkLife, offset_of, placed
 __all__ = ["SinkOffsetsSuite"]
 
 _BEFORE: Final = TopicPartition("before", 0)
-"""A partition whose records have another topic and partition, which a transform has given them."""
+"""Partition whose records have a different topic and partition, as changed by a transform."""
 
 _TRIES: Final = 3
-"""Writes of a batch, after which a writer that knew an older offset must have read the one that is stored."""
+"""Attempts to write a batch, after which a writer that knew an older offset must have read the stored one."""
 
 
 def _records() -> list[Record]:
@@ -30,12 +30,12 @@ def _records() -> list[Record]:
 
 
 class SinkOffsetsSuite(ConnectorSuite):
-    """Tests of what a sink stores and which offsets it tells. One that stores no offsets is held to at least once.
+    """Tests of the records that a sink stores, and of its offsets. A sink without offsets must deliver at least once.
 
     Attributes:
         records: the records to write, three or more, each with an offset in partition 0 of topic `t`.
-        exactly_once: whether the sink must store offsets with its data. One whose `open` returns offsets is held to what
-            that promises in any case.
+        exactly_once: whether the sink must store offsets with its data. A sink whose `open` returns offsets must deliver
+            exactly once in any case.
 
     Override `stored` so that the suite can compare what the outside system holds.
     """
@@ -44,11 +44,11 @@ class SinkOffsetsSuite(ConnectorSuite):
     exactly_once: ClassVar[bool] = False
 
     def stored(self, properties: Mapping[str, str]) -> list[Any] | None:
-        """The contents of the outside system, one comparable entry for each record, in order; None: not compared."""
+        """Return the contents of the external system, one comparable entry per record, in order; None to skip comparison."""
         return None
 
     def test_exactly_once_is_shown_by_what_is_stored(self, request: Any) -> None:
-        """Without `stored` the suite cannot find a record that is lost or there twice."""
+        """Without `stored`, the suite cannot detect lost and duplicate records."""
         if not self.exactly_once:
             return
         with self._life(request) as life:
@@ -60,7 +60,7 @@ class SinkOffsetsSuite(ConnectorSuite):
             )
 
     def test_the_next_life_begins_where_the_last_commit_ended(self, request: Any) -> None:
-        """With exactly once. A lesser offset would bring records twice, and a greater one lose some."""
+        """With exactly once, a smaller offset would duplicate records, and a greater one would lose some."""
         for cut in (slice(0, 1), slice(1, 4), slice(4, None)):
             with self._life(request) as life:
                 if life.frame:
@@ -82,7 +82,7 @@ class SinkOffsetsSuite(ConnectorSuite):
                 _agree(other, life, dropped=2)
 
     def test_a_batch_that_failed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
-        """After `close` and `open`. None of its records may be missing, and with exactly once none may be there twice."""
+        """After `close` and `open`, no record may be missing, and with exactly once none may be duplicated."""
         self._fail(request, SinkLife.reopen)
 
     def test_a_task_that_failed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
@@ -90,11 +90,11 @@ class SinkOffsetsSuite(ConnectorSuite):
         self._fail(request, SinkLife.stop)
 
     def test_a_task_that_was_killed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
-        """Nothing that counts may rest on `close` and `stop`, which a killed process does not call."""
+        """Correctness must not depend on `close` and `stop`, which a killed process does not call."""
         self._fail(request, SinkLife.kill, committed=True)
 
     def test_what_is_stored_is_not_stored_again_by_a_late_writer(self, request: Any) -> None:
-        """Where `write` stores offsets with the records, it passes over those before the offset that is stored."""
+        """If `write` stores offsets with the records, it skips records before the stored offset."""
         with self._life(request, T0, T1) as life:
             if life.frame:
                 return
@@ -136,7 +136,7 @@ class SinkOffsetsSuite(ConnectorSuite):
                         )
 
     def test_offsets_are_those_that_records_had_before_transforms(self, request: Any) -> None:
-        """A transform may rename topics. `open` and `commit` are about `Record.original`, or `original_topic` of a batch."""
+        """A transform may rename topics. `open` and `commit` use `Record.original`, or `original_topic` of a batch."""
         first, second, rest = self._thirds(self.records)
         with self._life(request) as life:
             if life.frame:
@@ -153,7 +153,7 @@ class SinkOffsetsSuite(ConnectorSuite):
             _agree(other, life, "a transform has renamed the topic `before` to `t`, and ")
 
     def test_each_partition_has_its_own_offset(self, request: Any) -> None:
-        """Also a partition that was added later, and where only one of them goes on."""
+        """This includes a partition that was added later, and a start with only one of the partitions."""
         first, second, rest = self._thirds(self.records)
         with self._life(request) as life:
             if life.frame:
@@ -176,7 +176,7 @@ class SinkOffsetsSuite(ConnectorSuite):
                 _agree(last, before)
 
     def _fail(self, request: Any, end: Callable[[SinkLife], Any], *, committed: bool = False) -> None:
-        """A batch is written, the one before it is committed, now or already, and the task or its batch ends in this way."""
+        """Write a batch, commit the one before it, before or after the write, and end the task or its batch with `end`."""
         with self._life(request) as life:
             if life.frame:
                 return
@@ -201,7 +201,10 @@ class SinkOffsetsSuite(ConnectorSuite):
         )
 
     def _go_on(self, life: SinkLife, ended: SinkLife, records: Sequence[Record], reached: int) -> bool:
-        """Write what is left, as the runtime does: from what `open` returned (True), or from the last commit (False)."""
+        """Write the remaining records as the runtime does.
+
+        Return True if they began at the offset that `open` returned, and False if they began at the last commit.
+        """
         committed = min(ended.committed[T0], ended.allowed.get(T0, offset_of(records[0])))
         at = committed
         if at_sink := self._stores_offsets(life):
@@ -223,7 +226,7 @@ class SinkOffsetsSuite(ConnectorSuite):
         return None if found is None else len(found)
 
     def _stores_offsets(self, life: SinkLife) -> bool:
-        """Whether `open` has returned some, after records were stored."""
+        """Return whether `open` returned offsets, after records were stored."""
         assert life.opened or not self.exactly_once, (
             "`open` returns no offsets, though records were stored and committed; `exactly_once` says that it does"
         )
@@ -236,7 +239,7 @@ class SinkOffsetsSuite(ConnectorSuite):
 
 
 def _agree(life: SinkLife, before: SinkLife, context: str = "", dropped: int = 0) -> None:
-    """`open` has returned the offsets of the last commit, for each partition of this life."""
+    """Check that `open` returned the offsets of the last commit, for each partition of this life."""
     for of in life.partitions:
         end = before.committed.get(of)
         if end is None:
@@ -249,7 +252,7 @@ def _agree(life: SinkLife, before: SinkLife, context: str = "", dropped: int = 0
 
 
 def _write_late(life: SinkLife, writer: Writer, batches: Sequence[RecordBatch]) -> None:
-    """Write batches of which all or some records are stored; again where `write` asks for it, as the runtime does."""
+    """Write batches whose records are stored in part or completely; retry if `write` requests it, as the runtime does."""
     for _ in range(_TRIES):
         try:
             life.write_batches(batches, writer)
@@ -271,5 +274,5 @@ def _write_late(life: SinkLife, writer: Writer, batches: Sequence[RecordBatch]) 
 
 
 def _moved(records: Sequence[Record]) -> list[Record]:
-    """These records as they are where no transform has changed their partition."""
+    """Return records with their original partition, as if no transform had changed it."""
     return [r.replace(partition=r.original.partition) for r in records if r.original is not None]

@@ -1,4 +1,4 @@
-"""The suite of sink connectors."""
+"""Suite of sink connectors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,20 +17,20 @@ __all__ = ["SinkSuite"]
 
 
 class SinkSuite(SinkKillsSuite):
-    """Tests of a sink connector. Those that need Spark are left out for a `FrameSink`.
+    """Tests of a sink connector. Tests that need Spark are skipped for a `FrameSink`.
 
-    A sink whose `open` returns offsets once records are committed delivers exactly once, and is held to that. With
-    `exactly_once = True` it fails as well if `open` returns none.
+    A sink whose `open` returns offsets after records were committed must deliver exactly once. With `exactly_once = True`,
+    the tests also fail if `open` returns none.
 
     Attributes:
         records: the records to write, three or more, each with an offset in partition 0 of topic `t`.
         exactly_once: whether `open` must return offsets.
 
-    Override `stored` so that the suite can compare what the outside system holds.
+    Override `stored` so that the suite can compare the contents of the external system.
     """
 
     def test_what_is_committed_is_stored_in_order(self, request: Any) -> None:
-        """However the records are cut into writes, they arrive in order, and stay there when the task starts again."""
+        """Records arrive in order however they are split into writes, and remain stored when the task restarts."""
         properties = self.example(request)
         before = len(self.stored(properties) or ())
         with self._life(request) as life:
@@ -55,7 +55,7 @@ class SinkSuite(SinkKillsSuite):
             assert exactly(again) == exactly(found[before:]), "the same records are stored otherwise the second time"
 
     def test_what_is_staged_counts_with_the_commit_and_in_the_order_of_its_messages(self, request: Any) -> None:
-        """Also when one process staged several parts."""
+        """This also holds if one process staged several parts."""
         if not make(self.plugin).staged:
             return
         properties = self.example(request)
@@ -80,7 +80,7 @@ class SinkSuite(SinkKillsSuite):
         )
 
     def test_what_a_failed_batch_has_staged_is_void(self, request: Any) -> None:
-        """`open` discards it before the batch is staged again."""
+        """`open` discards the staged records before the batch is staged again."""
         if not make(self.plugin).staged:
             return
         properties = self.example(request)
@@ -99,7 +99,7 @@ class SinkSuite(SinkKillsSuite):
         )
 
     def test_positions_that_are_set_or_removed_are_answered_alike_each_time(self, request: Any) -> None:
-        """`alter_offsets` is given positions of Kafka, or None for each. It may refuse; asked twice it says the same."""
+        """`alter_offsets` receives Kafka offsets or None. It may refuse them; a second call must give the same answer."""
         connector = make(self.plugin)
         config = parsed(self.plugin, self.example(request))
         partition = SourcePartition({"kafka_topic": "t", "kafka_partition": 0})
@@ -142,7 +142,7 @@ class SinkSuite(SinkKillsSuite):
             )
 
     def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
-        """They are written again after a write that failed."""
+        """Records are written again after a failed write, so they must not be modified."""
         with self._life(request) as life:
             batch = sink_batch(life.following(self.records))
             before = exactly(batch)
@@ -161,7 +161,7 @@ class SinkSuite(SinkKillsSuite):
             life.commit()
 
     def test_it_takes_no_offsets_of_another_connector_for_its_own(self, request: Any) -> None:
-        """Offsets that are stored with the data bear the name of the connector, since two may write to one place."""
+        """Offsets must be stored under the name of the connector, since two connectors may write to the same target."""
         with self._life(request) as life:
             life.write(life.following(self.records))
             life.commit()
@@ -185,6 +185,6 @@ class SinkSuite(SinkKillsSuite):
                 life.commit()
 
     def _added(self, properties: Mapping[str, str], found: Sequence[Any]) -> Sequence[Any]:
-        """What has come behind these entries; nothing where they are sorted otherwise than by their coming."""
+        """Return the entries after these; an empty sequence if the system does not store entries in order of arrival."""
         entries = self.stored(properties) or []
         return entries[len(found) :] if exactly(entries[: len(found)]) == exactly(list(found)) else []

@@ -1,4 +1,4 @@
-"""The part of the suite of sources about single batches: how they are cut, read and limited."""
+"""Tests of the suite of sources for single batches: how they are divided, read and limited."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ __all__ = ["SourceReadsSuite", "kept"]
 
 
 _PORTIONS: Final = 100
-"""Portions of one read that are looked at, which may have no end."""
+"""Maximum number of portions of one read that are checked, since a read may be endless."""
 
 
 class SourceReadsSuite(ConnectorSuite):
-    """Tests of how batches are cut, read and limited. Attributes are those of `SourceSuite`."""
+    """Tests of how batches are divided, read and limited. Attributes are those of `SourceSuite`."""
 
     limits: ClassVar[Limits] = Limits(5, 500)
     endless: ClassVar[bool] = False
@@ -31,13 +31,13 @@ class SourceReadsSuite(ConnectorSuite):
 
     @property
     def plenty(self) -> Limits:
-        """Limits of larger batches: of one with the whole example, if it ends."""
+        """Limits of larger batches; if the example ends, of a batch with the whole example."""
         times = 2 if self.endless else 2 * self.batches
         return Limits(times * self.limits.records, times * self.limits.bytes)
 
     @contextmanager
     def life(self, request: Any, offsets: Offsets | None = None) -> Iterator[SourceRun]:
-        """One start of a task, from these offsets on."""
+        """Start a task at these offsets, and stop it at the end of the context."""
         with self.runner(self.plugin, self.example(request), offsets or {}) as run:
             yield run
 
@@ -47,11 +47,11 @@ class SourceReadsSuite(ConnectorSuite):
         """Check that each stream is the rest of the whole one.
 
         Args:
-            found: records that were read...
-            whole: ... and those that are to be the same, in their order...
-            since: ... from these on.
-            how: they were read.
-            begun: whether they need not be all; so it is if the source is `endless`.
+            found: the records that were read.
+            whole: the expected records, in order.
+            since: the index of the first expected record of each stream.
+            how: how the records were read, for messages.
+            begun: whether the records may be incomplete, as they always may be if the source is `endless`.
         """
         for partition in {**whole, **found}:
             records, rest = found.get(partition, []), whole.get(partition, [])[since.get(partition, 0) :]
@@ -64,7 +64,7 @@ class SourceReadsSuite(ConnectorSuite):
             assert len(records) == len(rest), f"{how}: {partition} has {len(records)} records, not {len(rest)}"
 
     def test_reading_a_part_twice_gives_the_same_records(self, request: Any) -> None:
-        """They depend on the part alone: not on the reader, and not on what was read before."""
+        """Records depend only on the part: neither on the reader nor on previous reads."""
         with self.life(request) as run, self.life(request) as other:
             if isinstance(run.source, PollingSource):
                 return
@@ -76,7 +76,7 @@ class SourceReadsSuite(ConnectorSuite):
                 assert exactly(list(reader.read(part))) == records, "a part gives other records to another reader"
 
     def test_a_portion_stays_as_it_was_given(self, request: Any) -> None:
-        """The next one is read while it is delivered. If its batch is `owned`, a transform may change its values."""
+        """The next portion is read while this one is delivered. If a batch is `owned`, a transform may modify its values."""
         with self.life(request) as run:
             batches, given = [], []
             for batch in islice(run.portions(self.plenty), _PORTIONS):
@@ -94,7 +94,7 @@ class SourceReadsSuite(ConnectorSuite):
                 _same_again(run.portions(self.plenty), given, changed)
 
     def test_limits_are_kept(self, request: Any) -> None:
-        """Within a factor of two, so that a batch fits into a transaction."""
+        """A batch may exceed the limits by a factor of two at most, so that it fits into a transaction."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         polling = isinstance(run.source, PollingSource)  # its portions count, since the runtime ends it between two
@@ -106,7 +106,7 @@ class SourceReadsSuite(ConnectorSuite):
         )
 
     def test_small_limits_do_not_hold_it_up(self, request: Any) -> None:
-        """A record that is larger than the limit is a batch of its own."""
+        """A record that is larger than the limit is a separate batch."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         for limits, how in (
@@ -120,7 +120,7 @@ class SourceReadsSuite(ConnectorSuite):
             self._same(small.streams, run.streams, {}, how, begun=goes_on)
 
     def test_parts_of_a_batch_are_delivered_each_by_itself(self, request: Any) -> None:
-        """Workers commit the records and offsets of their parts, and one may fail: the others' offsets hold then."""
+        """Workers commit the records and offsets of their parts. If one fails, the offsets of the others remain valid."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         for at, lengths in run.stops[:2]:
@@ -137,7 +137,7 @@ class SourceReadsSuite(ConnectorSuite):
                 self._same(again.streams, run.streams, rest, f"after {dict(at)} and {dict(part.offsets)}")
 
     def test_a_read_may_end_after_any_portion(self, request: Any) -> None:
-        """Of a polling source: the offsets that come with a portion are those after its records, and after no others."""
+        """The offsets of a polling source's portion must be those after its records, and after no others."""
         with self.life(request) as run:
             if not isinstance(run.source, PollingSource):
                 return
@@ -173,7 +173,7 @@ class SourceReadsSuite(ConnectorSuite):
 
 
 def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
-    """Offsets as they are read from Kafka."""
+    """Return offsets as they are read back from Kafka."""
     for partition, offset in offsets.items():
         SourcePartition(offset)  # refuses what is not flat
         assert isinstance(partition, SourcePartition)
@@ -183,14 +183,14 @@ def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
 
 
 def _plain(data: Any) -> Any:
-    """Mappings as dicts and sequences as lists, as another process receives them."""
+    """Return data with mappings as dicts and sequences as lists, as another process receives it."""
     if isinstance(data, dict):
         return {k: _plain(v) for k, v in data.items()}
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
 
 def _same_again(portions: Iterator[RecordBatch], given: Sequence[Any], why: str) -> None:
-    """Check that records which are read again from the same offsets are those that were given."""
+    """Check that records which are read again from the same offsets are the same."""
     again = [record for batch in islice(portions, _PORTIONS) for record in batch.records()]
     for number, (record, before) in enumerate(zip(again, given, strict=False)):
         assert exactly(record) == before, (
@@ -200,7 +200,7 @@ def _same_again(portions: Iterator[RecordBatch], given: Sequence[Any], why: str)
 
 
 def _use_up(batches: Sequence[RecordBatch]) -> bool:
-    """Change values in place, as a transform may where they belong to the batch. Whether there were some."""
+    """Modify values of owned batches in place, as a transform may, and return whether there were any."""
     own = [value for batch in batches if batch.owned for value in batch.value or () if isinstance(value, (dict, list))]
     for value in own:
         value.clear()

@@ -1,4 +1,4 @@
-"""One start of a source task, driven as the runtime drives it, without Kafka."""
+"""One start of a source task, run as the runtime does, without Kafka."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ __all__ = ["PLENTY", "SourceRun", "Streams"]
 
 PLENTY: Final = Limits(1_000_000, 1 << 30)
 Streams = dict[SourcePartition, list[Record]]
-"""The records of each source partition, in order."""
+"""Records of each source partition, in order."""
 
 
 @dataclass
@@ -26,11 +26,11 @@ class SourceRun:
 
     Attributes:
         streams: the records of each source partition, in order.
-        at: the offsets of the records that were delivered.
+        at: the offsets after the delivered records.
         stops: the offsets at the start and after each batch, and the length of each stream at that time.
-        sizes: how many records each batch had, or each portion of a polling source.
-        context: where it runs.
-        without_offsets: how many records no offsets have followed, in a read that came to its end.
+        sizes: the number of records of each batch, or of each portion of a polling source.
+        context: the context of the plugin.
+        without_offsets: the number of records at the end of a complete read that were not followed by offsets.
     """
 
     connector: type[SourceConnector]
@@ -54,12 +54,12 @@ class SourceRun:
             self.reader = returned.instance(reader, (PartitionReader,), returned.name(connector, "reader"))
 
     def start(self) -> "SourceRun":
-        """Start. `close` must follow."""
+        """Start the source. `close` must follow."""
         self.source.start(self.at)
         return self
 
     def step(self, limits: Limits = PLENTY, *, commit: bool = True, portions: int | None = None) -> bool:
-        """Deliver one batch, and acknowledge it; False if there was nothing. `portions` as for `plan`."""
+        """Deliver one batch, and acknowledge it; return False if there was nothing. `portions` as for `plan`."""
         got, end = self.plan(limits, portions)
         if not end:
             return False
@@ -72,11 +72,11 @@ class SourceRun:
         return True
 
     def plan(self, limits: Limits = PLENTY, portions: int | None = None) -> tuple[Streams, OffsetUpdates]:
-        """Read one batch without acknowledging it: the records by source partition, and the changed offsets.
+        """Read one batch without acknowledging it; return the records by source partition, and the changed offsets.
 
         Args:
-            limits: of the batch.
-            portions: a polling source is ended after so many portions that came with offsets.
+            limits: the limits of the batch.
+            portions: end a polling source after this number of portions with offsets.
         """
         if isinstance(self.source, PollingSource):
             return self._poll(self.source, limits, portions)
@@ -90,7 +90,7 @@ class SourceRun:
         return got, changed
 
     def parts(self, source: Source, limits: Limits) -> tuple[Sequence[InputPartition], OffsetUpdates]:
-        """The parts of the next batch, and its changed offsets."""
+        """Return the parts of the next batch, and its changed offsets."""
         end = returned.offsets(source.latest_offsets(self.at, limits), returned.name(source, "latest_offsets"))
         changed = {p: o for p, o in end.items() if self.at.get(p) != o}
         if not changed:
@@ -100,7 +100,7 @@ class SourceRun:
         ), changed
 
     def portions(self, limits: Limits) -> Iterator[RecordBatch]:
-        """The portions of the next batch, one after the other as they are read, without their offsets."""
+        """Yield the portions of the next batch as they are read, without their offsets."""
         if isinstance(self.source, PollingSource):
             for portion, _ in self._pairs(self.source, self.source.read(self.at, limits)):
                 yield from self._checked(self.source, portion)
@@ -120,13 +120,13 @@ class SourceRun:
             read += len(portion)
             self.sizes.append(len(portion))
             complete = complete and (bool(offsets) or not len(portion))
-            if offsets:  # those before it that came without offsets are held to be of the same stream
+            if offsets:  # earlier records without offsets are assumed to be of the same stream
                 streams.setdefault(next(iter(offsets)), []).extend(records)
                 records = []
                 portions = None if portions is None else portions - 1
             if complete and (
                 portions == 0 or read >= 2 * limits.records
-            ):  # here the runtime may end it, and there it does
+            ):  # with `portions`, the runtime may end the read here; beyond the limits, it does
                 break
         if isinstance(reading, Generator):
             reading.close()
@@ -147,25 +147,25 @@ class SourceRun:
         return returned.portions([portion], returned.name(source, "read"), str)
 
     def read(self, part: InputPartition) -> Iterator[Record]:
-        """The records of a part, as another process reads it unless the part is `local`."""
+        """Yield the records of a part, which is read as in another process unless it is `local`."""
         for batch in self.batches(part):
             yield from batch.records()
 
     def batches(self, part: InputPartition) -> Iterator[RecordBatch]:
-        """As `read`, as the reader gives them."""
+        """Yield the records of a part like `read`, in the batches of the reader."""
         assert self.reader is not None
         found = self.reader.read(part if part.local else InputPartition(wire(dict(part.data)), part.offsets))
         return returned.portions(found, returned.name(self.reader, "read"), str)
 
     def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":
-        """Deliver batches until there is nothing, at most `max_batches`."""
+        """Deliver batches until there are no more, at most `max_batches`."""
         for _ in range(max_batches):
             if not self.step(limits):
                 break
         return self
 
     def close(self) -> None:
-        """Stop both halves."""
+        """Stop the source and close the reader."""
         self.source.stop()
         if self.reader is not None:
             self.reader.close()

@@ -1,4 +1,4 @@
-"""The suite of source connectors."""
+"""Suite of source connectors."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ class SourceSuite(SourceReadsSuite):
     """Tests of a source connector, whose example must have several batches of records under `limits` and then end.
 
     Attributes:
-        limits: of a batch, so small that there are several batches.
-        endless: whether the example never ends; only its first `batches` batches are compared then.
-        batches: the most batches that are read.
-        runner: the class that drives one start of a task.
+        limits: the limits of a batch, small enough for several batches.
+        endless: whether the example never ends; then only its first `batches` batches are compared.
+        batches: the maximum number of batches that are read.
+        runner: the class that runs one start of a task.
     """
 
     def test_the_example_gives_records_that_fit_their_schemas(self, request: Any) -> None:
@@ -37,7 +37,7 @@ class SourceSuite(SourceReadsSuite):
                 assert (wrong := misfit(schema, value)) is None, f"{wrong}: {record}"
 
     def test_a_life_that_resumes_after_any_batch_gives_the_same_records(self, request: Any) -> None:
-        """After the offsets of every batch the same records follow, under any limits."""
+        """The same records follow the offsets of every batch, under any limits."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         for offsets, lengths in run.stops:
@@ -47,7 +47,7 @@ class SourceSuite(SourceReadsSuite):
                 self._same(again.streams, run.streams, lengths, f"after {dict(offsets)} under {limits}")
 
     def test_batches_follow_each_other_before_a_commit(self, request: Any) -> None:
-        """With `transaction.boundary=interval` several are read before one commit; where it fails, all of them again."""
+        """With `transaction.boundary=interval`, batches are read before one commit; if it fails, all are read again."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         with self.life(request) as again:
@@ -58,7 +58,7 @@ class SourceSuite(SourceReadsSuite):
                 self._same(again.streams, run.streams, {}, how)
 
     def test_tasks_share_the_work(self, request: Any) -> None:
-        """Each source partition is read by one task, however many there are, and goes on where any of them has left it."""
+        """Each source partition is read by one of any number of tasks, and continues where any task has left it."""
         connector, properties = make(self.plugin), self.example(request)
         config = parsed(self.plugin, properties)
         alone, context = connector.task_configs(config, properties, 1)[0], PluginContext(task=0, tasks=1)
@@ -78,7 +78,7 @@ class SourceSuite(SourceReadsSuite):
                 self._same(found, run.streams, lengths, f"{len(tasks)} tasks after {dict(offsets)}")
 
     def test_a_batch_that_failed_comes_again_as_it_was(self, request: Any) -> None:
-        """The same start gives the same records, also after the batch before was committed, or a later one was planned."""
+        """The same start gives the same records, even after the previous batch was committed or a later one was planned."""
         with self.life(request) as run:
             run.step(self.limits, commit=False)
             first, end = run.plan(self.limits)
@@ -102,7 +102,7 @@ class SourceSuite(SourceReadsSuite):
         assert back == last, f"the offsets {last} come back from Kafka as {back}"
 
     def test_there_is_nothing_more_at_the_end(self, request: Any) -> None:
-        """A source without new records says so each time."""
+        """A source without new records returns nothing each time."""
         if self.endless:
             return
         with self.life(request) as run:
@@ -111,13 +111,13 @@ class SourceSuite(SourceReadsSuite):
                 assert not run.step(self.plenty), "the example does not end: set `endless`, or more `batches`"
 
     def test_it_stops_without_a_start_and_without_a_read(self, request: Any) -> None:
-        """A task whose `start` failed stops both halves as well."""
+        """A task whose `start` failed stops the source and closes the reader as well."""
         self.runner(self.plugin, self.example(request)).close()
         with self.life(request):
             pass
 
     def test_its_own_offsets_may_be_put_back(self, request: Any) -> None:
-        """`alter_offsets` accepts offsets that the source wrote, and None for each of them, and each of both twice."""
+        """`alter_offsets` accepts the offsets that the source wrote, and None for each of them, each of them twice."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         connector: Connector = make(self.plugin)

@@ -1,4 +1,4 @@
-"""The suite of transforms."""
+"""Suite of transforms."""
 
 import copy
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ class TransformSuite(PluginSuite):
     """Tests of a transform.
 
     Attributes:
-        records: some that it changes, some that it drops, some that it fails on, some that it does not change.
+        records: records that it changes, drops, fails on and does not change.
         side: `key` to test its `$Key` form.
-        fails_by: exceptions that say that a record is wrong; any other one is taken for a mistake of the transform.
-        drops_all: whether it is to drop every record, as one does that stands behind a predicate.
+        fails_by: exceptions for invalid records; any other exception is considered a bug of the transform.
+        drops_all: whether it drops every record, such as a transform that is used with a predicate.
     """
 
     records: ClassVar[Sequence[Record]] = ()
@@ -35,7 +35,7 @@ class TransformSuite(PluginSuite):
     drops_all: ClassVar[bool] = False
 
     def configured(self, request: Any) -> Transform:
-        """A new transform with the example configuration."""
+        """Return a new transform with the example configuration."""
         return configured(self.plugin, self.example(request), self.side)
 
     def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
@@ -60,11 +60,11 @@ class TransformSuite(PluginSuite):
         )
 
     def test_a_record_becomes_the_same_in_another_process(self, request: Any) -> None:
-        """There `hash` and the order of a set are others; a record that comes again is often given to another process."""
+        """`hash` and the order of sets differ between processes; a repeated record is often given to another process."""
         transform = self.configured(request)
         here = [outcome(transform, record) for record in fresh(self.records)]
         there = outcomes_elsewhere(self.plugin, self.example(request), self.side, self.records)
-        # What fails in one of them alone may need what a fixture has prepared.
+        # A record that fails in only one of them may need resources that a fixture has prepared.
         pairs = [(a, a if "failed" in (a[0], b[0]) else b) for a, b in zip(here, there, strict=False)]
         self._same(
             [a for a, _ in pairs],
@@ -73,7 +73,7 @@ class TransformSuite(PluginSuite):
         )
 
     def test_some_of_the_records_do_not_fail(self, request: Any) -> None:
-        """Of a transform that fails for all of `records`, the other tests could say nothing."""
+        """For a transform that fails for all `records`, the other tests would be meaningless."""
         transform, errors = self.configured(request), list[Exception]()
         for record in fresh(self.records):
             try:
@@ -87,7 +87,7 @@ class TransformSuite(PluginSuite):
             ) from errors[0]
 
     def test_a_record_that_fails_fails_by_a_data_error(self, request: Any) -> None:
-        """Any other exception is a mistake in a branch that some of the records go through, unless `fails_by` has it."""
+        """Any other exception indicates a bug, unless it is listed in `fails_by`."""
         transform = self.configured(request)
         for record in fresh(self.records):
             try:
@@ -102,7 +102,7 @@ class TransformSuite(PluginSuite):
                 ) from e
 
     def test_some_of_the_records_come_out(self, request: Any) -> None:
-        """Where a transform drops them all, a `return` may be missing."""
+        """If a transform drops all records, a `return` may be missing."""
         transform = self.configured(request)
         found = [outcome(transform, record)[0] for record in fresh(self.records)]
         assert self.drops_all or "record" in found or "dropped" not in found, (
@@ -111,7 +111,7 @@ class TransformSuite(PluginSuite):
         )
 
     def test_a_record_or_none_comes_out(self, request: Any) -> None:
-        """And of a form for one side, as `Shout$Key`, a record whose other side is what it was."""
+        """The form for one side, such as `Shout$Key`, must not change the other side of a record."""
         transform = self.configured(request)
         for record in fresh(self.records):
             found = outcome(transform, record, raw=True)
@@ -189,7 +189,7 @@ class TransformSuite(PluginSuite):
         assert owned or exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
 
     def _same(self, one: Sequence[Any], other: Sequence[Any], how: str) -> None:
-        """Check that outcomes agree, which were found for the same records."""
+        """Check that two sequences of outcomes for the same records are equal."""
         for record, a, b in zip(self.records, one, other, strict=False):
             assert a == b, f"{record} becomes {a}, and {b} {how}"
 

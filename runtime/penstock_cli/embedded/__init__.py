@@ -1,6 +1,6 @@
-"""The embedded Kafka: a real KRaft broker as a child process, for `penstock run` and for tests.
+"""Embedded Kafka: a real KRaft broker as a child process, for `penstock run` and for tests.
 
-Nothing else in Penstock starts Java for Kafka. What each module is for:
+Nothing else in Penstock starts Java for Kafka. Modules:
 
     broker    `EmbeddedKafka`: start and stop a broker on a data folder
     jars      Kafka's jars, fetched once into a cache

@@ -1,4 +1,4 @@
-"""`EmbeddedKafka`: a real broker on a data folder, from `start` to `stop`."""
+"""`EmbeddedKafka`: a real broker on a data folder."""
 
 import logging
 import sys
@@ -35,21 +35,21 @@ def _say(text: str) -> None:
 
 
 class EmbeddedKafka:
-    """A Kafka broker of one's own: a child process that listens on 127.0.0.1 and keeps its data in a folder.
+    """Private Kafka broker: a child process that listens on 127.0.0.1 and keeps its data in a folder.
 
-    Data, cluster id and ports survive restarts. The broker ends with the process that started it, however that ends,
-    and it does not hear Ctrl-C: `stop` ends it, after whatever still writes to it. It can be started again. Other
+    Data, cluster id and ports survive restarts. The broker ends when the process that started it ends, even if that process
+    is killed. It ignores Ctrl-C: `stop` ends it, after everything that still writes to it. It can be started again. Other
     processes may use it (`share`), and the first that finds its owner gone runs it from then on.
 
         with EmbeddedKafka(Path("penstock-data")) as kafka:
             Producer({"bootstrap.servers": kafka.bootstrap_servers})
 
     Args:
-        data_dir: the folder, made when there is none. One process at a time has it.
-        port: where clients find it; 0 means the port of the last start, or any.
-        say: takes a line about each of the few things that take long and happen once; standard error by default.
-        settings: of the broker, in Kafka's names, before ours; not kept in the folder. In their values `{ports.broker}` and
-            `{ports.controller}` stand for the ports.
+        data_dir: the folder; created if it does not exist. Only one process at a time can use it.
+        port: port for clients; 0 means the port of the last start, or any free port.
+        say: called with a line about each slow step that happens only once; writes to standard error by default.
+        settings: broker settings, in Kafka's names; they override ours and are not kept in the folder. In their values
+            `{ports.broker}` and `{ports.controller}` are replaced with the ports.
     """
 
     def __init__(
@@ -69,29 +69,29 @@ class EmbeddedKafka:
 
     @property
     def data_dir(self) -> Path:
-        """The data folder, absolute."""
+        """Return the absolute path of the data folder."""
         return self._folder
 
     @property
     def bootstrap_servers(self) -> str:
-        """What a client needs to know. Known from the first start on, and kept between stop and start."""
+        """Return the address for clients. It is known from the first start on, and kept between stop and start."""
         if not self._port:
             raise ConnectError("the embedded Kafka has not been started")
         return f"127.0.0.1:{self._port}"
 
     @property
     def pid(self) -> int | None:
-        """The broker's process, or None when none runs."""
+        """Return the process id of the broker, or None if it is not running."""
         return self._process.pid if self._process is not None and self.running else None
 
     @property
     def running(self) -> bool:
-        """Whether the broker's process is alive."""
+        """Return whether the broker's process is alive."""
         return self._process is not None and self._process.exit_code is None
 
     @property
     def lost(self) -> bool:
-        """Whether our own broker has died by itself."""
+        """Return whether our own broker died unexpectedly."""
         return self._process is not None and self._process.exit_code is not None
 
     def start(self) -> None:
@@ -103,11 +103,11 @@ class EmbeddedKafka:
         """
         if self.running:
             return
-        self._lock.release()  # of a broker that died by itself
+        self._lock.release()  # of a broker that died unexpectedly
         java = find_java()
         jvm = with_archive(Jvm(java, kafka_jars(java, self._say)), self._say)
         if self._wanted and not self._folder.exists():
-            require_free(self._wanted)  # before anything is left behind
+            require_free(self._wanted)  # before any file is created
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
@@ -120,13 +120,13 @@ class EmbeddedKafka:
             raise
 
     def share(self) -> bool:
-        """Start the broker, or use the one that another process runs on the folder, which `take_over` follows.
+        """Start the broker, or use the one that another process runs on the folder; see `take_over`.
 
         Returns:
-            Whether it is ours.
+            Whether this process runs it.
 
         Raises:
-            ConnectError: as `start`.
+            ConnectError: as for `start`.
         """
         try:
             self.start()
@@ -139,7 +139,7 @@ class EmbeddedKafka:
         return True
 
     def joins(self, servers: str) -> bool:
-        """Whether that is the broker that another process runs on the folder; then it is used as `share` does."""
+        """Return whether another process runs that broker on the folder; if so, use it as `share` does."""
         if not self._lock.taken:
             return False
         port = read_identity(self._folder).broker_port
@@ -149,26 +149,26 @@ class EmbeddedKafka:
         return True
 
     def take_over(self) -> bool:
-        """Run the broker that another process ran, at the same address, if that process is gone; whether it was."""
+        """Run the broker that another process ran, at the same address, if that process is gone. Return whether it was."""
         return not self._lock.taken and self.share()
 
     def stop(self) -> None:
-        """Stop the broker in order, by force after 20 s, and give the data folder back; harmless when none runs."""
+        """Stop the broker gracefully, or kill it after 20 s, and release the data folder. No effect if none runs."""
         if self._process is not None:
             self._process.stop(_STOP_PATIENCE)
         self._lock.release()
 
     def kill(self) -> None:
-        """Stop the broker at once; the next start recovers. For tests, and for people in a hurry."""
+        """Kill the broker; the next start recovers. For tests, and for when there is no time for `stop`."""
         if self._process is not None:
             self._process.kill()
         self._lock.release()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Wait for the broker to end by itself.
+        """Wait until the broker ends.
 
         Returns:
-            Its exit code (negative: the signal that ended it), or None when it still runs after `seconds`.
+            Its exit code (negative: the signal that ended it), or None if it still runs after `seconds`.
         """
         if self._process is None:
             raise ConnectError("the embedded Kafka has not been started")

@@ -1,4 +1,4 @@
-"""The data folder of an embedded Kafka: what it remembers.
+"""Data folder of an embedded Kafka.
 
 kafka.json         cluster id and ports, kept so that clients find the broker again after a restart
 topics/            Kafka's own data
@@ -29,7 +29,7 @@ _LOWEST, _HIGHEST = 20000, 32767
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a data folder remembers of its broker. A port is 0 before the first start."""
+    """Persistent identity of a data folder's broker. A port is 0 before the first start."""
 
     cluster_id: str
     broker_port: int = 0
@@ -37,7 +37,7 @@ class Identity:
 
 
 def read_identity(folder: Path) -> Identity:
-    """Read who this folder's broker is, or make up a new one."""
+    """Read the identity of this folder's broker, or create a new one."""
     path = folder / "kafka.json"
     try:
         return Identity(**json.loads(path.read_text(encoding="utf-8")))
@@ -48,18 +48,18 @@ def read_identity(folder: Path) -> Identity:
 
 
 def write_identity(folder: Path, identity: Identity) -> None:
-    """Remember the identity, all of it or nothing."""
+    """Save the identity atomically."""
     new = folder / "kafka.json.new"
     new.write_text(json.dumps(asdict(identity), indent=2) + "\n", encoding="utf-8")
     new.replace(folder / "kafka.json")
 
 
 def choose_ports(identity: Identity, wanted: int) -> Ports:
-    """Choose where to listen: the wanted port, else the remembered ones, else new ones.
+    """Choose the ports to listen on: the wanted port, else those of the last start, else new ones.
 
     Args:
-        identity: remembers the ports of the last start.
-        wanted: the port for clients, or 0 for any.
+        identity: holds the ports of the last start.
+        wanted: port for clients, or 0 for any.
 
     Raises:
         ConnectError: the wanted port is taken.
@@ -96,7 +96,7 @@ def _free_port(taken: int = 0) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does: a closing connection is no obstacle
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does: closing connections do not block it
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:

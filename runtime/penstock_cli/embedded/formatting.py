@@ -1,6 +1,6 @@
-"""Kafka's own folder within a data folder, made before the first start.
+"""Kafka's own folder within a data folder, created before the first start.
 
-Kafka's tool for it takes a second of a JVM and always says the same but for two ids, so its answer is kept in the cache.
+Kafka's tool takes a second of a JVM and its output differs only in two ids, so the output is kept in the cache.
 """
 
 import base64
@@ -28,10 +28,10 @@ _IDS: Final = "meta.properties"
 
 
 def format_once(folder: Path, jvm: Jvm, cluster_id: str, ports: Ports) -> None:
-    """Make Kafka's own folder unless it exists: prepared beside it, then renamed, so that it is whole or absent.
+    """Create Kafka's own folder unless it exists. A temporary folder is renamed, so that it is complete or absent.
 
     Raises:
-        ConnectError: Kafka's tool refuses; the message quotes it.
+        ConnectError: Kafka's tool failed; the message quotes it.
     """
     topics = folder / TOPICS
     if topics.exists():
@@ -51,7 +51,7 @@ def format_once(folder: Path, jvm: Jvm, cluster_id: str, ports: Ports) -> None:
 
 
 def new_id() -> str:
-    """An id in Kafka's spelling."""
+    """Return a new id in Kafka's format."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):  # it is an argument of a command
@@ -67,7 +67,7 @@ def _format(folder: Path, jvm: Jvm, cluster_id: str, ports: Ports, unfinished: P
 
 
 def _keep(made: Path, known: Path) -> None:
-    """A convenience only: the cache may be read-only."""
+    """Keep the tool's output in the cache. A failure is only logged: the cache may be read-only."""
     try:
         with tempfile.TemporaryDirectory(prefix="unfinished-", dir=known.parent) as name:
             new = Path(name) / known.name
@@ -76,14 +76,14 @@ def _keep(made: Path, known: Path) -> None:
                     archive.write(file, file.name)
             new.replace(known)
     except OSError as error:
-        _logger.info("how Kafka prepares a folder is not kept, new ones take a second longer: %s", error)
+        _logger.info("cannot cache a formatted Kafka folder; new ones take a second longer: %s", error)
 
 
 def _copy(known: Path, unfinished: Path, cluster_id: str) -> None:
-    """What the tool wrote, with ids of its own.
+    """Copy the tool's output from the cache, with the ids replaced.
 
     Raises:
-        OSError, BadZipFile, ValueError: it is not there, or damaged.
+        OSError, BadZipFile, ValueError: the file is missing or damaged.
     """
     with ZipFile(known) as archive:
         archive.extractall(unfinished)

@@ -11,7 +11,7 @@ __all__ = ["KAFKA_VERSION", "kafka_folder", "kafka_jars"]
 
 KAFKA_VERSION = "4.3.1"
 _NEEDED = (f"kafka_2.13-{KAFKA_VERSION}.jar", f"kafka-clients-{KAFKA_VERSION}.jar")
-# Kafka brings no binding for its logging interface; the one of its own log4j version makes its log readable.
+# Kafka comes without a binding for its logging interface; the one for its log4j version makes its log readable.
 _DEPENDENCIES = [
     f'<dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}" conf="default->default"/>',
     '<dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="default->default"/>',
@@ -19,19 +19,19 @@ _DEPENDENCIES = [
 
 
 def kafka_folder() -> Path:
-    """Where Kafka stands in the cache: its jars in `libs`, and what is made from them."""
+    """Return Kafka's folder in the cache: its jars in `libs`, and files made from them."""
     return cache_folder() / f"kafka-{KAFKA_VERSION}"
 
 
 def kafka_jars(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
-    """Give Kafka's jars, fetched first when the cache has none.
+    """Return Kafka's jars, fetched first if the cache has none.
 
     Args:
         java: runs Ivy.
-        say: takes a line about what takes long.
+        say: called with a line about each slow step.
 
     Raises:
-        ConnectError: they cannot be fetched; the message says what to do.
+        ConnectError: they cannot be fetched; the message names the remedy.
     """
     folder = kafka_folder()
     libs = folder / "libs"

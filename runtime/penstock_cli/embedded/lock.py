@@ -1,8 +1,8 @@
-"""One process at a time on a data folder.
+"""Lock of a data folder: one process at a time.
 
 There are two locks for two processes: the *owner* runs the broker, and the *broker* may outlive a killed owner for the
-second that an orderly shutdown takes. The broker inherits its lock, so the lock is free
-exactly when the last broker is gone.
+second that a graceful shutdown takes. The broker inherits its lock, so the lock is free exactly when the last broker is
+gone.
 """
 
 import fcntl
@@ -19,11 +19,11 @@ _ORPHAN_PATIENCE = 30.0  # seconds
 
 
 class FolderInUse(ConnectError):
-    """Another process runs a broker on the folder."""
+    """Raised when another process runs a broker on the folder."""
 
 
 class FolderLock:
-    """The right to run a broker on a data folder, held from `acquire` to `release`."""
+    """Exclusive right to run a broker on a data folder, held from `acquire` to `release`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -32,11 +32,11 @@ class FolderLock:
 
     @property
     def inheritable(self) -> int:
-        """The descriptor that the broker keeps open for as long as it lives."""
+        """Return the descriptor that the broker keeps open while it lives."""
         return self._broker
 
     def acquire(self) -> None:
-        """Take the folder; wait for a broker whose owner was killed.
+        """Lock the folder; wait for a broker whose owner was killed.
 
         Raises:
             FolderInUse: another process has the folder; the message names both.
@@ -53,7 +53,7 @@ class FolderLock:
 
     @property
     def taken(self) -> bool:
-        """Whether some process owns the folder."""
+        """Return whether some process owns the folder."""
         try:
             descriptor = os.open(self._folder / "owner.lock", os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -64,11 +64,11 @@ class FolderLock:
             os.close(descriptor)
 
     def name_broker(self, pid: int) -> None:
-        """Note the broker's process, so that a later owner can wait for its end."""
+        """Write down the broker's process id, so that a later owner can wait for its end."""
         _write(self._broker, pid)
 
     def release(self) -> None:
-        """Give the folder back; harmless when it is not held."""
+        """Release the folder. Does nothing if it is not held."""
         for descriptor in (self._broker, self._owner):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -99,7 +99,7 @@ def _await_end(pid: int, seconds: float) -> None:
     try:
         handle = os.pidfd_open(pid)
     except OSError:
-        # Its owner was killed before it could name it: the only case without an event to wait for.
+        # Its owner was killed before it wrote the process id: the only case without an event to wait for.
         time.sleep(0.02)
         return
     try:

@@ -1,7 +1,7 @@
-"""The broker's process: started, ready, dead, stopped, each known from an event and never from a pause.
+"""Broker process. Each of its states (started, ready, dead, stopped) is known from an event, never from a pause.
 
-A thread of its own starts the process and stays with it to its end. Two reasons: Linux sends the signal "your parent
-died" when the *thread* that started a process ends, so a short-lived thread of the caller must not be the one; and the
+A dedicated thread starts the process and waits for its end, for two reasons: Linux sends the signal "your parent
+died" when the *thread* that started a process ends, so a short-lived thread of the caller must not start it; and the
 thread's blocking reads are the events that the rest of the runtime waits for.
 """
 
@@ -20,7 +20,7 @@ _READY = "Kafka Server started"
 
 
 class BrokerProcess:
-    """One life of a broker."""
+    """One process of a broker, from its start to its end."""
 
     def __init__(self, command: list[str], folder: Path, stderr: Path, inherited: int) -> None:
         """Start the command.
@@ -28,8 +28,8 @@ class BrokerProcess:
         Args:
             command: the command.
             folder: its working directory.
-            stderr: takes its standard error; overwritten.
-            inherited: a descriptor that it keeps open.
+            stderr: file for its standard error; overwritten.
+            inherited: descriptor that it keeps open.
         """
         self._settled = threading.Event()  # it is up, or it is gone
         self._ended = threading.Event()
@@ -50,30 +50,30 @@ class BrokerProcess:
 
     @property
     def pid(self) -> int:
-        """The broker's process id."""
+        """Return the broker's process id."""
         return self._child.pid
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, as `subprocess` has it, or None while it lives."""
+        """Return its exit code, as `subprocess` has it, or None while it lives."""
         return self._child.returncode if self._ended.is_set() else None
 
     def await_ready(self, seconds: float) -> bool:
-        """Wait until clients can produce; False when it died or took too long."""
+        """Wait until clients can produce. Return False if it died or took too long."""
         return self._settled.wait(seconds) and self._ready
 
     def await_end(self, seconds: float | None = None) -> bool:
-        """Wait for the end of the process; False when it lives on."""
+        """Wait for the end of the process. Return False if it is still alive."""
         return self._ended.wait(seconds)
 
     def stop(self, patience: float) -> None:
-        """Ask for an orderly end, and insist after `patience` seconds."""
+        """Request a graceful shutdown, and kill it after `patience` seconds."""
         self._send(signal.SIGTERM)
         if not self._ended.wait(patience):
             self.kill()
 
     def kill(self) -> None:
-        """End it at once, and wait until it is gone."""
+        """Kill it, and wait until it is gone."""
         self._send(signal.SIGKILL)
         self._ended.wait()
 
@@ -96,12 +96,12 @@ class BrokerProcess:
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     pass_fds=(inherited,),
-                    start_new_session=True,  # Ctrl-C in the terminal is the parent's to answer
+                    start_new_session=True,  # only the parent handles Ctrl-C in the terminal
                     text=True,
                     encoding="utf-8",
                     errors="replace",
                 )
-        except Exception as error:  # noqa: BLE001 (__init__ raises it, and must not wait for ever)
+        except Exception as error:  # noqa: BLE001 (__init__ raises it, and must not wait forever)
             self._failure = error
             self._started.set()
             return

@@ -1,4 +1,4 @@
-"""The broker's settings and its logging, written into the data folder at every start.
+"""Broker settings and logging configuration, written into the data folder at every start.
 
 Paths are relative to the data folder, which is the broker's working directory: properties files cannot hold every path.
 """
@@ -13,11 +13,11 @@ __all__ = ["LOG", "STDERR", "TEMPORARY", "TOPICS", "Ports", "template", "write_s
 TOPICS = "topics"  # the folder that holds Kafka's own data
 LOG = "kafka.log"
 TEMPORARY = "tmp"
-STDERR = "kafka.stderr"  # what Java itself has to say
+STDERR = "kafka.stderr"  # Java's own output
 
 
 class Ports(NamedTuple):
-    """Where the broker listens on 127.0.0.1: for clients, and for itself as its own controller."""
+    """Ports of the broker on 127.0.0.1: for clients, and for itself as its own controller."""
 
     broker: int
     controller: int
@@ -55,7 +55,7 @@ share.coordinator.state.topic.num.partitions=5
 group.initial.rebalance.delay.ms=0
 """
 
-# Standard output carries one thing, the line that says that the broker is up: `process` waits for it.
+# Standard output carries only the line that says that the broker is up: `process` waits for it.
 _LOG4J = f"""\
 <Configuration status="WARN" shutdownHook="disable">
   <Appenders>
@@ -77,7 +77,7 @@ _LOG4J = f"""\
 
 
 def template() -> str:
-    """The settings but for what is chosen at a start."""
+    """Return the settings without the values that are chosen at a start."""
     return _SERVER
 
 
@@ -86,13 +86,13 @@ def write_settings(folder: Path, ports: Ports, topics: str = TOPICS, more: Mappi
 
     Args:
         folder: the data folder.
-        ports: where the broker listens.
+        ports: ports of the broker.
         topics: Kafka's own folder within it.
-        more: settings that go before ours, ASCII; `{ports.broker}` and `{ports.controller}` stand for the ports.
+        more: settings that override ours, ASCII; `{ports.broker}` and `{ports.controller}` are replaced with the ports.
     """
-    shutil.rmtree(folder / TEMPORARY, ignore_errors=True)  # a broker that was killed has left its own
+    shutil.rmtree(folder / TEMPORARY, ignore_errors=True)  # a broker that was killed has left files in it
     (folder / TEMPORARY).mkdir()
-    own = "".join(f"{name}={text}\n" for name, text in (more or {}).items())  # of two of a name the last one counts
+    own = "".join(f"{name}={text}\n" for name, text in (more or {}).items())  # the last of two with the same name wins
     text = f"{_SERVER}{own}".format(ports=ports, topics=topics)
     (folder / "server.properties").write_text(text, encoding="ascii")
     (folder / "log4j2.xml").write_text(_LOG4J, encoding="ascii")

@@ -1,1 +1,1 @@
-"""Reads manifests: Kubernetes' YAML, and Kafka Connect's own files."""
+"""Reader of manifests: Kubernetes YAML, and Kafka Connect's own files."""

@@ -1,10 +1,10 @@
-"""A connector in the forms that Kafka Connect takes, as the document of the manifest that it stands for.
+"""Connectors in the forms that Kafka Connect takes, converted to the manifest that they are equivalent to.
 
     {"name": "x", "config": {...}}     as POSTed to /connectors, and as GET /connectors/x answers
     {"connector.class": ..., ...}      as PUT to /connectors/x/config, in JSON or YAML
     connector.properties               as connect-standalone takes it
 
-What `kubectl` takes stays the manifest; these are read so that a connector can be tried with the file that exists.
+`kubectl` takes only the manifest; these forms are read so that a connector can be tried with the file that exists.
 """
 
 import re
@@ -21,7 +21,7 @@ from penstock_model.resources.values import NULL, text_of
 __all__ = ["connector", "is_connect_form", "looks_like_properties"]
 
 _FIELDS: Final = ("name", "config", "initial_state", "tasks", "type")
-"""Of the JSON form; `tasks` and `type` come with an answer of Kafka Connect and say nothing new."""
+"""Fields of the JSON form; `tasks` and `type` come with a response of Kafka Connect and add nothing."""
 _NAMES: Final = {
     "metadata.name": "name",
     "spec.class": "connector.class",
@@ -33,24 +33,24 @@ _WORKER: Final = ("bootstrap.servers", "group.id", "offset.storage.topic", "offs
 
 
 def looks_like_properties(file: str, text: str) -> bool:
-    """Whether a file is Java properties: it says so, or assigns `connector.class`, which neither YAML nor JSON does."""
+    """Return whether a file is Java properties: by its name, or by `connector.class =`, which YAML and JSON do not have."""
     if file.endswith((".yaml", ".yml", ".json")):
         return False
     return file.endswith(".properties") or re.search(r"(?m)^\s*connector\.class\s*=", text) is not None
 
 
 def is_connect_form(document: Mapping[str, Any]) -> bool:
-    """Whether this is no manifest but a configuration of Kafka Connect."""
+    """Return whether this is a configuration of Kafka Connect instead of a manifest."""
     if "kind" in document or "apiVersion" in document or "spec" in document:
         return False
     return "connector.class" in document or isinstance(document.get("config"), Mapping)
 
 
 def connector(document: Mapping[str, Any]) -> Connector:
-    """The connector that a configuration of Kafka Connect stands for, as far as it can be read.
+    """Return the connector that a configuration of Kafka Connect describes, as far as it can be read.
 
     Raises:
-        ConfigError: nothing can be made of it.
+        ConfigError: it cannot be read at all.
     """
     flaws: list[Problem] = []
     config: dict[str, Any] = _texts(document)
@@ -92,7 +92,7 @@ def connector(document: Mapping[str, Any]) -> Connector:
         f"{{kind: Connector, metadata: {{name: {found.metadata.name}}}, spec: {{class: {found.spec.class_name}, {kept}"
         f"tasksMax: {found.spec.tasks_max}, config: {{the other properties}}}}}}"
     )
-    remark = Problem("", f"is Kafka Connect's form and stands for {manifest}, which is what kubectl takes")
+    remark = Problem("", f"is Kafka Connect's form of {manifest}, which is what kubectl takes")
     return found.with_reading(Reading(tuple(flaws), () if flaws else (remark,), names))
 
 
@@ -110,7 +110,7 @@ def _of_fields(document: Mapping[str, Any], config: Mapping[str, Any]) -> list[P
 
 
 def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
-    """A problem of the manifest, in words for a user who wrote Kafka Connect's form and no manifest."""
+    """Reword a problem of the manifest for a user who wrote Kafka Connect's form."""
     if problem.message.startswith("is missing"):
         match problem.property:
             case "metadata.name":
@@ -129,7 +129,7 @@ def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
 
 
 def _is_connects_alone(name: str) -> bool:
-    """Whether Kafka Connect takes it as a name, and Kubernetes does not: `Orders_In` stays what it is called in Kafka."""
+    """Return whether Kafka Connect accepts the name but Kubernetes does not: `Orders_In` keeps its name in Kafka."""
     try:
         plain = label(name) == name and len(name) <= NAME_LENGTH
     except ValueError:
@@ -138,13 +138,13 @@ def _is_connects_alone(name: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name that Kubernetes takes, as near as can be."""
+    """Return a name that Kubernetes accepts, as close as possible."""
     found = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME_LENGTH].strip("-")
     return found or "connector"
 
 
 def _texts(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties; a number is a text as it was written (`5.0`), as Kafka Connect takes JSON."""
+    """Return the properties; a number becomes text as it was written (`5.0`), as Kafka Connect reads JSON."""
     return {name: repr(value) if type(value) in (int, float) else value for name, value in config.items()}
 
 

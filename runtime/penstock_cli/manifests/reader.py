@@ -1,7 +1,7 @@
-"""Reads manifests for `penstock run`: the same YAML that `kubectl apply` takes, from files or standard input.
+"""Reader of manifests for `penstock run`: the YAML that `kubectl apply` takes, from files or standard input.
 
-What is wrong with one file, document or field hides nothing of the others: every manifest is read as far as it can be,
-and says what is wrong with it when its connector is planned.
+A mistake in one file, document or field does not hide those in others: every manifest is read as far as possible, and its
+problems are reported when its connector is planned.
 """
 
 import sys
@@ -30,7 +30,7 @@ _LATER: Final = ("TopicCreationPolicy", "PluginVersion")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What stands in one place and should be a connector.
+    """One resource of a file that should be a connector.
 
     Attributes:
         where: file, document and resource, for messages.
@@ -42,10 +42,10 @@ class Manifest:
 
     @property
     def connector(self) -> Connector:
-        """The connector, as far as it can be read: its `reading` says what is wrong with it, and a plan refuses it.
+        """Return the connector, as far as it can be read: its `reading` has its problems, and a plan refuses it.
 
         Raises:
-            ConfigError: no connector can be made of what stands there.
+            ConfigError: the resource cannot be read as a connector.
         """
         if isinstance(self.read, ConfigError):
             raise self.read
@@ -53,10 +53,10 @@ class Manifest:
 
 
 def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> tuple[Manifest, ...]:
-    """What stands in these files, in order; `-` is standard input.
+    """Return the manifests in these files, in order; `-` is standard input.
 
     Raises:
-        ConfigError: there is nothing in them.
+        ConfigError: there is no manifest in them.
     """
     found: list[Manifest] = []
     for file in files:
@@ -72,15 +72,15 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
 
 
 def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
-    """The resources of these kinds in a file of manifests, or in what `kubectl get --output=yaml` prints.
+    """Return the resources of these kinds in a file of manifests, or in the output of `kubectl get --output=yaml`.
 
     Args:
         file: its name; `-` is standard input.
-        kinds: of the resources.
-        stdin: in place of the process's own.
+        kinds: kinds of the resources.
+        stdin: read instead of the process's standard input.
 
     Raises:
-        ConfigError: something else stands in it, or it cannot be read.
+        ConfigError: the file has resources of other kinds, or cannot be read.
     """
     name, text = _text(file, stdin or sys.stdin)
     found: list[Mapping[str, Any]] = []
@@ -101,7 +101,7 @@ def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -
 
 
 def chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
-    """The manifest of the connector of that name, or the only one.
+    """Return the manifest of the connector of that name, or the only one.
 
     Raises:
         ConfigError: there is none, or there are several. The message names them.
@@ -127,7 +127,7 @@ def chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
 
 
 def _is_of_another_kind(manifest: Manifest) -> bool:
-    """Whether the manifest is of another kind, such as TopicCreationPolicy."""
+    """Return whether the manifest is of another kind, such as TopicCreationPolicy."""
     return bool(_problems(manifest)) and all(p.property == "kind" for p in _problems(manifest))
 
 
@@ -197,7 +197,7 @@ def _connect_form(file: str, value: Mapping[str, Any], text: Reading) -> Manifes
 
 
 def _read(where: str, read: Callable[[], Connector], text: Reading) -> Manifest:
-    """What was read, with what is known of its text."""
+    """Return the manifest of a connector, with the findings about its text added."""
     try:
         connector = read()
     except ConfigError as e:
@@ -226,20 +226,20 @@ def _no_connector(value: Mapping[str, Any]) -> Problem | None:
 
 
 def _respelt(config: Any, document: Document) -> tuple[Problem, ...]:
-    """What YAML made another text of. The value is not shown: it may be a password of digits."""
+    """Return a warning for each value that YAML converts to other text. It is not shown: it may be a numeric password."""
     names = [n for n in config if (id(config), n) in document.respelt] if isinstance(config, dict) else []
     return tuple(
         Problem(
             name,
-            f"YAML reads this value as a {'truth value' if isinstance(config[name], bool) else 'number'} and passes on "
-            f"another text than stands here; put it in quotes if it is meant as it stands",
+            f"YAML reads this value as a {'boolean' if isinstance(config[name], bool) else 'number'} and passes on "
+            f"other text than is written here; quote it to keep the text",
         )
         for name in names
     )
 
 
 def _told_apart(found: list[Manifest]) -> Iterator[Manifest]:
-    """The same, of those with one name in Kafka all but the first with that flaw."""
+    """Yield the manifests; of those with one name in Kafka, all but the first get a problem."""
     first: dict[str, str] = {}
     for manifest in found:
         if isinstance(manifest.read, ConfigError) or manifest.read.metadata.name == UNNAMED:

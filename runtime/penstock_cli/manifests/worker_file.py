@@ -1,4 +1,4 @@
-"""Reads a worker configuration: Connect's `worker.properties`, or the same names as a YAML mapping."""
+"""Reader of a worker configuration: Connect's `worker.properties`, or the same names as a YAML mapping."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,15 +12,15 @@ __all__ = ["read_texts", "read_worker"]
 
 
 def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
-    """The worker configuration of a file; `.yaml` and `.yml` are YAML, everything else is Java properties.
+    """Return the worker configuration of a file; `.yaml` and `.yml` are YAML, all others are Java properties.
 
     Args:
         path: the file.
-        secrets_dir: where `${secret:<name>:<key>}` is found.
+        secrets_dir: folder in which `${secret:<name>:<key>}` is looked up.
 
     Raises:
-        ConfigError: every problem at once, each naming file and property.
-        ConnectError: a config provider fails, or does not answer.
+        ConfigError: there are problems; it has all of them, each with file and property.
+        ConnectError: a config provider fails, or does not respond.
     """
     texts = read_texts(path)
     try:
@@ -30,7 +30,7 @@ def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
 
 
 def read_texts(path: Path) -> Mapping[str, str]:
-    """The properties of a file, unchecked.
+    """Return the properties of a file, unchecked.
 
     Raises:
         ConfigError: it cannot be read.
@@ -47,7 +47,7 @@ def read_texts(path: Path) -> Mapping[str, str]:
 
 
 def _named(path: Path, error: ConfigError) -> ConfigError:
-    """The same error; each problem names the file."""
+    """Return the same error, with the file named in each problem."""
     return ConfigError(Problem(f"{path}: {p.property}" if p.property else str(path), p.message) for p in error.problems)
 
 

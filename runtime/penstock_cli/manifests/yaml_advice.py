@@ -1,6 +1,6 @@
-"""What to do about a text that is not YAML: PyYAML's findings in words for the author of the text.
+"""Advice for text that is not YAML: PyYAML's errors reworded for the author of the text.
 
-No text of the file is repeated, since it may be a secret (`password: *hunter2` asks for an anchor of that name).
+No text of the file is repeated, since it may be a secret (`password: *hunter2` refers to an anchor of that name).
 """
 
 import json
@@ -17,49 +17,52 @@ _QUOTE: Final = "put it in quotes if it is a text"
 _KNOWN: Final = (
     (
         "mapping values are not allowed",
-        "a ':' stands where none can be: put the text in quotes, or check how this line and the one above are indented",
+        "a ':' is not allowed here: put the text in quotes, or check the indentation of this line and the one above",
     ),
     (
         "but found '<block mapping start>'",
-        "this line is indented otherwise than its neighbours; lines of one mapping begin in the same column",
+        "this line is indented differently from its neighbors; lines of one mapping begin in the same column",
     ),
     (
         "but found '<block sequence start>'",
-        "this line is indented otherwise than its neighbours; items of one list begin in the same column",
+        "this line is indented differently from its neighbors; items of one list begin in the same column",
     ),
-    ("but found '-'", "a '-' begins an item of a list where the lines above are no list"),
+    ("but found '-'", "a '-' begins an item of a list, but the lines above are not a list"),
     ("expected <block end>", "this line does not go with those above: check its indentation and its quotes"),
     ("could not find expected ':'", "a key has no ':' after it; write key: value"),
     ("unexpected end of stream", "a quotation mark is not closed"),
     ("document separator", "a quotation mark is not closed"),
     ("<document start>", "this line does not go with those above: check its indentation and its brackets"),
-    ("sequence entries are not allowed", "a '-' begins an item of a list where none can be; check the indentation"),
+    (
+        "sequence entries are not allowed",
+        "a '-' begins an item of a list, which is not allowed here; check the indentation",
+    ),
     ("a comment or a line break", f"after '|' or '>' a text begins in the next line; {_QUOTE}"),
     ("chomping or indentation", f"after '|' or '>' a text begins in the next line; {_QUOTE}"),
     ("expected URI", f"a '!' begins a tag, which manifests do not have; {_QUOTE}"),
     ("<stream end>", "a bracket is not closed"),
     ("expected ',' or", "a bracket is not closed, or a comma is missing"),
     ("expected the node content", "a value is missing, or a bracket is one too many"),
-    ("cannot start any token", f"a value begins with a character that means something in YAML; {_QUOTE}"),
+    ("cannot start any token", f"a value begins with a character that is special in YAML; {_QUOTE}"),
     ("alphabetic or numeric character", f"a value begins with '*' or '&', which are anchors in YAML; {_QUOTE}"),
-    ("undefined alias", f"a '*' asks for an anchor that is not there; {_QUOTE}"),
-    ("duplicate anchor", f"a '&' gives an anchor a second time; {_QUOTE}"),
+    ("undefined alias", f"a '*' refers to an anchor that does not exist; {_QUOTE}"),
+    ("duplicate anchor", f"a '&' defines an anchor a second time; {_QUOTE}"),
     ("escape", "in double quotes a backslash begins an escape; use single quotes"),
     ("tag", f"a '!' begins a tag, which manifests do not have; {_QUOTE}"),
     ("a key must be", "a key must be a plain text"),
-    ("recursive", "an anchor holds itself; write it out"),
+    ("recursive", "an anchor contains itself; write it out"),
     ("merge", "'<<' takes a mapping or an alias of one"),
 )
-"""What PyYAML says, and what to do; the first that fits."""
+"""Parts of PyYAML's messages, with advice; the first match counts."""
 
 
 def advice(error: Exception, part: str, above: int, whole: str) -> Problem:
-    """The problem, under its line of the file.
+    """Return the problem, with its line of the file.
 
     Args:
-        error: PyYAML's, or what Python raises within it.
-        part: the text that it is about.
-        above: how many lines of the file stand before it.
+        error: PyYAML's, or one that Python raises within it.
+        part: text that it is about.
+        above: number of lines of the file before that text.
         whole: the file's text.
     """
     if re.match(r'\s*\{\s*"', whole):
@@ -77,7 +80,7 @@ def advice(error: Exception, part: str, above: int, whole: str) -> Problem:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else "check quotes and indentation"
         return Problem(f"line {above + 1}", f"cannot be understood from here on: {why}")
     lines = part.rstrip().splitlines() or [""]
-    at = min(mark.line, len(lines) - 1)  # what is not closed is missed at the end of the text
+    at = min(mark.line, len(lines) - 1)  # unclosed quotes and brackets are reported at the end of the text
     begun = error.context_mark
     since = f" (what it belongs to begins in line {above + begun.line + 1})" if begun and begun.line < at else ""
     if "\t" in lines[at][: len(lines[at]) - len(lines[at].lstrip())]:

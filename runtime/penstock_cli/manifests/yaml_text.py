@@ -1,7 +1,7 @@
-"""Reads YAML as Kubernetes does: YAML 1.1, without surprises that PyYAML adds, with the line of every mistake.
+"""Reader of YAML as Kubernetes reads it: YAML 1.1 without PyYAML's surprises, and with the line of every mistake.
 
-Unlike PyYAML's own loader: dates and `12:30` are texts, `1e3` is a number, and a key that stands twice in a mapping is
-an error (the first value would vanish in silence). A mistake in one document hides nothing of the others. JSON is read
+Unlike PyYAML's own loader: dates and `12:30` are text, `1e3` is a number, and a key that occurs twice in a mapping is
+an error (the first value would be silently lost). A mistake in one document does not hide those in others. JSON is read
 as JSON, since it may be indented by tabs.
 """
 
@@ -28,11 +28,11 @@ class Document:
 
     Attributes:
         number: from 1.
-        line: its first, from 1.
-        value: what it holds; None where it cannot be read.
-        problems: what is wrong with it as a text, each under its line.
-        respelt: the id of a mapping in `value` and a key in it whose value YAML took for a number or a boolean and
-            that is written otherwise now (`010` is 8).
+        line: its first line, from 1.
+        value: its content; None if it cannot be read.
+        problems: problems of its text, each with its line.
+        respelt: id of a mapping in `value` and a key in it whose value YAML reads as a number or a boolean that is
+            written differently (`010` is 8).
     """
 
     number: int
@@ -43,7 +43,7 @@ class Document:
 
 
 def documents(text: str) -> Iterator[Document]:
-    """The documents of a text, empty ones left out. Never raises: what cannot be read holds the problem."""
+    """Yield the documents of a text, without empty ones. Never raises: a document that cannot be read has the problem."""
     text = text.removeprefix("\ufeff")
     if (found := _json(text)) is not None:
         yield found
@@ -57,10 +57,10 @@ def documents(text: str) -> Iterator[Document]:
 
 
 def flat_texts(mapping: Mapping[Any, Any]) -> dict[str, str]:
-    """A flat mapping of strings, numbers and booleans as properties.
+    """Return a flat mapping of strings, numbers and booleans as properties.
 
     Raises:
-        ConfigError: a value is null, a list or a mapping: every one, named.
+        ConfigError: values are null, lists or mappings; it names all of them.
     """
     texts: dict[str, str] = {}
     problems: list[Problem] = []
@@ -75,7 +75,7 @@ def flat_texts(mapping: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _json(text: str) -> Document | None:
-    """The text as JSON; None if it is not valid JSON, even if it looks like it: YAML may read it."""
+    """Return the text as JSON; None if it is not valid JSON, even if it looks like it: YAML may read it."""
     if not text.lstrip().startswith("{"):
         return None
     doubled: list[str] = []
@@ -89,14 +89,14 @@ def _json(text: str) -> Document | None:
         value = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError):
         return None
-    return Document(1, 1, value, tuple(Problem(n, "stands here twice; remove one of them") for n in doubled))
+    return Document(1, 1, value, tuple(Problem(n, "occurs twice here; remove one of them") for n in doubled))
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """The text cut where documents begin, each with the number of lines above it."""
+    """Yield the parts of a text, split where documents begin, each with the number of lines above it."""
     lines = text.splitlines(keepends=True)
     begins = [n for n, line in enumerate(lines) if n and _BEGINS.match(line)]
-    # Comments and directives above the first `---` are no document of their own.
+    # Comments and directives above the first `---` are not a separate document.
     if begins and all(not line.strip() or line.lstrip()[0] in "#%" for line in lines[: begins[0]]):
         del begins[0]
     for first, last in zip([0, *begins], [*begins, len(lines)], strict=True):
@@ -118,7 +118,7 @@ def _read(part: str, above: int, whole: str) -> Iterator[Document]:
             value = None if node is None else loader.construct_document(node)
             problems = tuple(
                 Problem(
-                    f"line {above + mark.line + 1}", f"the key {name} stands here a second time; remove one of them"
+                    f"line {above + mark.line + 1}", f"the key {name} occurs here a second time; remove one of them"
                 )
                 for name, mark in loader.doubled
             )
@@ -130,7 +130,7 @@ def _read(part: str, above: int, whole: str) -> Iterator[Document]:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with Kubernetes' idea of numbers and of duplicate keys."""
+    """SafeLoader that reads numbers and reports duplicate keys as Kubernetes does."""
 
     yaml_implicit_resolvers: Final = {}  # type: ignore[misc]  # filled below, apart from PyYAML's own
     doubled: list[tuple[str, yaml.Mark]]
@@ -156,7 +156,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
 def _same(value: float, written: str) -> bool:
     try:
         return text_of(value) == (written.lower() if isinstance(value, bool) else written)
-    except ValueError:  # no finite number, which is refused by itself
+    except ValueError:  # not a finite number; another check refuses it
         return True
 
 
@@ -172,12 +172,12 @@ def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float | str:
         if lower.isdigit():
             return sign * int(lower, 8 if len(lower) > 1 and lower[0] == "0" else 10)
         return sign * float(lower.lstrip(".") if lower in (".inf", ".nan") else lower)
-    except ValueError:  # 0x_ and the like are no numbers, and text then
+    except ValueError:  # 0x_ and the like are not numbers, so they are text
         return written
 
 
 def _refused(loader: _Loader, node: yaml.Node) -> Any:
-    raise yaml.constructor.ConstructorError(None, None, "a tag is no part of a manifest", node.start_mark)
+    raise yaml.constructor.ConstructorError(None, None, "a tag is not allowed in a manifest", node.start_mark)
 
 
 _Loader.yaml_constructors = {

@@ -1,1 +1,1 @@
-"""`penstock import`: makes Connector manifests of connectors of Kafka Connect and of Strimzi."""
+"""`penstock import`: converts connectors of Kafka Connect and of Strimzi to Connector manifests."""

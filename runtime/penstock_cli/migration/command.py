@@ -1,4 +1,4 @@
-"""`penstock import`: prints manifests for connectors of Kafka Connect or Strimzi, and reports what to do with them."""
+"""`penstock import`: prints manifests for connectors of Kafka Connect or Strimzi, and reports the steps to move them."""
 
 import logging
 import re
@@ -30,7 +30,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.fencing.foreign_ids import record_ids
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_status_topic
-from penstock_runtime.job.preparing import ClientErrors, with_kafka
+from penstock_runtime.job.with_kafka import ClientErrors, with_kafka
 from penstock_runtime.logs import say
 from penstock_runtime.pipeline.context import client_settings
 from penstock_runtime.plugins.config_providers import ConfigProviders
@@ -39,18 +39,18 @@ __all__ = ["import_connectors"]
 
 _OFFSETS: Final = "offset.storage.topic"
 _NAMED: Final = 6
-"""Connectors that are named where a remark holds for several."""
+"""Connectors to name when a remark applies to several."""
 
 
 def import_connectors(options: ImportOptions) -> ExitCode:
-    """Print the manifests, and report.
+    """Print the manifests and the report.
 
-    A connector without a manifest, because it has no class or the name of another one, and a document that cannot be read
-    hinder no other.
+    A connector without a manifest (it has no class, or the name of another one) and a document that cannot be read do not
+    affect the others.
 
     Raises:
-        ConfigError: an option is wrong, or no connector can be read; all problems at once.
-        ConnectError: Kafka Connect or Kafka cannot be reached, or refuses.
+        ConfigError: an option is wrong, or no connector can be read; it has all problems.
+        ConnectError: Kafka Connect or Kafka cannot be reached, or rejects a request.
     """
     of_connect = {} if options.connect_worker is None else read_texts(options.connect_worker)
     worker = worker_config(RunOptions([], options.bootstrap_servers, Path(), options.worker, options.secrets, "INFO"))
@@ -94,7 +94,7 @@ def import_connectors(options: ImportOptions) -> ExitCode:
 def _manifests(
     options: ImportOptions, inventory: Inventory, of_connect: Mapping[str, str], worker: WorkerConfig
 ) -> tuple[list[Moved], list[Refused]]:
-    """Return the connectors that are asked for with their manifests, and those that have none."""
+    """Return the requested connectors with their manifests, and those that have none."""
     moved: list[Moved] = []
     refused: list[Refused] = []
     first: dict[tuple[str, str], str] = {}
@@ -118,8 +118,8 @@ def _manifests(
             refused.append(Refused(made.name, f"there are two of this name, here in {found.where}"))
         elif other != made.name:
             reason = (
-                f"has the metadata.name of {other}, {metadata['name']}: import it by itself (--connector), with a "
-                "--secrets-to of its own, and rename it in its manifest"
+                f"has the metadata.name of {other}, {metadata['name']}: import it separately (--connector), with a separate "
+                "--secrets-to, and rename it in its manifest"
             )
             refused.append(Refused(made.name, reason))
         else:
@@ -134,7 +134,7 @@ def _is_named(cluster: ConnectCluster | None, name: str) -> bool:
 def _unfound(
     options: ImportOptions, inventory: Inventory, moved: Sequence[Moved], refused: Sequence[Refused]
 ) -> Iterator[Problem]:
-    """Yield a problem for each option that names what there is not, or where there is no connector at all."""
+    """Yield a problem for each option whose object does not exist, or if there is no connector at all."""
     names = {m.made.name for m in moved} | {r.name for r in refused}
     for name in options.connectors:
         if name not in names:
@@ -153,14 +153,14 @@ def _unfound(
 
 
 def _offset_topics(options: ImportOptions, moved: Sequence[Moved], worker: WorkerConfig) -> Iterator[Problem]:
-    """Yield a problem where one release cannot have the positions of all connectors."""
+    """Yield a problem if one release cannot have the positions of all connectors."""
     clusters = list(dict.fromkeys((m.cluster.name, m.cluster.namespace) for m in moved if m.cluster is not None))
     places = {(m.worker.get(_OFFSETS), _hosts(m.cluster)) for m in moved if m.cluster is not None}
     if len(places) > 1:
         names = ", ".join(f"{namespace}/{name}" if namespace else name for name, namespace in clusters)
         text = (
-            f"KafkaConnects {names} keep positions in different places, and a release has one offset.storage.topic: import "
-            "each by itself with --kafka-connect NAMESPACE/NAME, for a release of its own"
+            f"KafkaConnects {names} keep positions in different places, but a release has one offset.storage.topic: import "
+            "each separately with --kafka-connect NAMESPACE/NAME, for a separate release"
         )
         yield Problem("", text)
     if options.worker is None:
@@ -175,7 +175,7 @@ def _offset_topics(options: ImportOptions, moved: Sequence[Moved], worker: Worke
 
 
 def _hosts(cluster: ConnectCluster | None) -> frozenset[str]:
-    """Return the hosts of a cluster's brokers: one Kafka has several listeners, each with a port of its own."""
+    """Return the hosts of a cluster's brokers: one Kafka has several listeners, each with its own port."""
     servers = "" if cluster is None else cluster.bootstrap_servers
     return frozenset(server.strip().rpartition(":")[0] for server in servers.split(","))
 
@@ -185,7 +185,7 @@ def _group(m: Moved, options: ImportOptions) -> str:
 
 
 def _digests(options: ImportOptions, problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    """Images by digest, by their names with a tag."""
+    """Yield the name of each given image with its tag, and its reference by digest."""
     for image in options.images:
         if (given := re.fullmatch(r"([^@\s]+)@sha256:[0-9a-f]{64}", image)) is None:
             text = (
@@ -197,7 +197,7 @@ def _digests(options: ImportOptions, problems: list[Problem]) -> Iterator[tuple[
 
 
 def _kafka(worker: WorkerConfig, secrets: Path | None, *, has_groups: bool) -> WorkerConfig:
-    """The worker configuration with the values of its variables, as clients need it.
+    """Return the worker configuration with its variables resolved, as clients need it.
 
     Raises:
         ConfigError: it has no brokers, there is no group.id, or a variable cannot be resolved.
@@ -218,7 +218,7 @@ def _kafka(worker: WorkerConfig, secrets: Path | None, *, has_groups: bool) -> W
 
 
 def _inventory(options: ImportOptions) -> tuple[str | None, Inventory]:
-    """Return the address of the Kafka Connect that was asked, and what was found."""
+    """Return the address of the queried Kafka Connect, and the findings."""
     if bool(options.files) == (options.connect_url is not None):
         raise ConfigError(Problem("FILE", "give files, or --connect-url URL, and not both"))
     url, sources = None, read_sources(options.files)
@@ -242,7 +242,7 @@ def _findings(source: Source, options: ImportOptions) -> Iterator[Finding]:
 
 
 def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
-    """Record the transactional ids of Kafka Connect's tasks; what was done, in a sentence."""
+    """Record the transactional ids of Kafka Connect's tasks. Return a message that names them."""
     client_errors = ClientErrors()
     settings = replace(client_settings("source", one.name, {}, worker)[0], on_error=client_errors)
     topic = worker.status_storage_topic
@@ -260,7 +260,7 @@ def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
 
 
 def _report(made: Sequence[Imported], refused: Sequence[Refused], left_out: Sequence[LeftOut]) -> None:
-    """Report what does not carry over. What holds for several connectors is said once."""
+    """Report the settings that are not carried over. A note that applies to several connectors is printed once."""
     counts = Counter(note for one in made for note in one.notes)
     for one in made:
         spec, metadata = one.manifest["spec"], one.manifest["metadata"]

@@ -1,4 +1,4 @@
-"""The `Connector` of Confluent for Kubernetes. Pure."""
+"""Reader of Confluent for Kubernetes' `Connector`. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,11 +12,11 @@ __all__ = ["API_GROUP", "confluent_connector"]
 API_GROUP: Final = "platform.confluent.io"
 _READ: Final = ("name", "class", "taskMax", "configs", "restartPolicy", "connectClusterRef", "connectRest")
 _FIELD_OF: Final = {"connector.class": "spec.class", "tasks.max": "spec.taskMax", "name": "the name of the resource"}
-"""Properties in `spec.configs` that a field has, too."""
+"""Properties in `spec.configs` that also have a field."""
 
 
 def confluent_connector(where: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Found:
-    """Read a `Connector`. It runs there, since its resource cannot say anything else."""
+    """Read a `Connector`. Its state is always RUNNING, because its resource has no field for another state."""
     given = spec.get("configs")
     config: dict[str, Any] = {"connector.class": spec.get("class"), "tasks.max": spec.get("taskMax", 1)}
     changes = []

@@ -1,4 +1,4 @@
-"""Strimzi's `KafkaConnect`: the worker of its KafkaConnectors, and where their plugins come from. Pure."""
+"""Reader of Strimzi's `KafkaConnect`: worker of its KafkaConnectors, and source of their plugins. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 LABELS: Final = {"kafka.strimzi.io": "strimzi.io", "eventstreams.ibm.com": "eventstreams.ibm.com"}
-"""What labels and annotations begin with, by API group: Strimzi's, which Red Hat has too, and IBM's."""
+"""Prefixes of labels and annotations, by API group: Strimzi's, which Red Hat uses too, and IBM's."""
 PLUGINS: Final = "/opt/kafka/plugins"
 """The `plugin.path` of Strimzi's images: below it, a folder for each plugin with a folder for each of its artifacts."""
 _DEFAULTS: Final = {
@@ -30,7 +30,7 @@ _DEFAULTS: Final = {
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
 }
-"""What Strimzi's operator sets where `spec.config` does not."""
+"""Values that Strimzi's operator sets if `spec.config` does not."""
 _OF_V1: Final = {
     "groupId": "group.id",
     "offsetStorageTopic": "offset.storage.topic",
@@ -55,13 +55,13 @@ _SASL: Final = {"scram-sha-512": "SCRAM-SHA-512", "scram-sha-256": "SCRAM-SHA-25
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file that Strimzi's build fetches.
+    """File that Strimzi's build fetches.
 
     Attributes:
-        plugin: the name of its plugin.
+        plugin: name of its plugin.
         kind: `tgz`, `zip`, `jar`, `maven` or `other`.
         place: its URL, or Maven's coordinates.
-        sha512: empty: none is given.
+        sha512: its checksum; empty if none is given.
     """
 
     plugin: str
@@ -72,12 +72,12 @@ class Artifact:
 
 @dataclass(frozen=True)
 class PluginImage:
-    """An image with Java plugins.
+    """Image with Java plugins.
 
     Attributes:
-        name: that a PluginVersion's begins with.
-        reference: by tag or by digest; empty: it is known by the pods that run it alone.
-        path: of the plugins in it.
+        name: prefix of the names of its PluginVersions.
+        reference: by tag or by digest; empty if it is known only from the pods that run it.
+        path: folder of the plugins in it.
     """
 
     name: str
@@ -87,16 +87,16 @@ class PluginImage:
 
 @dataclass(frozen=True)
 class ConnectCluster:
-    """A `KafkaConnect`.
+    """Strimzi's `KafkaConnect`.
 
     Attributes:
-        properties: of its worker.
-        clients: how its clients connect to Kafka, as lines for people; without secrets.
-        images: those that hold its plugins.
-        artifacts: what its build puts into the image.
-        plugins: the classes that its status lists.
+        properties: properties of its worker.
+        clients: how its clients connect to Kafka, as readable lines; without secrets.
+        images: images with its plugins.
+        artifacts: files that its build adds to the image.
+        plugins: classes that its status lists.
         left_out: fields of `spec` that have no counterpart.
-        bootstrap_servers: of its Kafka.
+        bootstrap_servers: addresses of its Kafka.
     """
 
     name: str
@@ -112,7 +112,7 @@ class ConnectCluster:
 
 @dataclass(frozen=True)
 class RunningImage:
-    """The image that a pod of a `KafkaConnect` runs, by digest."""
+    """Image that a pod of a `KafkaConnect` runs, by digest."""
 
     cluster: str
     namespace: str | None
@@ -120,7 +120,7 @@ class RunningImage:
 
 
 def connect_cluster(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: object, group: str) -> ConnectCluster:
-    """Read a `KafkaConnect` of kafka.strimzi.io/v1beta2 or v1, or of eventstreams.ibm.com, whose defaults are not known."""
+    """Read a `KafkaConnect` of kafka.strimzi.io/v1beta2 or v1, or of eventstreams.ibm.com, whose defaults are unknown."""
     name, namespace = str(metadata.get("name")), metadata.get("namespace")
     own = {str(n): text_of(t) for n, t in _map(spec.get("config")).items() if isinstance(t, str | int | float)}
     defaults = _DEFAULTS if group == "kafka.strimzi.io" else {}
@@ -139,7 +139,7 @@ def connect_cluster(metadata: Mapping[str, Any], spec: Mapping[str, Any], status
 
 
 def running_image(pod: Mapping[str, Any]) -> RunningImage | None:
-    """The image of a pod of a `KafkaConnect`; None for other pods, and for an image that is in no registry."""
+    """Return the image of a pod of a `KafkaConnect`; None for other pods, and for an image that is not in a registry."""
     metadata = _map(pod.get("metadata"))
     labels = _map(metadata.get("labels"))
     prefix = next((p for p in LABELS.values() if labels.get(f"{p}/kind") == "KafkaConnect"), None)
@@ -156,7 +156,7 @@ def running_image(pod: Mapping[str, Any]) -> RunningImage | None:
 
 def _images(name: str, spec: Mapping[str, Any]) -> Iterator[PluginImage]:
     output = _map(_map(spec.get("build")).get("output"))
-    if output:  # spec.image is what the build begins with
+    if output:  # spec.image is the base image of the build
         is_stream = output.get("type") == "imagestream"  # of OpenShift, which is in a registry under another name
         yield PluginImage(name, "" if is_stream else str(output.get("image") or ""), PLUGINS)
     elif isinstance(spec.get("image"), str):

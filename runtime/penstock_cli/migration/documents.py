@@ -1,7 +1,7 @@
-"""Finds connectors in documents: of Kafka Connect, and of the operators that run it. Pure.
+"""Reader of connectors in documents: of Kafka Connect, and of the operators that run it. Pure.
 
-Read are, in JSON or YAML: answers of `GET /connectors/<name>`, of `GET /connectors?expand=info&expand=status` and lists of
-either, and of `GET /connector-plugins`; configurations as they are POSTed or PUT; `KafkaConnector` and `KafkaConnect` of
+It reads, in JSON or YAML: responses of `GET /connectors/<name>`, of `GET /connectors?expand=info&expand=status` and lists
+of either, and of `GET /connector-plugins`; configurations as they are POSTed or PUT; `KafkaConnector` and `KafkaConnect` of
 Strimzi (and of Red Hat and IBM, whose operators are built on it) with the pods of the latter; `Connector` of Confluent for
 Kubernetes.
 """
@@ -25,13 +25,13 @@ _STATES: Final = frozenset(("RUNNING", "PAUSED", "STOPPED"))
 
 
 def found_in(where: str, value: Any, namespace: str | None = None, name: str | None = None) -> Iterator[Finding]:
-    """Yield the connectors in a document, and what it says of their workers; a problem for what is incomplete.
+    """Yield the connectors in a document, its data about their workers, and a problem for each incomplete part.
 
     Args:
         where: file and document, for messages.
         value: the document.
-        namespace: that the connectors are to have; None: as found.
-        name: of a configuration that has none, as it is PUT.
+        namespace: namespace to give to the connectors; None: as found.
+        name: name for a configuration that has none, as it is PUT.
     """
     if plugins := known_plugins(value):
         yield from plugins
@@ -39,7 +39,7 @@ def found_in(where: str, value: Any, namespace: str | None = None, name: str | N
         for number, item in enumerate(value):
             if not _is_list(item):
                 yield from found_in(f"{where}[{number}]", item, namespace, name)
-        if any(map(_is_list, value)):  # by aliases of YAML, a few of them hold billions of items
+        if any(map(_is_list, value)):  # with YAML aliases, a few of them hold billions of items
             yield Problem(where, "has lists within a list, which are not read; write their items as items of the list")
     elif not isinstance(value, Mapping):
         yield NoConnector(where)

@@ -1,4 +1,4 @@
-"""Which plugins of a connector Penstock does not have, and what to bring for them. Pure, but for loading plugins."""
+"""Plugins of a connector that Penstock does not have, and how to provide them. Pure, but for loading plugins."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -29,19 +29,19 @@ _DIGEST: Final = re.compile(r"[^@\s]+@sha256:([0-9a-f]{64})")
 _ENDINGS: Final = {"tgz": ".tar.gz", "zip": ".zip", "jar": ".jar"}
 _DEBEZIUM: Final = "io.debezium.connector."
 PART_OF: Final = "app.kubernetes.io/part-of"
-"""The label by which `kubectl apply` takes PluginVersions alone."""
+"""Label for selecting only PluginVersions in `kubectl apply`."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """What to make an image of.
+    """Content of a plugin image to build.
 
     Attributes:
-        name: of the plugin, for files and images.
-        version: empty: it is not known.
-        classes: those that are needed of it.
-        files: URLs with SHA-512, which may be empty; none: where it comes from is said by `source`.
-        source: in words.
+        name: name of the plugin, for files and images.
+        version: its version; empty if unknown.
+        classes: classes that are needed from it.
+        files: URLs with SHA-512, which may be empty; if there are none, `source` says where it comes from.
+        source: its origin, in words.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Archive:
 def foreign_plugins(
     class_name: str, version: str | None, config: Mapping[str, str], known: KnownPlugins
 ) -> tuple[KnownPlugin, ...]:
-    """The plugins of a connector that Penstock does not have, with the version that runs there, or is asked for."""
+    """Return the plugins of a connector that Penstock does not have, with the version that runs there or is configured."""
     own = Plugins(e for e in Plugins.installed().entries if not e.java_name)
     found = []
     for asked in asked_plugins(class_name, version, config, {}):
@@ -74,12 +74,12 @@ def _has(own: Plugins, kind: PluginKind, name: str) -> bool:
 
 
 def plugin_version(image: PluginImage, digests: Mapping[str, str], namespace: str | None) -> dict[str, Any] | None:
-    """The PluginVersion of an image; None where only its tag is known, which can be moved to another image.
+    """Return the PluginVersion of an image; None if only its tag is known, which can be moved to another image.
 
     Args:
-        image: as a KafkaConnect names it.
-        digests: references by digest, by reference.
-        namespace: of the Connectors.
+        image: image as a KafkaConnect names it.
+        digests: references by digest; the key is the reference.
+        namespace: namespace of the Connectors.
     """
     reference = digests.get(image.reference, image.reference)
     if (by_digest := _DIGEST.fullmatch(reference)) is None:
@@ -92,7 +92,7 @@ def plugin_version(image: PluginImage, digests: Mapping[str, str], namespace: st
 
 
 def built_archives(artifacts: Iterable[Artifact]) -> list[Archive]:
-    """What Strimzi's build puts into its image, a plugin each."""
+    """Return the plugins that Strimzi's build adds to its image, one archive each."""
     by_plugin: dict[str, list[Artifact]] = {}
     for artifact in artifacts:
         by_plugin.setdefault(artifact.plugin, []).append(artifact)
@@ -107,7 +107,7 @@ def built_archives(artifacts: Iterable[Artifact]) -> list[Archive]:
 
 
 def archives(needed: Iterable[KnownPlugin]) -> list[Archive]:
-    """Return what the classes are in, each once."""
+    """Return the archives with these classes, each archive once."""
     classes: dict[Archive, list[str]] = {}
     for plugin in sorted(dict.fromkeys(needed), key=lambda p: _is_of_any_debezium(p.class_name)):
         name, version = plugin.class_name, plugin.version
@@ -131,13 +131,13 @@ def _is_of_any_debezium(class_name: str) -> bool:
 
 
 def _has_debezium(archive: Archive, classes: Iterable[str], version: str) -> bool:
-    """Return whether an archive is that of a connector of Debezium, in that version as far as it is known."""
+    """Return whether an archive is of a Debezium connector, in that version as far as versions are known."""
     is_debezium = any(name.startswith(_DEBEZIUM) for name in classes)
     return is_debezium and (archive.version == version or not archive.version or not version)
 
 
 def _of_package(class_name: str) -> str:
-    """Return a name for the plugin of a class: that of its archive, or of its package, which a distribution shares."""
+    """Return a plugin name for a class: that of its archive, or of its package, which a distribution shares."""
     project = project_of(class_name)
     if project is not None and project.artifact:
         return project.artifact

@@ -1,4 +1,4 @@
-"""Values that an import reads: connectors, the settings of their workers, and the documents that it skips."""
+"""Results of reading for an import: connectors, the settings of their workers, and skipped documents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ __all__ = ["Finding", "Found", "LeftOut", "NoConnector"]
 
 @dataclass(frozen=True)
 class Found:
-    """A connector that was found.
+    """Connector that was found.
 
     Attributes:
         where: file and place, for messages.
-        form: Kafka Connect's: name, config, initial_state.
-        namespace: of a custom resource; None: it names none.
-        restart: `spec.restart`, where the source has something of the kind.
-        kind: `source` or `sink`, as Kafka Connect says; empty: unknown.
-        tasks: how many it is known to have had; 0: unknown.
+        form: Kafka Connect's form: name, config, initial_state.
+        namespace: namespace of a custom resource; None if it has none.
+        restart: `spec.restart`, if the source has an equivalent.
+        kind: `source` or `sink`, as Kafka Connect reports it; empty if unknown.
+        tasks: number of tasks that it is known to have had; 0: unknown.
         is_live: it runs there, or is paused.
         problems: why a manifest of it cannot run.
-        notes: what does not carry over.
-        changes: what was found and is not taken over, with the reason.
-        cluster: the `KafkaConnect` of a `KafkaConnector`, which may be empty; None: it is no such resource.
-        resource: what `kubectl` takes to stop it, as `kafkaconnector`; empty: it is stopped by Kafka Connect's REST API.
+        notes: what is not carried over.
+        changes: values that were found but not used, with the reason.
+        cluster: the `KafkaConnect` of a `KafkaConnector`, which may be empty; None if it is another resource.
+        resource: resource type with which `kubectl` stops it, as `kafkaconnector`; empty: Kafka Connect's REST API stops it.
     """
 
     where: str
@@ -45,7 +45,7 @@ class Found:
 
     @property
     def name(self) -> str:
-        """The Connect name; empty: it has none."""
+        """Return the Connect name; empty if it has none."""
         config = self.form.get("config", self.form)
         name = self.form.get("name", config.get("name") if isinstance(config, Mapping) else None)
         return "" if name is None else str(name)
@@ -53,7 +53,7 @@ class Found:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A document that an import does not take."""
+    """Document of a kind that an import skips."""
 
     where: str
     kind: str
@@ -61,7 +61,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class NoConnector:
-    """A document in none of the forms that an import reads. A folder may hold such; a file that is named may not."""
+    """Document in none of the forms that an import reads. Allowed in a folder, but not as a named file."""
 
     where: str
 

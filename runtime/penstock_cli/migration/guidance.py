@@ -1,4 +1,4 @@
-"""What to do with what was imported, in order: what to build, what to apply, what to stop. Pure."""
+"""Steps to move the imported connectors, in order: what to build, apply and stop. Pure."""
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,12 +17,12 @@ __all__ = ["Brought", "Moved", "Step", "bring", "steps"]
 
 _SHARED: Final = ("producer.", "consumer.", "admin.", "topic.creation.", "errors.")
 _IN_KAFKA: Final = "org.apache.kafka.connect.mirror."
-"""Classes that an image of Strimzi has outside of its folder of plugins."""
+"""Prefix of classes that a Strimzi image has outside of its plugin folder."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A connector, with where it comes from."""
+    """Connector, with its origin."""
 
     found: Found
     made: Imported
@@ -32,14 +32,14 @@ class Moved:
 
 @dataclass(frozen=True)
 class Brought:
-    """What brings the plugins that Penstock does not have.
+    """Sources of the plugins that Penstock does not have.
 
     Attributes:
         versions: manifests of PluginVersions.
-        by_tag: images whose digest is not known.
-        rolled: images by digest, where the pods of a KafkaConnect run several.
-        covered: KafkaConnects whose plugins these PluginVersions bring.
-        archives: what to make an image of.
+        by_tag: images whose digest is unknown.
+        archives: plugin images to build.
+        rolled: images by digest, if the pods of a KafkaConnect run several.
+        covered: KafkaConnects whose plugins these PluginVersions provide.
     """
 
     versions: tuple[Mapping[str, Any], ...] = ()
@@ -49,26 +49,26 @@ class Brought:
     covered: tuple[ConnectCluster, ...] = ()
 
     def has(self, m: Moved) -> bool:
-        """Return whether the plugins that a connector needs come with a PluginVersion."""
+        """Return whether PluginVersions provide the plugins that a connector needs."""
         of_kafka = any(n.class_name.startswith(_IN_KAFKA) for n in m.made.needs)
         return m.cluster in self.covered and not of_kafka
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step, with its commands and what belongs to it."""
+    """Step with its commands and details."""
 
     what: str
     lines: tuple[str, ...] = ()
 
 
 def bring(moved: Sequence[Moved], inventory: Inventory, digests: Mapping[str, str]) -> Brought:
-    """What to bring, each once.
+    """Return the plugin sources that are needed, each once.
 
     Args:
         moved: the connectors.
-        inventory: where they were found.
-        digests: references by digest that are given, by reference.
+        inventory: what was read with them.
+        digests: given references by digest; the key is the reference.
     """
     versions: list[Mapping[str, Any]] = []
     by_tag: list[PluginImage] = []
@@ -105,15 +105,15 @@ def steps(
     are_recorded: bool,
     again: Callable[..., str],
 ) -> list[Step]:
-    """Return what to do, in order.
+    """Return the steps, in order.
 
     Args:
         moved: the connectors.
-        brought: their plugins.
-        url: of the Kafka Connect that they were asked of.
-        secrets_to: the folder with the secrets that were taken out.
+        brought: sources of their plugins.
+        url: address of the Kafka Connect that listed them.
+        secrets_to: folder with the extracted secrets.
         are_recorded: the transactional ids of sources were recorded.
-        again: the command that imports once more, with further options.
+        again: returns the command that repeats the import with more options.
     """
     if not moved:
         return []
@@ -241,7 +241,7 @@ def _stop(m: Moved, url: str | None) -> str:
 
 
 def _namespaces(moved: Iterable[Moved], archive: Archive) -> list[str | None]:
-    """Return the namespaces of the connectors that need an archive; what a build fetches says no classes."""
+    """Return the namespaces of the connectors that need an archive; the files of a build name no classes."""
     classes = set(archive.classes)
     needing = (m for m in moved if m.made.needs and (not classes or classes & {n.class_name for n in m.made.needs}))
     return list(dict.fromkeys(m.made.namespace for m in needing))

@@ -1,4 +1,4 @@
-"""All that was found in what `penstock import` reads, and what belongs together in it. Pure."""
+"""Everything that `penstock import` found, and the relations between it. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -10,11 +10,11 @@ from penstock_cli.migration.known_plugins import KnownPlugin, KnownPlugins
 
 __all__ = ["Inventory"]
 
-_NO_CONNECTOR: Final = "is no connector of Kafka Connect, Strimzi or Confluent for Kubernetes"
+_NO_CONNECTOR: Final = "is not a connector of Kafka Connect, Strimzi or Confluent for Kubernetes"
 
 
 class Inventory:
-    """What was found.
+    """All findings of an import.
 
     Attributes:
         connectors: in their order.
@@ -48,21 +48,21 @@ class Inventory:
                     self.problems.append(finding)
 
     def cluster_of(self, connector: Found) -> ConnectCluster | None:
-        """The `KafkaConnect` of a `KafkaConnector`; None: it is not here, or it is no such connector."""
+        """Return the `KafkaConnect` of a `KafkaConnector`; None if it was not found, or if this is another connector."""
         named = [c for c in self.clusters if c.name == connector.cluster]
         return next((c for c in named if c.namespace == connector.namespace), None)
 
     def plugins(self, cluster: ConnectCluster | None) -> KnownPlugins:
-        """The classes that there are, in a cluster or in what else was read."""
+        """Return the known plugins, of a cluster and of the rest that was read."""
         return KnownPlugins(self._plugins if cluster is None else (*cluster.plugins, *self._plugins))
 
     def digests(self, cluster: ConnectCluster, given: Mapping[str, str]) -> Mapping[str, str]:
-        """References by digest, by reference: those that are given, and what the pods of a cluster run."""
+        """Return references by digest, by reference: the given ones, and the image that the pods of a cluster run."""
         pods = self.running(cluster)
         own = [i.reference for i in cluster.images if i.path == PLUGINS]
         return {own[0]: pods[0], **given} if own and len(pods) == 1 else given
 
     def running(self, cluster: ConnectCluster) -> list[str]:
-        """Return the images by digest that the pods of a cluster run: several, while it is rolled."""
+        """Return the images by digest that the pods of a cluster run: several during a rollout."""
         named = [r.image for r in self._running if (r.cluster, r.namespace) == (cluster.name, cluster.namespace)]
         return list(dict.fromkeys(named))

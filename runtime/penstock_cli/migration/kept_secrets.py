@@ -1,4 +1,4 @@
-"""Keeps secrets that were taken out in files that their owner alone can read: `DIR/<Secret>/<key>`."""
+"""Writer of extracted secrets to files that only their owner can read: `DIR/<Secret>/<key>`."""
 
 import os
 import stat
@@ -12,10 +12,10 @@ __all__ = ["keep_secrets"]
 
 
 def keep_secrets(folder: Path, made: Sequence[Imported]) -> None:
-    """Write all secrets; none, if a file that is there holds something else, which is not overwritten.
+    """Write all secrets, or none if an existing file holds something else, which is not overwritten.
 
     Raises:
-        ConfigError: a file holds something else, or is no plain file; two connectors have one Secret; or it cannot be
+        ConfigError: a file holds something else, or is not a regular file; two connectors have one Secret; or it cannot be
             written.
     """
     texts: dict[Path, str] = {}

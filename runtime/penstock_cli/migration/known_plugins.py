@@ -1,4 +1,4 @@
-"""The classes that a Kafka Connect lists: `GET /connector-plugins?connectorsOnly=false`, and Strimzi's status. Pure."""
+"""Classes that a Kafka Connect lists: `GET /connector-plugins?connectorsOnly=false`, and Strimzi's status. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _TYPES: Final[Mapping[str, PluginKind]] = {
 
 @dataclass(frozen=True)
 class KnownPlugin:
-    """A class that is there; `version` may be empty."""
+    """Known class; `version` may be empty."""
 
     class_name: str
     kind: PluginKind
@@ -29,7 +29,7 @@ class KnownPlugin:
 
 
 def known_plugins(rows: object) -> tuple[KnownPlugin, ...]:
-    """The classes in an answer, or in a status; rows that are none are passed over."""
+    """Return the classes in a response, or in a status; other rows are skipped."""
     if not isinstance(rows, list):
         return ()
     return tuple(
@@ -40,18 +40,18 @@ def known_plugins(rows: object) -> tuple[KnownPlugin, ...]:
 
 
 class KnownPlugins:
-    """What a Kafka Connect has."""
+    """Plugins of a Kafka Connect."""
 
     def __init__(self, plugins: Iterable[KnownPlugin]) -> None:
         self._plugins = tuple(plugins)
 
     def full_name(self, kind: PluginKind, name: str) -> str:
-        """The name of the class that a short name means there; the name itself, if that is of none or of several."""
+        """Return the class that a short name means there; the name itself if it matches no class or several."""
         kinds, meant = kinds_of_one_name(kind), aliases(name, ENDINGS[kind], of_connector=kind == "connector")
         named = {p.class_name for p in self._plugins if p.kind in kinds and p.class_name.rpartition(".")[2] in meant}
         return name if "." in name or len(named) != 1 else named.pop()
 
     def version(self, class_name: str) -> str:
-        """The newest version of a class, which runs unless another one is asked for; empty: it is not known."""
+        """Return the newest version of a class, which runs unless another one is configured; empty if unknown."""
         found = [p.version for p in self._plugins if p.class_name == class_name and p.version not in ("", "undefined")]
         return max(found, key=Version, default="")

@@ -1,4 +1,4 @@
-"""Makes a Connector's manifest of a connector that was found, and says what does not carry over. Pure, but for plugins."""
+"""Converter from a found connector to a Connector's manifest; it reports what is not carried over. Pure, but for plugins."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,7 @@ from penstock_cli.migration.secret_texts import (
 from penstock_model.connect.plugin_chain import class_names
 from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.variables import Secret
+from penstock_model.connect.version_messages import reported_once
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.resources.connector import API_VERSION, Connector
 from penstock_runtime.plan import plan
@@ -35,18 +36,18 @@ _CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
 
 @dataclass(frozen=True)
 class Imported:
-    """A connector with its manifest.
+    """Connector with its manifest.
 
     Attributes:
         name: the Connect name.
-        manifest: what `kubectl` takes.
-        kind: `source` or `sink`, as Kafka Connect or the class here tells; empty: neither does.
+        manifest: the manifest for `kubectl`.
+        kind: `source` or `sink`, from Kafka Connect or from the class here; empty if neither is known.
         tasks: as many as Kafka Connect may have had.
         problems: why the manifest cannot run as it is; without secrets, as are the next two.
-        changes: what differs from the configuration that was found.
-        remarks: what else does not carry over, or could not be checked here.
-        secrets: texts that were taken out, by Secret and key.
-        needs: the plugins that Penstock does not have.
+        changes: differences from the configuration that was found.
+        remarks: what else is not carried over, or could not be checked here.
+        secrets: extracted texts, by Secret and key.
+        needs: plugins that Penstock does not have.
     """
 
     name: str
@@ -61,12 +62,12 @@ class Imported:
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """All that the report says of it."""
+        """Return everything that the report says about it."""
         return tuple(dict.fromkeys((*self.problems, *self.remarks, *self.changes)))
 
     @property
     def namespace(self) -> str | None:
-        """That of the manifest; None: it says none."""
+        """Return the namespace of the manifest; None if it has none."""
         found: str | None = self.manifest["metadata"].get("namespace")
         return found
 
@@ -79,15 +80,15 @@ def imported(
     secrets_dir: Path | None = None,
     known: KnownPlugins | None = None,
 ) -> Imported:
-    """The connector with its manifest.
+    """Return the connector with its manifest.
 
     Args:
-        found: what was found.
-        worker: the worker configuration that checks it.
+        found: the connector that was found.
+        worker: worker configuration that checks it.
         of_worker: properties that Kafka Connect's worker sets for all its connectors: the default converters.
         namespace: for `metadata.namespace`; None: as found.
-        secrets_dir: where `${secret:<name>:<key>}` is found; None: in pods only.
-        known: the classes that its Kafka Connect has.
+        secrets_dir: folder in which `${secret:<name>:<key>}` is looked up; None: in pods only.
+        known: classes that its Kafka Connect has.
 
     Raises:
         ConfigError: it has no name or no class, so that there is no manifest.
@@ -103,7 +104,7 @@ def imported(
             for p in unread
         )
     if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
-        raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is no text"))
+        raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is not valid text"))
     known = known or KnownPlugins(())
     class_name = known.full_name("connector", draft.spec.class_name)
     own, dropped = _with_converters(draft.spec.config, of_worker)
@@ -171,7 +172,7 @@ def _is_text(text: str) -> bool:
 
 
 def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
-    """The configuration with the converters of the worker that it has none of its own for; what has no effect there.
+    """Return the configuration with the worker's converters where it has none, and the properties that have no effect there.
 
     Kafka Connect takes a converter's class and properties from one place, and never mixes them.
     """
@@ -181,7 +182,7 @@ def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) ->
             continue
         for name in [n for n in config if n.startswith(f"{place}.")]:
             del found[name]
-            dropped.append(Problem(name, f"has no effect without {place} beside it, and is left out of the manifest"))
+            dropped.append(Problem(name, f"has no effect without {place}, and is left out of the manifest"))
         found |= {n: t for n, t in of_worker.items() if n == place or n.startswith(f"{place}.")}
     return found, dropped
 
@@ -189,7 +190,7 @@ def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) ->
 def _remarks(
     found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None, *, has_worker: bool
 ) -> list[Problem]:
-    """Return what the user has to see to, of what was found and of the names and variables in it."""
+    """Return the points for the user to check, from the found connector and from the names and variables in it."""
     name = draft.connect_name
     notes = [*found.notes]
     unset = [c for c in _CONVERTERS[:2] if c not in config]
@@ -207,8 +208,8 @@ def _remarks(
         notes.append(
             Problem(
                 " and ".join(unset),
-                f"{what} of Kafka Connect's worker, {where}: give its file by --connect-worker, or see that the release has "
-                "the same",
+                f"{what} of Kafka Connect's worker, {where}: give its file by --connect-worker, or make sure that the "
+                "release has the same",
             )
         )
     prefix = name.partition(".")[0] if "." in name else ""
@@ -226,30 +227,30 @@ def _remarks(
 def _checked(
     manifest: Mapping[str, Any], worker: WorkerConfig, secrets_dir: Path | None
 ) -> tuple[str, Sequence[Problem], Sequence[Problem]]:
-    """Return the kind, the problems and the warnings that `penstock validate` has of the configuration with its secrets.
+    """Return the kind, and the problems and warnings that `penstock validate` finds in the configuration with its secrets.
 
-    The connector is planned as Stopped, for which no plugin is asked for tasks, since many look into the system outside to
-    answer. Variables that are for pods are not looked up on this machine.
+    The connector is planned as Stopped, so that no plugin is asked for tasks: many query the external system to answer.
+    Variables for pods are not looked up on this machine.
     """
     spec = {**manifest["spec"], "state": "Stopped", "config": not_looked_up(manifest["spec"]["config"])}
     try:
         found = plan(Connector.draft({**manifest, "spec": spec}), worker, Plugins.installed(), secrets_dir)
     except ConfigError as e:
-        return "", e.problems, e.warnings
+        return "", reported_once(e.problems), e.warnings
     except ConnectError as e:
         return "", (), (Problem("", f"could not be checked completely: {e}"),)
     return found.kind, (), found.warnings
 
 
 def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[str, str]) -> bool:
-    """Return whether a secret was taken out, or a variable is resolved in pods only."""
+    """Return whether a secret was extracted, or a variable is resolved only in pods."""
     if problem.property in secrets:
         return problem.message.startswith("holds a password")
     return is_unresolved(problem.message) and "${" in config.get(problem.property, "")
 
 
 def _is_brought(problem: Problem, needs: Iterable[KnownPlugin]) -> bool:
-    """Whether a class is missing here that is to be brought; of a short name it may be misspelt as well."""
+    """Return whether the problem is a missing class among `needs`. Short names do not count: they may be misspelled."""
     missing = re.search(r"Class (\S+\.[^\s$]+)\S* could not be found", problem.message)
     return missing is not None and missing[1] in {n.class_name for n in needs}
 

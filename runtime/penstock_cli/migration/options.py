@@ -1,4 +1,4 @@
-"""The options of `penstock import`."""
+"""Options of `penstock import`."""
 
 import argparse
 import shlex
@@ -16,16 +16,16 @@ class ImportOptions:
 
     Attributes:
         files: configurations and resources, or folders of them; `-` is standard input.
-        connect_url: of a worker of Kafka Connect.
+        connect_url: address of a Kafka Connect worker.
         connectors: only these; empty: all.
-        name: of a configuration that has none.
+        name: name for a configuration that has none.
         kafka_connect: only connectors of this KafkaConnect, `[<namespace>/]<name>`.
-        namespace: for `metadata.namespace`.
+        namespace: value for `metadata.namespace`.
         connect_worker: Kafka Connect's worker configuration.
-        connect_group_id: of that worker, where its file is not given.
-        worker, bootstrap_servers: Penstock's, where transactional ids are to be recorded.
-        secrets: where `${secret:...}` is found.
-        secrets_to: folder for the secrets that were taken out; None: they are not kept.
+        connect_group_id: group.id of that worker, if its file is not given.
+        worker, bootstrap_servers: Penstock's; given to record transactional ids.
+        secrets: folder in which `${secret:...}` is looked up.
+        secrets_to: folder for the extracted secrets; None: they are not kept.
         images: images with their tag and digest, as `<repository>:<tag>@sha256:<digest>`.
         plugin_path: folders and archives of Java plugins.
     """
@@ -47,7 +47,7 @@ class ImportOptions:
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> "ImportOptions":
-        """The options of a command line that the parser of `add_import` has read."""
+        """Return the options of a command line that the parser of `add_import` has read."""
         return cls(
             files=given.files,
             connect_url=given.connect_url,
@@ -66,7 +66,7 @@ class ImportOptions:
         )
 
     def again(self, *more: str) -> str:
-        """Return the command that imports the same once more, without a password, with these words added.
+        """Return the command that repeats the import, without a password, with these words added.
 
         Args:
             more: further options, quoted for a shell.
@@ -92,7 +92,7 @@ class ImportOptions:
 
     @property
     def records_ids(self) -> bool:
-        """Whether Kafka is named, so that transactional ids are recorded there."""
+        """Return whether a Kafka is given, so that transactional ids are recorded there."""
         return self.worker is not None or self.bootstrap_servers is not None
 
 
@@ -104,14 +104,14 @@ def _without_user(url: str | None) -> str | None:
 
 
 def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
-    """Add `penstock import`; its parser."""
+    """Add `penstock import`. Return its parser."""
     parser = commands.add_parser(
         "import",
         allow_abbrev=False,
         help="make Connector manifests of connectors of Kafka Connect or Strimzi",
         description="Prints Connector manifests for the connectors of Kafka Connect (its REST API, or files), of Strimzi,\n"
         "Red Hat and IBM Event Streams (KafkaConnector), and of Confluent for Kubernetes (Connector); PluginVersions for\n"
-        "the images of a KafkaConnect; and on standard error what does not carry over, what to do, in order, and a table\n"
+        "the images of a KafkaConnect; and on standard error what is not carried over, the steps in order, and a table\n"
         "of what runs. Changes nothing in Kafka Connect, and needs no system that a connector reads or writes.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
@@ -163,6 +163,6 @@ exit codes: 0 every manifest can run once its Secrets exist, 1 some need a plugi
         "--secrets-to",
         type=Path,
         metavar="DIR",
-        help="keep secrets that were taken out: DIR/<Secret>/<key>; without it they are left in Kafka Connect alone",
+        help="keep secrets that were taken out: DIR/<Secret>/<key>; without it they stay only in Kafka Connect",
     )
     return parser

@@ -10,7 +10,7 @@ __all__ = ["is_unresolved", "looked_up_in_pods", "not_looked_up"]
 
 _IN_PODS: Final = re.compile(r"\$\{(?!secret:|penstock-pod:)([^}:\s]+):[^}]*\}")
 _NOWHERE: Final = "penstock-pod"
-"""A provider that does not exist, so that a plan takes the property for unknown and asks no plugin about it."""
+"""Name of a provider that does not exist, so that a plan takes the property for unknown and asks no plugin about it."""
 _REMEDIES: Final = {
     "env": "set the environment variable there",
     "file": "mount the file there",
@@ -20,7 +20,7 @@ _REMEDIES: Final = {
 
 
 def not_looked_up(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration with variables that nothing resolves in place of those for pods."""
+    """Return the configuration with the variables for pods replaced with variables that nothing resolves."""
     return {name: _IN_PODS.sub(rf"${{{_NOWHERE}:\1}}", text) for name, text in config.items()}
 
 
@@ -36,7 +36,7 @@ def looked_up_in_pods(config: Mapping[str, str]) -> Iterator[Problem]:
     names: dict[str, list[str]] = {}
     for name, text in config.items():
         for provider in dict.fromkeys(m[1] for m in _IN_PODS.finditer(text)):
-            if provider == "secrets":  # Strimzi's, which is a problem of its own
+            if provider == "secrets":  # Strimzi's, which is reported as a problem
                 continue
             names.setdefault(provider, []).append(name)
     for provider, properties in names.items():

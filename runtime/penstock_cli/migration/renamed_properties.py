@@ -1,4 +1,4 @@
-"""Properties that Kafka 2 and 3 knew under other names, and that Kafka 4 ignores. Pure."""
+"""Properties that had other names in Kafka 2 and 3, and that Kafka 4 ignores. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -19,9 +19,9 @@ _OF_MIRROR_MAKER: Final = {
 
 
 def with_new_names(class_name: str, config: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
-    """Return the configuration with the names of today, and a remark for each that differs.
+    """Return the configuration with the current names, and a remark for each name that differs.
 
-    Where both names are there, the new one counts, as in the versions of Kafka that read both.
+    If both names are set, the new one counts, as in the versions of Kafka that read both.
     """
     found, changes = dict(config), []
     for old, new in _renamed(class_name, config):

@@ -1,4 +1,4 @@
-"""Asks Kafka Connect's REST API for its connectors, with their configurations and states, and for its plugins."""
+"""Client of Kafka Connect's REST API: reads its connectors, with configurations and states, and its plugins."""
 
 import base64
 import json
@@ -16,32 +16,32 @@ __all__ = ["answers_of"]
 
 _SECONDS: Final = 30.0
 _LONGEST: Final = 120.0
-"""Seconds for a whole answer."""
+"""Seconds for a whole response."""
 _MOST: Final = 256 << 20
-"""Bytes of an answer."""
+"""Bytes of a response."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """User and password are for the worker that was named."""
+    """Handler that follows no redirect: user and password are only for the worker that was named."""
 
     def redirect_request(self, *args: Any, **more: Any) -> None:
-        """Follow no redirect: it is an error of HTTP then."""
+        """Return None, so that a redirect is an HTTP error."""
 
 
 _opener: Final = urllib.request.build_opener(_NoRedirect)
 
 
 def answers_of(url: str) -> tuple[str, Any, Any]:
-    """Where the answers are from, and those of `GET /connectors?expand=info&expand=status` and of `GET /connector-plugins`.
+    """Return the base URL, and the responses of `GET /connectors?expand=info&expand=status` and `GET /connector-plugins`.
 
-    The latter is None where a worker refuses it: connectors can be read without.
+    The last is None if the worker refuses it: connectors can be read without it.
 
     Args:
-        url: of a worker. User and password in it are sent by basic authentication, and told in no message.
+        url: address of a worker. User and password in it are sent by basic authentication, and appear in no message.
 
     Raises:
-        ConfigError: it is no URL of HTTP.
-        ConnectError: the worker does not answer, or refuses.
+        ConfigError: it is not an HTTP URL.
+        ConnectError: the worker does not respond, or refuses.
     """
     try:
         parts = urlsplit(url)
@@ -52,7 +52,7 @@ def answers_of(url: str) -> tuple[str, Any, Any]:
         raise ConfigError(
             Problem(
                 "--connect-url",
-                "is no URL: write http://HOST:8083, or https://...; / # ? @ : in a password as %2F %23 %3F %40 %3A",
+                "is not a URL: write http://HOST:8083, or https://...; / # ? @ : in a password as %2F %23 %3F %40 %3A",
             )
         )
     where = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
@@ -68,7 +68,7 @@ def answers_of(url: str) -> tuple[str, Any, Any]:
 
 
 class _RefusedError(ConnectError):
-    """The worker answers, and refuses."""
+    """Raised when the worker responds with an HTTP error."""
 
 
 def _answer(where: str, path: str, headers: Mapping[str, str]) -> Any:
@@ -93,5 +93,5 @@ def _read(answer: _Answer) -> bytes:
     while part := answer.read1(1 << 16):
         data += part
         if time.monotonic() > end or len(data) > _MOST:
-            raise TimeoutError(f"its answer has not ended after {len(data)} bytes")
+            raise TimeoutError(f"its response has not ended after {len(data)} bytes")
     return bytes(data)

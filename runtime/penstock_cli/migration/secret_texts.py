@@ -1,7 +1,7 @@
-"""Which texts of a configuration are secrets, and references in their place. Pure, but for loading plugins.
+"""Detection of secrets in a configuration, and references to replace them. Pure, but for loading plugins.
 
-Passwords of installed plugins and of Kafka clients are known. Of plugins that are not here only names and the texts
-themselves tell: too many are better than one that ends in Git.
+Passwords of installed plugins and of Kafka clients are known. For other plugins, only names and values can be
+matched: too many matches are better than one secret that ends in Git.
 """
 
 import re
@@ -32,7 +32,7 @@ _ABOUT_ONE: Final = re.compile(
     r"names?|strategy|version|encoding)$",
     re.IGNORECASE,
 )
-"""Ends of names of properties about a secret, or about a key of a table: `primary.key.mode`, `token.refresh.ms`."""
+"""Suffixes of properties about a secret or about a table's key, which hold no secret: `primary.key.mode`."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
 _NO_SECRET: Final = ("", "true", "false")
 _OF_AN_ALIAS: Final = re.compile(r"(transforms|predicates)\.[^.]+\.(?P<own>.+)")
@@ -46,7 +46,7 @@ _NAMES: Final = (
     "topics",
     "topics.regex",
 )
-"""Properties whose texts are names."""
+"""Properties whose values are names."""
 _PLACEHOLDER: Final = re.compile(r"\$\{[A-Z][A-Z0-9_]*\}")
 _WORD: Final = re.compile(r"\w+")
 _NO_KEY: Final = re.compile(r"[^-._a-zA-Z0-9]")
@@ -54,7 +54,7 @@ _KEY_LENGTH: Final = 200
 
 
 def secret_properties(class_name: str, config: Mapping[str, str]) -> dict[str, str]:
-    """The properties that hold a secret as it is, with their texts."""
+    """Return the properties that hold a secret in plain text, with their values."""
     known = plugin_passwords(class_name, config, Plugins.installed())
     return {name: text for name, text in config.items() if _is_secret(name, text, known)}
 
@@ -80,15 +80,15 @@ def placeholders(config: Mapping[str, str]) -> Iterator[Problem]:
         texts = ", ".join(dict.fromkeys(found.values()))
         yield Problem(
             ", ".join(found),
-            f"{texts} {what} of a script and no variable: fill in the text, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
+            f"{texts} {what} of a script, not a variable: fill in the text, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
         )
 
 
 def hidden_parts(secrets: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what messages must not show, by its property: each secret text, and the passwords in it (of a URL, of JAAS).
+    """Yield what messages must not show, with its property: each secret value, and the passwords in it (of a URL, of JAAS).
 
-    A password that is also the user's name or another text that everybody may read is left out: to hide it would only make
-    messages unreadable.
+    A password that equals the user's name or another public value is left out: hiding it would only make messages
+    unreadable.
     """
     words = {word for name, text in config.items() if name not in secrets for word in (text, *_WORD.findall(text))}
     for name, text in secrets.items():
@@ -98,7 +98,7 @@ def hidden_parts(secrets: Mapping[str, str], config: Mapping[str, str]) -> Itera
 
 
 def keys_of(names: Mapping[str, str]) -> dict[str, str]:
-    """The key of a Secret for each of these properties; no two are the same."""
+    """Return a unique key of a Secret for each of these properties."""
     keys: dict[str, str] = {}
     for name in names:
         plain = _NO_KEY.sub("_", name)[:_KEY_LENGTH]
@@ -110,5 +110,5 @@ def keys_of(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_references(config: Mapping[str, str], keys: Mapping[str, str], secret_name: str) -> dict[str, str]:
-    """The configuration with `${secret:<name>:<key>}` in place of each property that has a key."""
+    """Return the configuration with `${secret:<name>:<key>}` as the value of each property that has a key."""
     return {n: f"${{secret:{secret_name}:{keys[n]}}}" if n in keys else text for n, text in config.items()}

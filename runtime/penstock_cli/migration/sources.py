@@ -1,4 +1,4 @@
-"""Reads the documents to import: files of JSON, YAML and Java properties, folders of them, and standard input."""
+"""Reader of the documents to import: files of JSON, YAML and Java properties, folders of them, and standard input."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,16 +14,16 @@ from penstock_java.properties import parse_properties
 __all__ = ["Source", "read_sources"]
 
 _ENDINGS: Final = (".json", ".yaml", ".yml", ".properties")
-"""Of the files in a folder that are read."""
+"""Suffixes of the files in a folder that are read."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A document.
+    """Document to import.
 
     Attributes:
         where: file and document, for messages.
-        value: what it holds, or why it cannot be read.
+        value: its content, or the problem if it cannot be read.
         is_of_folder: its folder was named, not its file, so that it may hold anything.
     """
 
@@ -55,7 +55,7 @@ def _documents(file: str) -> Iterator[tuple[str, Any]]:
     except ValueError as e:
         yield name, Problem(name, str(e))
         return
-    except (OSError, AttributeError) as e:  # standard input is None where it was closed
+    except (OSError, AttributeError) as e:  # standard input is None if it was closed
         yield name, Problem(name, f"cannot be read: {getattr(e, 'strerror', None) or 'it is closed'}")
         return
     for document in documents(text):

@@ -1,4 +1,4 @@
-"""The `KafkaConnector` of Strimzi, and of Red Hat and IBM, whose operators are built on it. Pure."""
+"""Reader of the `KafkaConnector` of Strimzi, and of Red Hat and IBM, whose operators are built on it. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ def kafka_connector(
 
     Args:
         where: file and document, for messages.
-        metadata: of the resource.
-        spec: of the resource.
-        target: the namespace of the Connector; None: that of the resource.
-        group: the API group, `kafka.strimzi.io` or IBM's.
+        metadata: metadata of the resource.
+        spec: spec of the resource.
+        target: namespace of the Connector; None: that of the resource.
+        group: API group, `kafka.strimzi.io` or IBM's.
     """
     name, namespace = metadata.get("name"), metadata.get("namespace")
     notes = [
@@ -79,13 +79,13 @@ def _foreign(namespace: str, properties: list[str]) -> Problem:
     names = "name" if len(properties) > 1 else "names"
     return Problem(
         ", ".join(dict.fromkeys(properties)),
-        f"{names} a Secret of namespace {namespace}, and a Connector takes those of its own namespace: import with "
+        f"{names} a Secret of namespace {namespace}, but a Connector can use only those of its own namespace: import with "
         f"--namespace {namespace}",
     )
 
 
 def _with_own_secrets(text: Any, namespace: object, target: object) -> tuple[Any, list[str]]:
-    """Return the text with Penstock's variables in place of Strimzi's, and the other namespaces that it names."""
+    """Return the text with Strimzi's variables replaced with Penstock's, and the other namespaces that it names."""
     if not isinstance(text, str):
         return text, []
     foreign = [place for m in _SECRET.finditer(text) if (place := m[1] or namespace) != target]

@@ -1,4 +1,4 @@
-"""The table at the end of an import: what runs, what needs a plugin, what was changed. Pure."""
+"""Summary table of an import: what runs, what needs a plugin, what was changed. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ __all__ = ["Refused", "Row", "lines", "row"]
 _WIDTH: Final = 120
 _NAME: Final = 36
 _MOST: Final = 3
-"""Changed properties that a row names."""
+"""Maximum number of changed properties in a row."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A connector that has no manifest, and why."""
+    """Connector that has no manifest, with the reason."""
 
     name: str
     reason: str
@@ -26,13 +26,13 @@ class Refused:
 
 @dataclass(frozen=True)
 class Row:
-    """A connector in the table.
+    """Connector in the table.
 
     Attributes:
-        name: in Kafka Connect.
-        runs: `yes`, `plugin` (with one that is not there yet), `no`, or `none` (no manifest).
-        why: which plugins it needs, or what hinders it.
-        changed: in a few words.
+        name: its name in Kafka Connect.
+        runs: `yes`, `plugin` (after a plugin is added), `no`, or `none` (no manifest).
+        why: the plugins that it needs, or why it cannot run.
+        changed: its changes, in a few words.
     """
 
     name: str
@@ -46,7 +46,7 @@ def row(one: Imported, *, is_brought: bool) -> Row:
 
     Args:
         one: the connector with its manifest.
-        is_brought: its plugins come with a PluginVersion among the manifests.
+        is_brought: a PluginVersion among the manifests provides its plugins.
     """
     if one.problems:
         runs, why = "no", "; ".join(p.property or p.message for p in one.problems)
@@ -58,7 +58,7 @@ def row(one: Imported, *, is_brought: bool) -> Row:
 
 
 def lines(rows: Sequence[Row], refused: Sequence[Refused]) -> Iterator[str]:
-    """Yield the table, its totals last."""
+    """Yield the lines of the table, its totals last."""
     every = [*rows, *(Row(r.name, "none", r.reason) for r in refused)]
     width = min(max((len(r.name) for r in every), default=0), _NAME)
     why = max(min(max((len(r.why) for r in every), default=0), 46), len("NEEDS OR LACKS"))

@@ -1,6 +1,6 @@
-"""Writes manifests as YAML in which every text stays a text, whichever YAML reads it.
+"""Writer of manifests as YAML in which every text stays text for every YAML reader.
 
-YAML 1.1 takes `y` for true, and Kubernetes' reader `1e3` for a number, so that texts of users are quoted.
+YAML 1.1 reads `y` as true, and Kubernetes' reader `1e3` as a number, so texts of users are quoted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ __all__ = ["to_yaml"]
 
 
 class _Quoted(str):
-    """A text of a user."""
+    """Text of a user."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes them."""
+    """YAML dumper that quotes texts of users."""
 
 
 _Dumper.add_representer(
@@ -25,14 +25,14 @@ _Dumper.add_representer(
 
 
 def to_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """The manifests, one document for each; names and texts are quoted."""
+    """Return the manifests, one document for each; names and texts are quoted."""
     return "---\n".join(
         yaml.dump(_quoted(m), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120) for m in manifests
     )
 
 
 def _quoted(value: Any, *, is_of_user: bool = False) -> Any:
-    """With quotes for all values that are texts, and for the properties of `config`."""
+    """Return the value with all texts, and the property names of `config`, marked to be quoted."""
     if isinstance(value, Mapping):
         return {
             _Quoted(key) if is_of_user else key: _quoted(field, is_of_user=key == "config")

@@ -1,4 +1,4 @@
-"""`penstock offsets list|alter|reset`: the same work as that of the operator's job pods, for one connector of a file."""
+"""`penstock offsets list|alter|reset`: the work of the operator's job pods, for one connector of a file."""
 
 import logging
 import os
@@ -25,9 +25,9 @@ from penstock_runtime.job.answer import answer_request
 from penstock_runtime.job.listing import entries_of, read_entries, to_json
 from penstock_runtime.job.offsets_change import refuse_members, target_to_ask
 from penstock_runtime.job.offsets_target import Target
-from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, with_kafka
 from penstock_runtime.job.rivals import known_of
 from penstock_runtime.job.sink_positions import check_positions, positions_of, seen_by
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused, with_kafka
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.logs import say
 from penstock_runtime.plugins.discovery import Plugins
@@ -50,8 +50,8 @@ def list_offsets(options: OffsetsOptions) -> ExitCode:
     """Print the offsets, as the connector's next task would find them.
 
     Raises:
-        ConfigError: the file, the worker configuration or what names the offsets is wrong.
-        ConnectError: Kafka is away, or refuses.
+        ConfigError: the file, the worker configuration or a property that names the offsets is wrong.
+        ConnectError: Kafka is unreachable, or rejects the request.
     """
     request, redactor = request_of(options)
     kind = _kind(request)
@@ -82,11 +82,11 @@ def _ends(target: Target, entries: Entries) -> Ends:
 
 
 def alter_offsets(options: OffsetsOptions) -> ExitCode:
-    """Set the positions of a JSON document, once they were shown and confirmed.
+    """Set the positions of a JSON document, after showing them and asking for confirmation.
 
     Raises:
-        ConfigError: the file, a configuration or the document is wrong; every problem is told.
-        ConnectError: somebody else may run the connector; Kafka is away, or refuses.
+        ConfigError: the file, a configuration or the document is wrong; it has all problems.
+        ConnectError: the connector may be running elsewhere; Kafka is unreachable, or rejects the request.
     """
     if options.file == "-" and options.offsets == "-":
         raise ConfigError(
@@ -99,7 +99,7 @@ def alter_offsets(options: OffsetsOptions) -> ExitCode:
 
 
 def reset_offsets(options: OffsetsOptions) -> ExitCode:
-    """Forget all offsets, once they were shown and confirmed. Raises as `alter_offsets`."""
+    """Delete all offsets, after showing them and asking for confirmation. Raises as `alter_offsets`."""
     request, redactor = request_of(options)
     return _change("reset", options, request, OffsetsWork(verb=OffsetsVerb.RESET), redactor)
 
@@ -116,10 +116,10 @@ def _change(verb: str, options: OffsetsOptions, request: JobRequest, work: Offse
     staying = f"; {_count(others)} more, which stay" if others else ""
     say(f"{target.place.connector}: {_count(len(changes))} to {verb}{staying} ({_where(target)})")
     if options.is_dry:
-        say("Nothing was written, and the plugin was not asked (--dry-run).")
+        say("Nothing was written, and the plugin was not called (--dry-run).")
         return ExitCode.OK
     if not is_shown and not options.is_sure:
-        say("Nothing was done: the table could not be printed, so that nobody can confirm it (--yes).")
+        say("Nothing was done: the table could not be printed, so nobody can confirm it (--yes).")
         return ExitCode.FAILED
     try:
         is_confirmed = options.is_sure or _confirmed(verb)
@@ -128,12 +128,12 @@ def _change(verb: str, options: OffsetsOptions, request: JobRequest, work: Offse
     if not is_confirmed:
         say("Nothing was done.")
         return ExitCode.FAILED
-    # What was shown holds: a start of the connector since then records a greater generation.
+    # Ensures that what was shown is still true: a start of the connector since then records a greater generation.
     work = work.model_copy(update={"generation": looked.generation})
     try:
         answer = answer_request(request.model_copy(update={"offsets": work}), redactor)
     except KeyboardInterrupt:
-        say("The outcome is unknown, for this was interrupted: list the offsets.", level=logging.ERROR)
+        say("The outcome is unknown, because this was interrupted: list the offsets.", level=logging.ERROR)
         return ExitCode.INTERRUPTED
     failed = answer.outcome is not Outcome.DONE
     for line in filter(None, [answer.message, *map(str, answer.problems)]):
@@ -143,7 +143,7 @@ def _change(verb: str, options: OffsetsOptions, request: JobRequest, work: Offse
 
 @dataclass(frozen=True)
 class _Looked:
-    """Whose offsets they are, what they are now, what is to change, and the greatest plan generation that is recorded."""
+    """Target of the offsets, their current values, the changes, and the greatest recorded plan generation."""
 
     target: Target
     before: Mapping[SourcePartition, Offset]
@@ -152,12 +152,12 @@ class _Looked:
 
 
 def _look(verb: str, request: JobRequest, work: OffsetsWork, *, is_forced: bool) -> _Looked:
-    """Look at what is there. Nothing is written, and the plugin is not asked.
+    """Read the current offsets. Nothing is written, and the plugin is not called.
 
     Raises:
         ConfigError: the configuration or the document is wrong.
         OffsetsRefused: the consumer group has members, or the plugin fails.
-        ConnectError: somebody else may run the connector; Kafka is away, or refuses.
+        ConnectError: the connector may be running elsewhere; Kafka is unreachable, or rejects the request.
     """
     client_errors = ClientErrors()
     target = target_to_ask(verb, request, client_errors)
@@ -168,14 +168,14 @@ def _look(verb: str, request: JobRequest, work: OffsetsWork, *, is_forced: bool)
         known = known_of(place)
         if known.rival and not is_forced:
             raise ConnectError(
-                f"{known.rival}. If nothing of that runs any more, since it was killed, add --force, each time until it was "
-                f"started and ended in order."
+                f"{known.rival}. If none of that runs any more because it was killed, add --force, each time until the "
+                f"connector was started and stopped in order."
             )
         if known.rival:
-            say(f"warning: {known.rival}. --force was given, so that is passed over.", level=logging.WARNING)
+            say(f"warning: {known.rival}. --force was given, so this is ignored.", level=logging.WARNING)
         elif known.is_unknown:
             say(
-                f"warning: topic '{place.status_topic}' has nothing of {place.connector}, so that a task that runs would "
+                f"warning: topic '{place.status_topic}' has no records of {place.connector}, so a running task would "
                 f"not be seen. If the connector runs with another worker configuration, give it by --worker.",
                 level=logging.WARNING,
             )
@@ -198,7 +198,7 @@ def _where(target: Target) -> str:
 
 
 def _kind(request: JobRequest) -> Literal["source", "sink"] | None:
-    """The kind of the connector's class; None where there is no such class here."""
+    """Return the kind of the connector's class; None if the class is not installed here."""
     try:
         class_name = Connector.draft(request.connector).spec.class_name
         found = Plugins.installed().find(ConnectorPlugin, class_name).cls  # type: ignore[type-abstract]
@@ -208,11 +208,11 @@ def _kind(request: JobRequest) -> Literal["source", "sink"] | None:
 
 
 def _is_printed(text: str) -> bool:
-    """Print; False where nobody reads standard output, to which nothing is written from then on."""
+    """Print. Return False if standard output is closed; nothing is written to it from then on."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()  # before the question, which goes to standard error
-    except (OSError, AttributeError):  # it is None where it was closed
+    except (OSError, AttributeError):  # it is None if it was closed
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return False

@@ -1,4 +1,4 @@
-"""What the command line of `penstock offsets` gives: the connector, the worker configuration, a document of offsets."""
+"""Input of `penstock offsets`: the connector, the worker configuration, a document of offsets."""
 
 import sys
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from penstock_cli.run import RunOptions, worker_config
 from penstock_model.connect.redaction import Redactor
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_runtime.java_plugins.hidden import hidden
-from penstock_runtime.job.preparing import OffsetsRefused
+from penstock_runtime.job.with_kafka import OffsetsRefused
 from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.task.redactor import redactor_of
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def request_of(options: OffsetsOptions) -> tuple[JobRequest, Redactor]:
-    """The request to a job pod that does the same, and what hides its secrets.
+    """Return the equivalent request to a job pod, and the redactor of its secrets.
 
     Raises:
         ConfigError: a file or an option is wrong.
@@ -55,7 +55,7 @@ def request_of(options: OffsetsOptions) -> tuple[JobRequest, Redactor]:
 
 
 def document_of(file: str) -> str:
-    """The text of a file; `-` is standard input.
+    """Return the text of a file; `-` is standard input.
 
     Raises:
         ConfigError: it cannot be read, or is empty.
@@ -63,10 +63,10 @@ def document_of(file: str) -> str:
     name = "standard input" if file == "-" else file
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        text = data.decode("utf-8-sig")  # editors of Windows begin a file so
+        text = data.decode("utf-8-sig")  # Windows editors write a byte order mark
     except UnicodeDecodeError:
         raise ConfigError(Problem(name, "is not UTF-8 text; save it as UTF-8")) from None
-    except (OSError, AttributeError) as e:  # standard input is None where it was closed
+    except (OSError, AttributeError) as e:  # standard input is None if it was closed
         raise ConfigError(Problem(name, f"cannot be read: {getattr(e, 'strerror', None) or 'it is closed'}")) from None
     if not text.strip():
         raise ConfigError(Problem(name, "is empty"))
@@ -74,7 +74,7 @@ def document_of(file: str) -> str:
 
 
 def redacted(redactor: Redactor, work: Callable[[], T]) -> T:
-    """What the work returns. What its errors say holds no secret."""
+    """Return the result of the work. Its errors are raised with secrets hidden."""
 
     def problem(of: Problem) -> Problem:
         return Problem(of.property, hidden(redactor.problem(of).message))

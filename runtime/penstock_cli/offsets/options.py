@@ -1,4 +1,4 @@
-"""The options of `penstock offsets`."""
+"""Options of `penstock offsets`."""
 
 import argparse
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class OffsetsOptions:
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> "OffsetsOptions":
-        """The options of a command line that a parser of `add_offsets` has read."""
+        """Return the options of a command line that a parser of `add_offsets` has read."""
         return cls(
             file=given.file,
             connector=given.connector,
@@ -54,7 +54,7 @@ class OffsetsOptions:
 def add_offsets(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
 ) -> Sequence[argparse.ArgumentParser]:
-    """Add `penstock offsets`; the parsers of its verbs, for what all commands share."""
+    """Add `penstock offsets`. Return the parsers of its verbs, to which options that all commands share are added."""
     offsets = commands.add_parser(
         "offsets",
         allow_abbrev=False,
@@ -68,7 +68,7 @@ exit codes:
     1 refused: by the plugin, by members of the consumer group, or by you
     2 a file, an option or a configuration is wrong; all problems are printed, and nothing was done
     3 the connector was started meanwhile
-    5 Kafka is away or refuses, or somebody else may run the connector
+    5 Kafka is unreachable or rejects the request, or the connector may be running elsewhere
   130 interrupted; list the offsets""",
     )
     verbs = offsets.add_subparsers(required=True, metavar="VERB", title="verbs")
@@ -90,7 +90,7 @@ exit codes:
         "reset",
         allow_abbrev=False,
         help="forget all offsets",
-        description="Forgets all offsets, so that the connector begins anew. It must not run.",
+        description="Forgets all offsets, so that the connector starts from the beginning. It must not run.",
     )
     for verb in (listing, alter, reset):
         verb.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
@@ -106,6 +106,6 @@ exit codes:
         verb.add_argument(
             "--force",
             action="store_true",
-            help="also where the connector seems to run, since it was killed; what does run is fenced and set back",
+            help="proceed even if the connector seems to run, because it was killed; running tasks are fenced and set back",
         )
     return listing, alter, reset

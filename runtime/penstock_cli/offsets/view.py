@@ -1,4 +1,4 @@
-"""Tables of offsets, for people. Pure."""
+"""Printed tables of offsets. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +15,12 @@ _NONE = "none"
 def list_table(
     entries: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int], *, has_sink: bool = True
 ) -> str:
-    """The entries of a list: of a sink with the end of each partition and how much is left to read.
+    """Return the table of a list; a sink's entries have the end of each partition and the number of records left to read.
 
     Args:
         entries: in KIP-875's form, those of a source before those of a sink.
-        ends: of the partitions of Kafka that exist.
-        has_sink: whether a sink's can be among them.
+        ends: end offsets of the Kafka partitions that exist.
+        has_sink: whether a sink's entries can be among them.
     """
     of_source: list[Sequence[str]] = [("SOURCE PARTITION", "OFFSET")]
     of_sink: list[Sequence[str]] = [("TOPIC", "PARTITION", "OFFSET", "END", "LAG")]
@@ -36,7 +36,7 @@ def list_table(
 
 
 def change_table(before: Mapping[SourcePartition, Offset], changes: OffsetUpdates, *, is_sink: bool) -> str:
-    """The partitions that change, each with its offset before and after."""
+    """Return a table of the partitions that change, each with its offset before and after."""
     rows = [("PARTITION", "BEFORE", "AFTER")]
     for partition, after in changes.items():
         name = f"{partition['kafka_topic']}-{partition['kafka_partition']}" if is_sink else _json(partition)
@@ -45,7 +45,7 @@ def change_table(before: Mapping[SourcePartition, Offset], changes: OffsetUpdate
 
 
 def partition_of_kafka(entry: Mapping[str, Any]) -> TopicPartition | None:
-    """The partition of Kafka that a sink's entry names; None: the entry is a source's."""
+    """Return the Kafka partition that a sink's entry names; None for an entry of a source."""
     partition, offset = entry["partition"], entry["offset"]
     if set(partition) != {"kafka_topic", "kafka_partition"} or set(offset) != {"kafka_offset"}:
         return None

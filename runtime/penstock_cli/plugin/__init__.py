@@ -1,1 +1,1 @@
-"""Images of plugins, made without Docker and without a registry: a project, or Java plugins, as one OCI archive."""
+"""Builder of plugin images without Docker and without a registry: a project, or Java plugins, as one OCI archive."""

@@ -1,10 +1,10 @@
-"""A folder as an OCI image in one archive, which `ctr images import` takes: no Docker and no registry is needed.
+"""Writer of a folder as an OCI image in one archive, for `ctr images import`: without Docker and without a registry.
 
     oci-layout              the version of this layout
-    index.json              one image, with the name that it is to have
+    index.json              one image, with the name that it gets when imported
     blobs/sha256/<digest>   its manifest, its configuration, its one layer
 
-The layer is not compressed, so that the digest of the image depends on no version of a compressor.
+The layer is not compressed, so that the digest of the image does not depend on the version of a compressor.
 """
 
 import hashlib
@@ -35,26 +35,26 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 def write_image(
     folder: Path, repository: str, to: Path, *, base: str = "plugin", architecture: str | None = None
 ) -> str:
-    """Write the files of a folder as an image, in one folder at its root. The same files give the same image, to the byte.
+    """Write the files of a folder as an image, in one folder at its root. The same files give a byte-identical image.
 
-    Times, owners, the umask, the order of the file system and Python's bytecode do not count. The layer is streamed, however
-    large it is. `to` has the whole archive when this returns, and is untouched if it fails or is killed; the space for two
-    copies is needed beside it meanwhile.
+    Times, owners, the umask, the order of the file system and Python's bytecode have no effect. The layer is streamed,
+    whatever its size. `to` has the whole archive when this returns, and is untouched if it fails or is killed; its folder
+    needs space for two copies meanwhile.
 
     Args:
-        folder: with the files.
-        repository: the image's name, with its registry and without a tag: `plugins.example/ticker`. Nothing is looked up
-            there.
-        to: the archive. One that is there is replaced.
-        base: the folder in the image.
-        architecture: of the image, in Go's words (`amd64`); None: this machine's.
+        folder: folder with the files.
+        repository: the image's name, with its registry and without a tag: `plugins.example/ticker`. The registry is not
+            contacted.
+        to: path of the archive. An existing file is replaced.
+        base: folder in the image.
+        architecture: architecture of the image, in Go's terms (`amd64`); None: this machine's.
 
     Returns:
-        The image's name by digest, `<repository>@sha256:<digest>`. An import of the archive gives the image this name, which
-        is the one that a kubelet asks for.
+        The image's name by digest, `<repository>@sha256:<digest>`. An import of the archive gives the image this name,
+        which a kubelet asks for.
 
     Raises:
-        ConfigError: the folder or the repository cannot be those of an image, or there is no folder for `to`.
+        ConfigError: the folder or the repository is invalid for an image, or the folder of `to` does not exist.
         OSError: something cannot be read or written.
     """
     check_repository(repository)
@@ -80,18 +80,18 @@ def check_repository(repository: str) -> None:
     """Check the name of an image without a tag.
 
     Raises:
-        ConfigError: it is none, or names no registry. A kubelet would add one, and ask for another name than the image has.
+        ConfigError: it is invalid, or names no registry. A kubelet would add one, and ask for a different name.
     """
     if not _REPOSITORY.fullmatch(repository):
         raise ConfigError(
-            f"{repository!r} is no repository of images: write <registry>/<name>, in small letters, without a tag and a "
+            f"{repository!r} is not an image repository: write <registry>/<name>, in lower case, without a tag and a "
             "digest, as in plugins.example/ticker."
         )
 
 
 @dataclass(frozen=True)
 class _Blob:
-    """A part of an image, which is named by its content."""
+    """Part of an image, named by its digest."""
 
     media_type: str
     digest: str
@@ -113,7 +113,7 @@ class _Blob:
 
 
 def _config(layer: _Blob, architecture: str) -> dict[str, Any]:
-    # The digest of a layer that is not compressed is its diff_id too. No time of creation: it would differ each time.
+    # The digest of an uncompressed layer is also its diff_id. No time of creation: it would differ each time.
     rootfs = {"type": "layers", "diff_ids": [layer.digest]}
     return {"architecture": architecture, "os": "linux", "config": {}, "rootfs": rootfs}
 
@@ -128,7 +128,7 @@ def _manifest(config: _Blob, layer: _Blob) -> dict[str, Any]:
 
 
 def _index(manifest: _Blob, reference: str) -> dict[str, Any]:
-    # Without a platform: an image that is the only one is imported on any machine, and one of Python alone runs there.
+    # Without a platform: a single image is imported on any machine, and a pure Python image runs there.
     named = {**manifest.descriptor(), "annotations": {"io.containerd.image.name": reference}}
     return {"schemaVersion": 2, "mediaType": f"{_MEDIA}index.v1+json", "manifests": [named]}
 
@@ -146,15 +146,17 @@ def _add(archive: tarfile.TarFile, name: str, content: _Content) -> None:
 
 def _check_paths(folder: Path, to: Path) -> None:
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder, so there is nothing to make an image of.")
+        raise ConfigError(f"{folder} is not a folder, so there is nothing to make an image of.")
     if not to.parent.is_dir():
-        raise ConfigError(f"{to.parent} is no folder, so the archive {to.name} cannot be written there. Make it first.")
+        raise ConfigError(
+            f"{to.parent} is not a folder, so the archive {to.name} cannot be written there. Create it first."
+        )
     if to.is_dir():
         raise ConfigError(f"{to} is a folder; name a file, such as {to / 'plugin.tar'}.")
     if to.resolve().is_relative_to(folder.resolve()):
-        raise ConfigError(f"{to} is in the folder that it is to hold. Write it elsewhere.")
+        raise ConfigError(f"{to} is in the folder that the image is made of. Write it elsewhere.")
 
 
 def _this_architecture() -> str:
     machine = platform.machine()
-    return _ARCHITECTURES.get(machine, machine)  # Go and the kernel have the same words for the others
+    return _ARCHITECTURES.get(machine, machine)  # Go and the kernel use the same names for the others

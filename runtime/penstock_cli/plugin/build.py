@@ -1,4 +1,4 @@
-"""A project of plugins as an image, and what a PluginVersion declares of it."""
+"""Image of a project of plugins, and its PluginVersion."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ _NO_IMAGE: Final = f"plugins.example/none@sha256:{'0' * 64}"
 
 @dataclass(frozen=True)
 class Contents:
-    """What an image of plugins holds.
+    """Contents of a plugin image.
 
     Attributes:
         name, version: of the project's distribution.
         classes: its plugins.
-        brought: the versions of what else the image brings, by name.
-        left_out: likewise of what the project needs and the runtime has.
-        warnings: what would make trouble later.
+        brought: versions of the other distributions in the image, by name.
+        left_out: versions of the distributions that the project needs and the runtime already has, by name.
+        warnings: likely later problems.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """What was written.
+    """Result of a build.
 
     Attributes:
-        contents: of the image.
+        contents: contents of the image.
         image: its name by digest.
         archive: the image, as an OCI archive.
         manifest: the PluginVersion.
@@ -60,21 +60,21 @@ class Built:
 def build(project: Path, repository: str, folder: Path, *, architecture: str | None = None) -> Built:
     """Build a project, and write its image and its PluginVersion.
 
-    The image holds the project's distribution and what it needs, but for what the runtime has. The project folder is left as
-    it is. The same sources give the same image, wherever they lie and whenever they are built, as long as the build backend
+    The image holds the project's distribution and its dependencies, except those that the runtime has. The project folder is
+    not changed. The same sources give the same image, wherever and whenever they are built, as long as the build backend
     writes the same metadata and the same versions are fetched: a project that pins its backend
-    (`requires = ["hatchling==1.29.0"]`) and its dependencies has the same digest on every machine. What a backend compiles
-    is outside that promise, and so are the scripts that pip makes of `[project.scripts]`: their text differs between its
-    versions.
+    (`requires = ["hatchling==1.29.0"]`) and its dependencies has the same digest on every machine. This does not hold for
+    compiled code, or for the scripts that pip creates from `[project.scripts]`, whose text differs between versions of
+    pip.
 
     Args:
-        project: a folder with a `pyproject.toml`, or a wheel.
+        project: folder with a `pyproject.toml`, or a wheel.
         repository: the image's name, with its registry and without a tag: `plugins.example/ticker`.
-        folder: for `<last part of the repository>.tar` and `pluginversion.yaml`; it is made.
-        architecture: of the image, in Go's words (`amd64`); None: this machine's.
+        folder: folder for `<last part of the repository>.tar` and `pluginversion.yaml`; it is created.
+        architecture: architecture of the image, in Go's terms (`amd64`); None: this machine's.
 
     Raises:
-        ConfigError: it cannot be built, or a pod would refuse it; all problems of that stage.
+        ConfigError: it cannot be built, or a pod would refuse it; the error has all problems of that stage.
         OSError: something cannot be read or written.
     """
     check_repository(repository)
@@ -92,7 +92,7 @@ def build(project: Path, repository: str, folder: Path, *, architecture: str | N
 
 
 def look_at(project: Path, *, architecture: str | None = None) -> Contents:
-    """What the image would hold that `build` makes. Arguments and errors as there."""
+    """Return the contents of the image that `build` would make. Arguments and errors as there."""
     chosen = architecture or this_architecture()
     with tempfile.TemporaryDirectory(prefix="penstock-plugin-") as scratch:
         return _contents(install(project, Path(scratch), chosen), Path(scratch), chosen)

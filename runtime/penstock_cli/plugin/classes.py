@@ -1,4 +1,4 @@
-"""The plugins of an installed project: what each of them is, learned by importing it in a process of its own."""
+"""Plugins of an installed project, found by importing each in a separate process."""
 
 import os
 import signal
@@ -21,21 +21,21 @@ from penstock_model.contracts.base import Part
 __all__ = ["LookedAt", "classes_of"]
 
 _SECONDS: Final = 60
-"""For all imports: as long as a pod that verifies a PluginVersion has by default."""
+"""Seconds for all imports, as many as a pod that verifies a PluginVersion has by default."""
 _LAST: Final = 2000
 
 
 class LookedAt(Part):
-    """A plugin that was imported.
+    """Plugin that was imported.
 
     Attributes:
-        alias: the name of its entry point.
+        alias: name of its entry point.
         problem: why it cannot be used; the other fields are empty then.
-        type: what it is, as a PluginVersion has it.
-        java_names: classes of Kafka Connect that it stands in for.
-        reference: of its class.
-        api_version: the plugin API that it was written for.
-        properties: their names.
+        type: its type, as in a PluginVersion.
+        java_names: Kafka Connect classes that it replaces.
+        reference: reference of its class.
+        api_version: plugin API that it was written for.
+        properties: names of its properties.
     """
 
     alias: str
@@ -48,18 +48,18 @@ class LookedAt(Part):
 
 
 def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[LookedAt]:
-    """All plugins of a project, in the order of their aliases.
+    """Return all plugins of a project, sorted by alias.
 
     Args:
         found: the project as its image will hold it.
-        scratch: a folder for what is made.
-        architecture: of the image; on another one, its native code cannot be imported here.
+        scratch: folder for temporary files.
+        architecture: architecture of the image; if it differs from this machine's, its native code cannot be imported here.
 
     Raises:
-        ConfigError: plugins cannot be imported or used; all problems, by alias.
+        ConfigError: plugins cannot be imported or used; it has all problems, by alias.
     """
     own, answer, importing = scratch / "own", scratch / "answer.json", scratch / look.IMPORTING
-    with zipfile.ZipFile(found.wheel) as wheel:  # a wheel that is unpacked can be imported from
+    with zipfile.ZipFile(found.wheel) as wheel:  # an unpacked wheel can be imported
         wheel.extractall(own)
     command = [sys.executable, "-m", look.__name__, str(own), str(found.folder), str(answer)]
     printed = scratch / "printed"
@@ -75,18 +75,18 @@ def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[L
 
 
 def _strange(found: Installed, architecture: str) -> Iterator[Problem]:
-    """What may be wrong here alone."""
+    """Yield a problem if the import may have failed only on this machine."""
     if found.brought and (architecture != this_architecture() or sys.version_info[:2] != PYTHON):
         yield Problem(
             "",
             f"the image brings {', '.join(found.brought)} for CPython {'.'.join(map(str, PYTHON))} on {architecture}, which "
-            "this Python may be unable to import: install the project with its dependencies beside Penstock "
+            "this Python may be unable to import: install the project with its dependencies in Penstock's environment "
             "(python -m pip install --editable .), and build again",
         )
 
 
 def _run(command: Sequence[str], printed: Path) -> int | None:
-    """Run a process, and end whatever it leaves running. Its exit code; None: it did not end in time."""
+    """Run a process, and kill the processes that it leaves. Return its exit code, or None if it did not end in time."""
     with (
         printed.open("wb") as output,
         subprocess.Popen(
@@ -104,7 +104,7 @@ def _run(command: Sequence[str], printed: Path) -> int | None:
 
 def _ended(code: int | None) -> str:
     if code is None:
-        return f"did not end within {_SECONDS} s; a plugin must not work or wait where it is imported"
+        return f"did not end within {_SECONDS} s; a plugin must not do work or wait when it is imported"
     if code < 0:
         return f"ended its process by {signal.Signals(-code).name}"
     return f"ended its process with exit code {code}"

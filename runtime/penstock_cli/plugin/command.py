@@ -1,4 +1,4 @@
-"""`penstock plugin`: begin a project of plugins, check it, build images of plugins."""
+"""`penstock plugin`: start a project of plugins, check it, build images of plugins."""
 
 import argparse
 import logging
@@ -22,10 +22,10 @@ __all__ = ["plugin"]
 
 
 def plugin(options: argparse.Namespace) -> ExitCode:
-    """Do what a command line that `add_plugin` has read asks for.
+    """Run the verb of a command line that `add_plugin` has read.
 
     Raises:
-        ConfigError: the name or the project cannot be used; all problems.
+        ConfigError: the name or the project cannot be used; it has all problems.
         ConnectError: a file cannot be read or written.
     """
     before = signal.signal(signal.SIGTERM, _end)
@@ -47,7 +47,7 @@ def plugin(options: argparse.Namespace) -> ExitCode:
 
 def _init(options: argparse.Namespace) -> ExitCode:
     folder = new_project(options.name, options.kind, form=options.form)
-    say(f"{folder}: a {options.kind}, with its tests and connector.yaml; README.md says how to go on")
+    say(f"{folder}: a {options.kind}, with its tests and connector.yaml; README.md has the next steps")
     return ExitCode.OK
 
 
@@ -91,7 +91,7 @@ def _check(options: argparse.Namespace) -> ExitCode:
     if tests is not None:
         without_a_suite(contents.classes, tests)
         if not tests.have_passed:
-            say("penstock: tests of the project failed; what they print stands above", level=logging.ERROR)
+            say("penstock: tests of the project failed; see their output above", level=logging.ERROR)
             return ExitCode.FAILED
     sys.stdout.write(f"{contents.name} {contents.version}: good\n")
     return ExitCode.OK
@@ -121,5 +121,5 @@ def _listed(versions: Mapping[str, str]) -> str:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """End as after an error, so that nothing half done stays."""
+    """Exit as after an error, so that temporary files are removed."""
     raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""The PluginVersion of an image of plugins, as a manifest. Pure."""
+"""PluginVersion of an image of plugins, as a manifest. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from penstock_model.resources.plugin_offers import offer_of
 __all__ = ["declaration", "manifest", "resource_name"]
 
 _KEYS: Final = {"classes": ENTRY_POINTS, "plugin": "project.name", "name": "project.name", "version": "project.version"}
-"""Where an author writes what a field of the PluginVersion has."""
+"""Where an author sets each field of the PluginVersion."""
 
 
 def declaration(plugin: str, version: str, image: str, classes: Sequence[LookedAt]) -> dict[str, Any]:
-    """The PluginVersion, which the operator would take.
+    """Return the PluginVersion, validated as the operator does.
 
     Raises:
-        ConfigError: a class has the name of a plugin that Penstock brings, or a name that is none.
+        ConfigError: a class has the name of a built-in plugin, or an invalid name.
     """
     document = {
         "apiVersion": "penstock.dev/v1alpha1",
@@ -45,10 +45,10 @@ def declaration(plugin: str, version: str, image: str, classes: Sequence[LookedA
 
 
 def resource_name(text: str) -> str:
-    """A text as the name of a resource."""
+    """Convert a text to the name of a resource."""
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
 
 
 def manifest(document: dict[str, Any]) -> str:
-    """A PluginVersion as YAML."""
+    """Return a PluginVersion as YAML."""
     return yaml.safe_dump(document, sort_keys=False, width=120)

@@ -1,4 +1,4 @@
-"""What is wrong with an installed project of plugins, seen from the pods that will mount it. Nothing of it is imported."""
+"""Problems of an installed project of plugins in the pods that will mount it. Nothing of it is imported."""
 
 import sys
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _OF_TESTS = ("test", "tests", "conftest")
 
 
 def problems_of(found: Installed, architecture: str) -> Iterator[Problem]:
-    """Why a pod would refuse it, or could not import it."""
+    """Yield the reasons for which a pod would refuse it, or could not import it."""
     if canonicalize_name(found.own.name) in packages():
         yield Problem("project.name", f"{found.own.name} is a package that the runtime has itself; choose another name")
     if not found.own.entry_points.select(group=GROUP):
@@ -31,7 +31,7 @@ def problems_of(found: Installed, architecture: str) -> Iterator[Problem]:
 
 
 def warnings_of(found: Installed) -> Iterator[Problem]:
-    """What would make trouble later."""
+    """Yield likely later problems."""
     for name, owners in sorted(modules_of(str(found.folder)).items()):
         if name in _OF_TESTS and canonicalize_name(found.own.name) in owners:
             yield Problem(
@@ -42,11 +42,11 @@ def warnings_of(found: Installed) -> Iterator[Problem]:
 
 
 def _hidden(found: Installed) -> Iterator[Problem]:
-    """Modules of the project that cannot be imported from the image, because another of the name comes first."""
+    """Yield modules of the project that cannot be imported from the image, because another of that name comes first."""
     for name, owners in sorted(modules_of(str(found.folder)).items()):
         whose = hides_module(name)
         if whose is not None and canonicalize_name(found.own.name) in owners:
-            yield Problem("", f"the module {name} would not be used, since {whose} is imported in its place; rename it")
+            yield Problem("", f"the module {name} would not be used, since {whose} is imported instead; rename it")
 
 
 def _pythons(found: Installed) -> Iterator[Problem]:
@@ -61,7 +61,7 @@ def _pythons(found: Installed) -> Iterator[Problem]:
 
 
 def _requirements(found: Installed, architecture: str) -> Iterator[Problem]:
-    """What is needed in the image and is neither there nor in the runtime, or there in a version that does not do."""
+    """Yield requirements that neither the image nor the runtime has, or has only in a version that does not match."""
     own = canonicalize_name(found.own.name)
     held: dict[NormalizedName, Distribution] = {own: found.own, **found.brought}
     waiting = [(name, frozenset[str]()) for name in held]
@@ -80,7 +80,7 @@ def _requirements(found: Installed, architecture: str) -> Iterator[Problem]:
                     "runtime's Python, or name it in the project's dependencies without a marker",
                 )
             elif not _contains(str(wanted.specifier), version):
-                yield Problem("project.dependencies", f"{who}, and there is {key} {version}; take versions that agree")
+                yield Problem("project.dependencies", f"{who}, but it gets {key} {version}; choose versions that agree")
             elif key in held and wanted.extras and (more := (key, frozenset(wanted.extras))) not in seen:
                 seen.add(more)
                 waiting.append(more)

@@ -1,4 +1,4 @@
-"""A project with what it needs, installed into a folder as its image will hold it: built and fetched by pip."""
+"""Installer of a project with its dependencies into a folder as its image will hold it, built and fetched by pip."""
 
 import re
 import shutil
@@ -23,20 +23,20 @@ from penstock_runtime.plugins.mounted import distributions
 __all__ = ["Installed", "install", "needed"]
 
 _STAND_IN: Final = "runtime"
-"""The local part of a stand-in's version: `2.12.0+runtime` is what pip chooses where 2.12.0 is asked for."""
+"""Local part of a stand-in's version: pip chooses `2.12.0+runtime` if 2.12.0 is required."""
 _ABIS: Final = (f"cp{PYTHON[0]}{PYTHON[1]}", "abi3", "none")
 
 
 @dataclass(frozen=True)
 class Installed:
-    """What an image will hold.
+    """Contents of an image before it is written.
 
     Attributes:
-        folder: of its files.
-        wheel: of the project alone.
-        own: the distribution of the project.
-        brought: what the image brings besides, by name.
-        left_out: what the project needs and the runtime has, by name.
+        folder: folder of its files.
+        wheel: wheel of only the project.
+        own: distribution of the project.
+        brought: other distributions in the image, by name.
+        left_out: names of the distributions that the project needs and the runtime already has.
     """
 
     folder: Path
@@ -47,19 +47,19 @@ class Installed:
 
 
 def install(project: Path, scratch: Path, architecture: str) -> Installed:
-    """Build a project, and install it with all that it needs and the runtime does not have.
+    """Build a project, and install it with its dependencies that the runtime does not have.
 
-    Where the runtime has everything, and what builds the project is installed here, nothing is fetched. Else pip fetches it,
-    by its user's settings: wheels alone, for the Python and the machine of the runtime's image, in versions that go with
-    what the runtime has.
+    If the runtime has all of them, and the build requirements are installed here, nothing is fetched. Otherwise pip fetches
+    them with the user's settings: only wheels, for the Python and the architecture of the runtime's image, in versions that
+    are compatible with the packages of the runtime.
 
     Args:
-        project: a folder with a `pyproject.toml`, or a wheel.
-        scratch: an empty folder for whatever is made; the result lies in it.
-        architecture: of the image, in Go's words.
+        project: folder with a `pyproject.toml`, or a wheel.
+        scratch: empty folder for temporary files and the result.
+        architecture: architecture of the image, in Go's terms.
 
     Raises:
-        ConfigError: it cannot be built, or does not go with the runtime.
+        ConfigError: it cannot be built, or is not compatible with the runtime.
         OSError: something cannot be read or written.
     """
     wheel = _wheel(project, scratch)
@@ -83,7 +83,7 @@ def install(project: Path, scratch: Path, architecture: str) -> Installed:
 
 
 def needed(found: Distribution, architecture: str, extras: frozenset[str] = frozenset()) -> Iterator[Requirement]:
-    """What a distribution needs in the image of the runtime, with these extras."""
+    """Yield the requirements of a distribution in the runtime's image, with these extras."""
     environments = [{**marker_environment(architecture), "extra": extra} for extra in ("", *extras)]
     for text in found.requires or ():
         with suppress(InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
@@ -111,13 +111,13 @@ def _wheel(project: Path, scratch: Path) -> Path:
 
 
 def _held_by(wheel: Path) -> Distribution:
-    """The distribution in a wheel."""
+    """Return the distribution in a wheel."""
     try:
         parse_wheel_filename(wheel.name)
         with zipfile.ZipFile(wheel):
             (own,) = distributions([str(wheel)])
     except (InvalidWheelFilename, zipfile.BadZipFile, ValueError) as e:
-        raise ConfigError(f"{wheel.name} is no wheel that could be installed: {e}") from e
+        raise ConfigError(f"{wheel.name} is not an installable wheel: {e}") from e
     return own
 
 
@@ -133,9 +133,9 @@ def _pip_install(wheel: Path, target: Path, options: list[str], project: Path, *
         )
     except PipError as e:
         raise ConfigError(
-            f"What {project} needs cannot be brought together for the runtime, which is CPython "
-            f"{'.'.join(map(str, PYTHON))} on Linux and imports its own copies of its packages. Take versions "
-            f"that go with those, and that have wheels for that Python. pip says:\n{e}"
+            f"The dependencies of {project} cannot be installed for the runtime, which is CPython "
+            f"{'.'.join(map(str, PYTHON))} on Linux and imports its own copies of its packages. Choose versions "
+            f"that are compatible with those, and that have wheels for that Python. pip says:\n{e}"
         ) from e
 
 
@@ -152,7 +152,7 @@ def _with_dependencies(scratch: Path, architecture: str) -> list[str]:
 
 
 def _write_stand_in(folder: Path, name: NormalizedName, version: str) -> None:
-    """A wheel without a file that stands for a package of the runtime; what its extras need is known if it is here."""
+    """Write an empty wheel that represents a package of the runtime, with the requirements of its extras if known."""
     lines = [f"Name: {name}", f"Version: {version}+{_STAND_IN}"]
     with suppress(PackageNotFoundError):
         found = distribution(name)
@@ -176,7 +176,7 @@ def _wrong_tags(wheel: Path, architecture: str) -> Iterator[Problem]:
 
 
 def _clashes(own: Distribution, wanted: list[Requirement]) -> Iterator[Problem]:
-    """Requirements that what the runtime has does not meet: its copy is the one that is imported."""
+    """Yield requirements that the runtime's packages do not meet: the runtime's copy is the one imported."""
     for requirement in wanted:
         has = packages().get(canonicalize_name(requirement.name))
         if has is not None and not requirement.specifier.contains(has, prereleases=True):

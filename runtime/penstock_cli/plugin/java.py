@@ -1,4 +1,4 @@
-"""Plugins of Kafka Connect, as they are published, as an image, and its PluginVersion."""
+"""Image of published Kafka Connect plugins, and its PluginVersion."""
 
 import re
 import shutil
@@ -22,18 +22,18 @@ from penstock_runtime.verify.java_classes import Listing, classes_for
 __all__ = ["BuiltOfJava", "build_of_java"]
 
 _BASE: Final = "plugins"
-"""The folder in the image."""
+"""Folder in the image."""
 _ARCHITECTURE: Final = "amd64"
-"""One on every machine, so that the digest is one too. Nodes of the others mount the image as well: nothing in it runs."""
+"""Same on every machine, so that the digest is too. Nodes with other architectures can mount it: nothing in it runs."""
 
 
 @dataclass(frozen=True)
 class BuiltOfJava:
-    """What was written.
+    """Result of a build.
 
     Attributes:
-        classes: that the image holds, with the names of its plugins as paths.
-        warnings: which classes cannot be loaded, and why.
+        classes: classes in the image, with the names of its plugins as paths.
+        warnings: classes that cannot be loaded, and why.
         image: its name by digest.
         archive: the image, as an OCI archive.
         manifest: the PluginVersion.
@@ -53,17 +53,17 @@ def build_of_java(
 
     Each plugin is a folder or a jar below `/plugins`, with the name that it has in its archive; a jar of `sources` gets a
     folder. The image depends only on names, contents and execute bits, so the same archives give the same digest on every
-    machine. Nothing of the plugins runs except what lists their classes: Kafka Connect's scanner, in a JVM.
+    machine. No code of the plugins runs except to list their classes: Kafka Connect's scanner, in a JVM.
 
     Args:
         sources: archives (`.zip`, `.tar.gz`), jars, folders with jars, and folders of such folders.
         repository: the image's name, with its registry and without a tag: `plugins.example/debezium`.
-        folder: for `<last part of the repository>.tar` and `pluginversion.yaml`; it is made.
-        architecture: of the image, in Go's words; None: the same on every machine.
+        folder: folder for `<last part of the repository>.tar` and `pluginversion.yaml`; it is created.
+        architecture: architecture of the image, in Go's terms; None: the same on every machine.
 
     Raises:
         ConfigError: an archive cannot be used, or a pod would refuse the plugins.
-        ConnectError: Java cannot be run, or its JVM ends.
+        ConnectError: Java cannot be run, or the JVM exits.
         OSError: something cannot be read or written.
     """
     check_repository(repository)
@@ -82,7 +82,7 @@ def build_of_java(
 
 
 def _gather(sources: Sequence[Path], scratch: Path, content: Path) -> None:
-    """Bring all plugins into one folder."""
+    """Gather all plugins in one folder."""
     came_from: dict[str, Path] = {}
     for number, source in enumerate(sources):
         unpacked = scratch / f"unpacked-{number}"
@@ -97,7 +97,7 @@ def _gather(sources: Sequence[Path], scratch: Path, content: Path) -> None:
 
 
 def _plugins(source: Path, unpacked: Path) -> Mapping[str, Path]:
-    """The plugins of an archive, a jar or a folder, by the names that they are to have."""
+    """Return the plugins of an archive, a jar or a folder, by the names that they get in the image."""
     ending = next((e for e in (*ENDINGS, ".jar") if source.name.endswith(e)), None)
     if source.is_file() and ending == ".jar":
         # Several jars side by side would be one plugin.
@@ -111,7 +111,7 @@ def _plugins(source: Path, unpacked: Path) -> Mapping[str, Path]:
     elif source.is_dir():
         folder, name = source, source.resolve().name
     else:
-        kind = "is no folder, no jar and no archive (.zip, .tar.gz)" if source.exists() else "does not exist"
+        kind = "is not a folder, a jar or an archive (.zip, .tar.gz)" if source.exists() else "does not exist"
         raise ConfigError(f"cannot make an image of {source}: it {kind}")
     found: dict[str, Path] = {}
     for plugin in plugins_of(folder):
@@ -139,13 +139,13 @@ def _twice(name: str, one: Path, other: Path) -> str:
 
 def _outside(source: Path, link: Path) -> str:
     return (
-        f"cannot make an image of {source}: {link} is a link to {link.readlink()}, which is no file in it; put a copy in "
-        "its place"
+        f"cannot make an image of {source}: {link} is a link to {link.readlink()}, which is not a file in it; replace the "
+        "link with a copy"
     )
 
 
 def _safe(name: str) -> str:
-    """A name that is good for a path in a pod."""
+    """Convert a name to one that is valid in paths in a pod."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", name)
 
 
@@ -153,7 +153,7 @@ def _copy(plugin: Path, to: Path) -> None:
     """Copy the jar or the folder of a plugin, as if it came from an archive: without links.
 
     Raises:
-        ConfigError: it holds a link to what is no file in it, or something that is neither a file nor a folder.
+        ConfigError: it holds a link that does not lead to a file in it, or something that is neither a file nor a folder.
     """
     root = plugin.resolve()
     if root.is_file():
@@ -173,7 +173,7 @@ def _copy(plugin: Path, to: Path) -> None:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """All that a folder holds, each folder before its contents."""
+    """Yield everything in a folder, each folder before its contents."""
     for path in folder.iterdir():
         yield path
         if path.is_dir() and not path.is_symlink():
@@ -181,10 +181,10 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _listed(content: Path) -> Listing:
-    """The classes that a pod will find.
+    """Return the classes that a pod will find.
 
     Raises:
-        ConfigError: it would refuse them.
+        ConfigError: the pod would refuse them.
     """
     listing = classes_for(content, f"/{_BASE}", JAVA)
     if not listing.classes:
@@ -202,7 +202,7 @@ def _listed(content: Path) -> Listing:
 
 
 def _declaration(name: str, image: str, classes: Sequence[FoundClass]) -> dict[str, Any]:
-    """The PluginVersion, named by the version of its connectors, where they have one version; else by its digest."""
+    """Return the PluginVersion, named by the version of its connectors if they have one version; otherwise by its digest."""
     of_connectors = {c.version for c in classes if c.type in ("source", "sink")}
     versions = (of_connectors or {c.version for c in classes}) - {"undefined"}
     version = versions.pop() if len(versions) == 1 else image.rpartition(":")[2][:12]

@@ -1,4 +1,4 @@
-"""A folder as the layer of an image: a tar file whose bytes depend on names, contents and execute bits alone."""
+"""Writer of a folder as an image layer: a tar file whose bytes depend only on names, contents and execute bits."""
 
 import os
 import stat
@@ -20,18 +20,18 @@ _SPECIAL: Final = {
 
 
 def write_layer(folder: Path, to: BinaryIO, base: PurePosixPath) -> None:
-    """Write all files of a folder to an uncompressed tar file, as they are to stand in an image.
+    """Write all files of a folder to an uncompressed tar file, with their paths in an image.
 
-    Owners, times, and modes beyond the execute bit are left out, and so is Python's bytecode: none of them says what the
-    folder holds. Links within the folder are kept, and are relative afterwards.
+    Owners, times, and modes beyond the execute bit are left out, and so is Python's bytecode: they are not part of the
+    folder's contents. Links within the folder are kept, and become relative.
 
     Args:
-        folder: with the files.
-        to: an empty file that is open for writing and can seek.
-        base: the folder in the image.
+        folder: folder with the files.
+        to: empty file that is open for writing and can seek.
+        base: folder in the image.
 
     Raises:
-        ConfigError: the folder holds a link that leads nowhere or out of it, or something that is no file. The message
+        ConfigError: the folder holds a link that is broken or leads out of it, or something that is not a file. The message
             names it.
         OSError: something cannot be read or written.
     """
@@ -44,12 +44,12 @@ def write_layer(folder: Path, to: BinaryIO, base: PurePosixPath) -> None:
 
 
 def is_bytecode(name: str) -> bool:
-    """Whether a file or folder of this name holds what Python compiled: it differs from build to build."""
+    """Return whether a file or folder of this name holds compiled Python code, which differs from build to build."""
     return name == "__pycache__" or name.endswith(".pyc")
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """All that a folder holds, each folder before its contents, in an order that no locale and no file system changes."""
+    """Yield everything in a folder, each folder before its contents, in an order independent of locale and file system."""
     for path in sorted(folder.iterdir(), key=lambda p: os.fsencode(p.name)):
         if is_bytecode(path.name):
             continue
@@ -67,15 +67,15 @@ def _add(layer: tarfile.TarFile, path: Path, root: Path, base: PurePosixPath) ->
         member.linkname = _link(path, root)
         layer.addfile(member)
     elif stat.S_ISREG(mode):
-        # The owner's bit alone: it is the one that no usual umask takes away.
+        # Only the owner's bit: no usual umask removes it.
         member = _member(name, tarfile.REGTYPE, 0o755 if mode & stat.S_IXUSR else 0o644)
         with path.open("rb") as content:
             member.size = os.fstat(content.fileno()).st_size
             layer.addfile(member, content)
     else:
         raise ConfigError(
-            f"{path.relative_to(root)} in {root} is {_SPECIAL.get(stat.S_IFMT(mode), 'no file')}. An image of plugins holds "
-            "files, folders and links between them; remove it."
+            f"{path.relative_to(root)} in {root} is {_SPECIAL.get(stat.S_IFMT(mode), 'not a file')}. An image of plugins "
+            "holds files, folders and links between them; remove it."
         )
 
 
@@ -86,14 +86,14 @@ def _member(name: PurePosixPath, kind: bytes, mode: int) -> tarfile.TarInfo:
 
 
 def _link(link: Path, root: Path) -> str:
-    """Where a link leads, relative to its folder: an absolute path of this machine is none in the image."""
+    """Return the target of a link, relative to its folder: an absolute path of this machine is invalid in the image."""
     shown = f"{link.relative_to(root)} in {root} is a link to {link.readlink()}"
     try:
         target = Path(os.path.realpath(link, strict=True))
     except OSError as e:
-        raise ConfigError(f"{shown}, which leads nowhere ({e.strerror}). Remove it, or make what it leads to.") from e
+        raise ConfigError(f"{shown}, which is broken ({e.strerror}). Remove it, or create its target.") from e
     if not target.is_relative_to(root):
         raise ConfigError(
-            f"{shown}, which is outside the folder and would be missing in the image. Put a copy in its place."
+            f"{shown}, which is outside the folder and would be missing in the image. Replace the link with a copy."
         )
     return os.path.relpath(target, link.parent)

@@ -1,7 +1,7 @@
-"""Imports the plugins of a folder, and tells what they are: a process of its own, since that runs the project's code.
+"""Reporter of the plugins in a folder. It runs in a separate process, because imports run the project's code.
 
-`python -m penstock_cli.plugin.look OWN DEPENDENCIES ANSWER`: the folder with the project alone comes first, then
-what is installed here, then the folder with what the image brings. The answer is a JSON list of `LookedAt`.
+`python -m penstock_cli.plugin.look OWN DEPENDENCIES ANSWER`: the folder with only the project comes first, then
+the packages installed here, then the folder with the dependencies in the image. The answer is a JSON list of `LookedAt`.
 """
 
 import json
@@ -22,11 +22,11 @@ from penstock_runtime.plugins.discovery import PluginEntry, entries_in
 __all__ = ["IMPORTING"]
 
 IMPORTING: Final = "importing"
-"""The file beside the answer that names the plugin which is imported."""
+"""Name of a file in the answer's folder, with the plugin that is being imported."""
 
 
 def main(own: str, dependencies: str, answer: str) -> None:
-    """Write the answer, and end this process whatever a plugin has left running."""
+    """Write the answer, and exit even if a plugin has left threads running."""
     sys.path.insert(0, own)
     sys.path.append(dependencies)
     (distribution,) = distributions(path=[own])
@@ -53,12 +53,12 @@ def main(own: str, dependencies: str, answer: str) -> None:
 
 
 def _mistyped(entry: PluginEntry, cause: BaseException | None, own: str) -> str | None:
-    """What is wrong with an entry point that names what the project does not have; None: it is nothing of that."""
+    """Return the problem of an entry point that names something that the project lacks; None if it has no such problem."""
     written = f'{ENTRY_POINTS}: {entry.alias} = "{entry.path}"'
     module, colon, name = (part.strip() for part in entry.path.partition(":"))
     has = sorted(_modules(Path(own)))
     if not colon:
-        return f'{written} names a module alone; write "module:Name", as "{has[0] if has else module}:{entry.alias}"'
+        return f'{written} names only a module; write "module:Name", as "{has[0] if has else module}:{entry.alias}"'
     loaded = sys.modules.get(module)
     if loaded is None:
         missing = cause.name if isinstance(cause, ModuleNotFoundError) else None

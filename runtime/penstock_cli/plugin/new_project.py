@@ -1,4 +1,4 @@
-"""A new project of plugins: one plugin, its tests, a manifest, and the way to a cluster."""
+"""Template of a new project of plugins: one plugin, its tests, a manifest, and the steps to a cluster."""
 
 import keyword
 import re
@@ -14,9 +14,9 @@ from penstock_model.connect.plugin_names import PluginKind, is_built_in
 __all__ = ["BACKEND", "FUNCTIONS", "new_project"]
 
 BACKEND: Final = "hatchling==1.29.0"
-"""What builds the new project: what builds Penstock, so that it is there where Penstock was installed from its sources."""
+"""Build backend of the new project: the one that builds Penstock, so it is installed wherever Penstock was built here."""
 FUNCTIONS: Final = ("source", "sink", "transform")
-"""The kinds of plugins that may be a function."""
+"""Kinds of plugins that can be written as a function."""
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _NAME: Final = re.compile(r"[a-z]([a-z0-9]|-(?=[a-z0-9])){0,44}")
 _FILES: Final[Mapping[str, str]] = {
@@ -39,16 +39,16 @@ def new_project(name: str, kind: str, within: Path | None = None, *, form: str |
     """Write a project into a new folder of its name.
 
     Args:
-        name: of the distribution, such as `acme-files`. The plugin is called `AcmeFiles`, the module `acme_files`.
-        kind: what the plugin is, `source` for example.
-        within: the folder that gets the new one; None: that where the process works.
-        form: `function` or `class`; None: a function, where the kind has one.
+        name: name of the distribution, such as `acme-files`. The plugin is called `AcmeFiles`, the module `acme_files`.
+        kind: kind of the plugin, such as `source`.
+        within: parent of the new folder; None: the working directory.
+        form: `function` or `class`; None: a function, if the kind can be one.
 
     Returns:
         The new folder.
 
     Raises:
-        ConfigError: the name cannot be used, something of that name is there, or the kind has no such form. Nothing was
+        ConfigError: the name cannot be used, something of that name exists, or the kind has no such form. Nothing was
             written.
         OSError: something cannot be written.
     """
@@ -75,13 +75,13 @@ def new_project(name: str, kind: str, within: Path | None = None, *, form: str |
 
 def _problems(name: str, module: str, alias: str, kind: str) -> Iterator[str]:
     if not _NAME.fullmatch(name):
-        yield "it must be small letters and digits with - between, such as acme-files, 45 at most: its Connector has it too"
+        yield "it must be lower-case letters and digits with - between, 45 at most, such as acme-files: its Connector has it"
         return
     if name in packages():
         yield "the runtime has a package of that name"
     elif keyword.iskeyword(module):
-        yield f"{module} is a word of Python's language"
+        yield f"{module} is a Python keyword"
     elif (whose := hides_module(module)) is not None:
-        yield f"its module {module} would not be found, since {whose} is imported in its place"
+        yield f"its module {module} would not be found, since {whose} is imported instead"
     if is_built_in(_KINDS[kind], alias):
-        yield f"the plugin would be called {alias}, which is the name of one that Penstock brings"
+        yield f"the plugin would be called {alias}, which is the name of a built-in plugin"

@@ -1,4 +1,4 @@
-"""The options of `penstock plugin`."""
+"""Options of `penstock plugin`."""
 
 import argparse
 from collections.abc import Callable
@@ -21,8 +21,8 @@ def add_plugin(
     plugin = commands.add_parser(
         "plugin",
         allow_abbrev=False,
-        help="begin a project of plugins, check it, build images of plugins",
-        description="Begin a project of plugins, check it, build its image; or build an image of plugins of Kafka Connect. "
+        help="start a project of plugins, check it, build images of plugins",
+        description="Start a project of plugins, check it, build its image; or build an image of plugins of Kafka Connect. "
         "Needs no Docker and no registry.",
     )
     verbs = plugin.add_subparsers(required=True, metavar="VERB", dest="verb", title="verbs")
@@ -30,7 +30,7 @@ def add_plugin(
     init = verbs.add_parser(
         "init",
         allow_abbrev=False,
-        help="begin a project whose tests pass",
+        help="start a project whose tests pass",
         description="Writes a project with one plugin, its tests and a manifest into a new folder of that name.",
         epilog="penstock plugin init ticker --kind source && cd ticker && pytest",
     )
@@ -49,9 +49,9 @@ def add_plugin(
     check = verbs.add_parser(
         "check",
         allow_abbrev=False,
-        help="say all that is wrong with a project",
+        help="report all problems of a project",
         description="Builds the plugins of a project as `build` would, imports them, and runs the project's tests, in which "
-        "each plugin must stand in a suite of penstock.testing. Writes nothing.",
+        "each plugin must have a suite of penstock.testing. Writes nothing.",
         epilog=_CHECKED,
     )
     check.set_defaults(command=run)
@@ -59,9 +59,9 @@ def add_plugin(
         "build",
         allow_abbrev=False,
         help="write a project, or plugins of Kafka Connect, as an image, with its PluginVersion",
-        description="Writes a project and what it needs, but for what the runtime has, or plugins of Kafka Connect as they "
-        "are, as the image of a PluginVersion: an OCI archive, and the manifest. Prints the image's name by digest. The "
-        "same sources give the same digest.",
+        description="Writes a project and its dependencies, except those that the runtime has, or published plugins of "
+        "Kafka Connect, as the image of a PluginVersion: an OCI archive, and the manifest. Prints the image's name by "
+        "digest. The same sources give the same digest.",
         epilog="penstock plugin build . --image registry.example/ticker; "
         "penstock plugin build debezium-connector-postgres-3.6.1.Final-plugin.tar.gz --image registry.example/debezium",
     )
@@ -87,5 +87,5 @@ def add_plugin(
     build.add_argument(
         "--architecture",
         choices=[*ARCHITECTURES],
-        help="of the nodes that will run it (default: this machine's; of plugins of Kafka Connect amd64, and all mount it)",
+        help="of the nodes that will run it (default: this machine's; for plugins of Kafka Connect amd64, for all nodes)",
     )

@@ -1,4 +1,4 @@
-"""pip as a process: it ends with this one, its settings are its user's or nobody's, and its errors become messages."""
+"""pip as a child process that ends with this one. It uses its user's settings or none, and its errors become messages."""
 
 import os
 import signal
@@ -12,31 +12,31 @@ from typing import Final
 __all__ = ["PipError", "pip"]
 
 _LAST_LINES: Final = 25
-"""So much of what pip prints goes into a message: its errors stand at the end."""
+"""Number of lines of pip's output in a message: its errors are at the end."""
 
 
 class PipError(Exception):
-    """pip has failed; the text is the last lines of what it printed, indented."""
+    """Raised when pip fails; the text is the last lines of its output, indented."""
 
 
 def pip(arguments: Sequence[str], scratch: Path, *, shown: Mapping[str, str], with_settings: bool = False) -> None:
     """Run a command of pip.
 
     Args:
-        arguments: of the command.
-        scratch: the folder to work in, with what is left over in the end.
-        shown: paths that pip prints, and what a message has in place of them.
+        arguments: arguments of the command.
+        scratch: folder to work in, in which files may be left.
+        shown: paths in pip's output, with their replacements in messages.
         with_settings: whether pip reads its user's settings: index, proxy, certificate. Without them nothing is fetched.
 
     Raises:
-        PipError: it has failed.
+        PipError: pip failed.
     """
     settings = [] if with_settings else ["--isolated"]
     command = [sys.executable, "-m", "pip", *settings, "--no-input", "--disable-pip-version-check", *arguments]
     environment = {
-        "SOURCE_DATE_EPOCH": "315532800",  # 1980, where the times of a wheel begin; some backends write it into files
+        "SOURCE_DATE_EPOCH": "315532800",  # 1980, the earliest time in a wheel; some backends write it into files
         **os.environ,
-        "PYTHONHASHSEED": "0",  # some write sets in the order that they come in
+        "PYTHONHASHSEED": "0",  # some backends write sets in iteration order
         "TMPDIR": str(scratch),  # which is removed, even if pip is killed
     }
     if not with_settings:
@@ -49,7 +49,7 @@ def pip(arguments: Sequence[str], scratch: Path, *, shown: Mapping[str, str], wi
 
 
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[bool, str]:
-    """Whether a command succeeds, and what it prints. If this process is to end meanwhile, so do all that were started."""
+    """Return whether a command succeeds, and its output. If this process is interrupted, kill all that were started."""
     with subprocess.Popen(
         command,
         cwd=folder,

@@ -1,4 +1,4 @@
-"""What a project of plugins says of itself in its pyproject.toml, before anything is built."""
+"""Settings of a plugin project in its pyproject.toml, read before anything is built."""
 
 import shutil
 import tomllib
@@ -32,7 +32,7 @@ class _Part(BaseModel):
 
 
 class _BuildSystem(_Part):
-    requires: tuple[str, ...] = ("setuptools>=40.8.0", "wheel")  # as pip has it where the table is missing
+    requires: tuple[str, ...] = ("setuptools>=40.8.0", "wheel")  # pip's default if the table is missing
 
 
 class _ProjectTable(_Part):
@@ -50,27 +50,27 @@ class _File(_Part):
 
 @dataclass(frozen=True)
 class Project:
-    """A project that can be built.
+    """Project that can be built.
 
     Attributes:
-        build_requires: what builds it, as `[build-system] requires` has it.
+        build_requires: its build requirements, from `[build-system] requires`.
     """
 
     build_requires: tuple[str, ...]
 
     @property
     def can_be_built_here(self) -> bool:
-        """Whether all that builds it is installed beside Penstock, so that nothing is fetched for that."""
+        """Return whether all build requirements are installed with Penstock, so that they need not be fetched."""
         return all(map(_is_installed, self.build_requires))
 
 
 def is_wheel(project: Path) -> bool:
-    """Whether that is the file of a wheel."""
+    """Return whether the path is a wheel file."""
     return project.is_file() and project.suffix == ".whl"
 
 
 def is_project(folder: Path) -> bool:
-    """Whether that is a folder with a project in it."""
+    """Return whether the path is a folder with a project in it."""
     return (folder / _FILE).is_file()
 
 
@@ -78,15 +78,15 @@ def read_project(folder: Path) -> Project:
     """Read the pyproject.toml of a project.
 
     Raises:
-        ConfigError: it is no project of plugins; all problems, by the key that is to be mended.
+        ConfigError: it is not a project of plugins; it has all problems, by the key to correct.
     """
     file = folder / _FILE
     if not file.is_file():
-        raise ConfigError(f"{folder} is no project of plugins: neither a wheel nor a folder with a {_FILE}.")
+        raise ConfigError(f"{folder} is not a project of plugins: neither a wheel nor a folder with a {_FILE}.")
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise ConfigError(f"{file} is no TOML: {e}") from e
+        raise ConfigError(f"{file} is not TOML: {e}") from e
     try:
         found = _File.model_validate(document)
     except ValidationError as e:
@@ -130,7 +130,7 @@ def _problems(file: "_File") -> Iterator[Problem]:
             try:
                 Requirement(text)
             except InvalidRequirement as e:
-                yield Problem(key, f"{text!r} is no requirement: {e}".splitlines()[0])
+                yield Problem(key, f"{text!r} is not a requirement: {e}".splitlines()[0])
 
 
 def _version(text: str | None) -> Iterator[Problem]:
@@ -140,11 +140,11 @@ def _version(text: str | None) -> Iterator[Problem]:
     try:
         Version(text)
     except InvalidVersion:
-        yield Problem("project.version", f"{text!r} is no version; write one such as 1.4.2")
+        yield Problem("project.version", f"{text!r} is not a version; write one such as 1.4.2")
 
 
 def _wrong_type(error: "ErrorDetails") -> Problem:
-    return Problem(f"{_FILE}: {'.'.join(map(str, error['loc']))}", f"{error['msg']}, and it is {error['input']!r}")
+    return Problem(f"{_FILE}: {'.'.join(map(str, error['loc']))}", f"{error['msg']}, but it is {error['input']!r}")
 
 
 def _is_installed(text: str) -> bool:
@@ -158,7 +158,7 @@ def _is_installed(text: str) -> bool:
 
 
 def _not_sources(folder: str, names: list[str]) -> set[str]:
-    """What other builds and tools left in a folder of the project. A backend would take some of it for sources."""
+    """Return the names that other builds and tools left in a project folder. A backend would mistake some for sources."""
     return {name for name in names if is_bytecode(name) or _is_left_over(Path(folder) / name)}
 
 

@@ -1,4 +1,4 @@
-"""What the image of the runtime holds: an image of plugins is made to go with it."""
+"""Contents of the runtime's image, with which plugin images must be compatible."""
 
 import platform
 import sys
@@ -26,15 +26,15 @@ __all__ = [
 ]
 
 PYTHON: Final = (3, 11)
-"""The version of its CPython: that of Debian bookworm."""
+"""Version of its CPython: that of Debian bookworm."""
 JAVA: Final = 17
-"""The version of its Java, likewise."""
+"""Version of its Java: that of Debian bookworm."""
 ARCHITECTURES: Final[Mapping[str, str]] = {"amd64": "x86_64", "arm64": "aarch64"}
-"""For which there is an image, in Go's words and in the kernel's."""
+"""Architectures with an image, in Go's terms and in the kernel's."""
 
 _PYTHON_IN_FULL: Final = "3.11.2"
 _GLIBC: Final = 36
-"""The second number of glibc's version."""
+"""Second number of glibc's version."""
 _LEGACY: Final = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 _OLDEST: Final = {"x86_64": 5, "aarch64": 17}
 _OWN_MODULES: Final = (
@@ -52,14 +52,14 @@ _OWN_MODULES: Final = (
 
 @cache
 def packages() -> Mapping[NormalizedName, str]:
-    """Its distributions and their versions, Penstock's own among them."""
+    """Return its distributions and their versions, including Penstock's own."""
     text = (Path(__file__).parent / "runtime_packages.txt").read_text(encoding="utf-8")
     pins = (line.split("==") for line in text.splitlines() if not line.startswith("#"))
     return {canonicalize_name("penstock"): version("penstock"), **{canonicalize_name(n): v for n, v in pins}}
 
 
 def this_architecture() -> str:
-    """The architecture of this machine, in Go's words.
+    """Return the architecture of this machine, in Go's terms.
 
     Raises:
         ConfigError: there is no image of the runtime for it.
@@ -72,13 +72,13 @@ def this_architecture() -> str:
 
 
 def platforms(architecture: str) -> list[str]:
-    """The platforms whose wheels it can load, the newest first, as the tags of wheels name them."""
+    """Return the platforms whose wheels it can load, the newest first, as the tags of wheels name them."""
     machine = ARCHITECTURES[architecture]
     return [*_platforms(machine), f"linux_{machine}"]
 
 
 def tags(architecture: str) -> frozenset[Tag]:
-    """The tags of the wheels that it can load."""
+    """Return the tags of the wheels that it can load."""
     usable = platforms(architecture)
     return frozenset(
         [
@@ -89,7 +89,7 @@ def tags(architecture: str) -> frozenset[Tag]:
 
 
 def marker_environment(architecture: str) -> dict[str, str]:
-    """What the markers of requirements are compared with."""
+    """Return the environment with which the markers of requirements are evaluated."""
     return {
         "implementation_name": "cpython",
         "implementation_version": _PYTHON_IN_FULL,
@@ -106,9 +106,9 @@ def marker_environment(architecture: str) -> dict[str, str]:
 
 
 def hides_module(name: str) -> str | None:
-    """Whose module of this name is imported in place of a plugin's; None: nobody's.
+    """Return the owner of a module that is imported instead of a plugin's module of this name, or None.
 
-    The modules of its packages are known as far as they are installed here.
+    The modules of the runtime's packages are known only if they are installed here.
     """
     if name in sys.stdlib_module_names:
         return "Python's own"

@@ -1,7 +1,7 @@
-"""A plugin of pytest for `penstock plugin check`: writes down which classes stand in a suite of `penstock.testing`.
+"""pytest plugin for `penstock plugin check`: records which classes have a suite of `penstock.testing`.
 
-One mistake may fail most tests of a suite. So each cause is shown once, by the lines of the author's code alone, and the
-distinct causes come last, with how many tests fail by each.
+One mistake may fail most tests of a suite. Therefore each cause is shown once, with only the lines of the author's code, and
+the distinct causes are listed at the end, with the number of failed tests.
 """
 
 import json
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 __all__ = ["RECORD", "pytest_collection_finish", "pytest_configure"]
 
 RECORD: Final = "PENSTOCK_TESTED_PLUGINS"
-"""The variable that names the file to write."""
+"""Environment variable with the name of the file to write."""
 
 _LENGTH: Final = 400
 """Characters of a cause that are shown at the end: about five lines."""
 
 
 def pytest_configure(config: "pytest.Config") -> None:
-    """Gather the causes of failures."""
+    """Register the recorder of causes."""
     config.pluginmanager.register(_Causes())
 
 
 def pytest_collection_finish(session: "pytest.Session") -> None:
-    """Write the classes, and those that they derive from, as a JSON list of `module:Class`."""
+    """Write the classes with a suite, and their base classes, as a JSON list of `module:Class`."""
     from penstock.testing._plugins import PluginSuite
 
     found = set[str]()
@@ -43,7 +43,7 @@ def pytest_collection_finish(session: "pytest.Session") -> None:
 
 
 class _Causes:
-    """The causes for which tests fail."""
+    """Causes for which tests fail."""
 
     def __init__(self) -> None:
         self._tests: dict[str, list[str]] = {}
@@ -54,7 +54,7 @@ class _Causes:
         call: "pytest.CallInfo[object]",
         report: "pytest.CollectReport | pytest.TestReport",
     ) -> None:
-        """Leave the traceback away where the cause was told before."""
+        """Omit the traceback if the cause was shown before."""
         if call.excinfo is None:
             return
         cause = call.excinfo.exconly().partition("\n")[0]
@@ -64,7 +64,7 @@ class _Causes:
             report.longrepr = f"As {tests[0]}"
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """Tell all causes, those of the most tests first."""
+        """Print all causes, those of the most tests first."""
         if self._tests:
             terminalreporter.section("what is wrong")
         for cause, tests in sorted(self._tests.items(), key=lambda item: -len(item[1])):

@@ -1,4 +1,4 @@
-"""The tests of a project of plugins, and which plugins stand in a suite of `penstock.testing` there."""
+"""Test run of a plugin project, which finds the plugins that have a suite of `penstock.testing`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from penstock_cli.plugin.classes import LookedAt
 __all__ = ["Tests", "run_tests", "without_a_suite"]
 
 _NONE_FOUND: Final = 5
-"""pytest's exit code where there is no test."""
+"""pytest's exit code if there is no test."""
 _SUITES: Final = {
     "source": "SourceSuite",
     "sink": "SinkSuite",
@@ -25,16 +25,16 @@ _SUITES: Final = {
     "predicate": "PredicateSuite",
     "converter": "ConverterSuite",
 }
-"""Header converters have none."""
+"""Suites by type of plugin. Header converters have none."""
 
 
 @dataclass(frozen=True)
 class Tests:
-    """What the tests of a project told.
+    """Result of a project's tests.
 
     Attributes:
-        have_passed: whether none failed, and there were some.
-        in_suites: the classes that stand in a suite, and those that they derive from, as `module:Class`.
+        have_passed: there were tests, and none failed.
+        in_suites: classes that have a suite, and their base classes, as `module:Class`.
     """
 
     have_passed: bool
@@ -42,7 +42,7 @@ class Tests:
 
 
 def run_tests(project: Path) -> Tests:
-    """Run the tests of a project by pytest, as its own settings say; what they print goes to standard error.
+    """Run the tests of a project by pytest, with the project's settings; their output goes to standard error.
 
     Raises:
         ConfigError: there are none, or pytest is missing.
@@ -59,15 +59,15 @@ def run_tests(project: Path) -> Tests:
             check=False,
         )
         if done.returncode == _NONE_FOUND:
-            raise ConfigError(f"{project} has no tests. Those of `penstock plugin init` are a start.")
+            raise ConfigError(f"{project} has no tests. `penstock plugin init` writes some to start from.")
         return Tests(done.returncode == 0, frozenset(json.loads(record.read_text()) if record.exists() else ()))
 
 
 def without_a_suite(classes: Sequence[LookedAt], tests: Tests) -> None:
-    """Refuse plugins that no suite has tested.
+    """Raise if a plugin has no suite.
 
     Raises:
-        ConfigError: names them, with the suite that is for them.
+        ConfigError: plugins have no suite; the message names each, with the suite to write.
     """
     if problems := [
         Problem(

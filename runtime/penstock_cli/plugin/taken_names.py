@@ -1,4 +1,4 @@
-"""Names of a project's plugins, and of their properties, that mean something else already."""
+"""Names of a project's plugins, and of their properties, that already have another meaning."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
@@ -29,18 +29,18 @@ _PREFIXES: Final = (
     *(f"{c}." for c in CONVERTERS),
     *OVERRIDES.values(),
 )
-"""Of properties of a connector that its plugin is not given as its own."""
+"""Prefixes of connector properties that are not passed to its plugin."""
 
 
 def refuse_taken_names(distribution: str, classes: Sequence[LookedAt]) -> None:
-    """Refuse plugins that a configuration could not name, and properties that it could not set.
+    """Raise if a configuration could not name a plugin, or could not set one of its properties.
 
     Args:
-        distribution: of the project; what is installed of it counts as the project itself.
+        distribution: distribution of the project; an installed version counts as the project itself.
         classes: its plugins.
 
     Raises:
-        ConfigError: all problems, by alias.
+        ConfigError: names are taken; it has all problems, by alias.
     """
     if problems := [*_aliases(distribution, classes), *_properties(classes)]:
         raise ConfigError(problems)
@@ -54,7 +54,7 @@ def _aliases(distribution: str, classes: Sequence[LookedAt]) -> Iterator[Problem
             yield Problem(
                 looked.alias,
                 f"{other.distribution} {other.version}, which is installed here, has a plugin of that name "
-                f"({other.path}), and a configuration could mean either; choose another name in {ENTRY_POINTS}",
+                f"({other.path}), so that the name is ambiguous; choose another name in {ENTRY_POINTS}",
             )
 
 
@@ -69,6 +69,6 @@ def _properties(classes: Sequence[LookedAt]) -> Iterator[Problem]:
             if name in taken or (of_connector and name.startswith(_PREFIXES)):
                 yield Problem(
                     looked.alias,
-                    f"its property {name} has the name of one that Penstock itself reads of every {kind}, so that both "
-                    "would get what a user sets; give it another name",
+                    f"its property {name} has the name of one that Penstock reads for every {kind}, so that both "
+                    "would get the value that a user sets; give it another name",
                 )

@@ -1,4 +1,4 @@
-"""Frees installed distributions of what tells one build from the next, and one machine from another."""
+"""Removal of data that differs between builds and machines from installed distributions."""
 
 import base64
 import csv
@@ -14,14 +14,14 @@ from penstock_cli.plugin.layer import is_bytecode
 __all__ = ["remove_traces"]
 
 _TRACES: Final = ("direct_url.json", "REQUESTED")
-"""Files in which pip notes how a distribution was asked for: a path of this machine."""
+"""Files in which pip records how a distribution was requested: they have a path of this machine."""
 
 
 def remove_traces(target: Path) -> None:
-    """Remove what depends on the machine and on the versions of the tools, and says nothing about the plugins.
+    """Remove data that depends on the machine and on tool versions, and does not affect the plugins.
 
     Args:
-        target: a folder as `pip install --target` leaves it.
+        target: folder that `pip install --target` has written.
     """
     scripts = target / "bin"
     for script in sorted(scripts.iterdir()) if scripts.is_dir() else ():
@@ -38,7 +38,7 @@ def remove_traces(target: Path) -> None:
 
 
 def _portable(script: bytes) -> bytes:
-    """A script that names no interpreter of this machine. pip begins it in one of two ways: the second has long paths."""
+    """Return a script without the path of this machine's interpreter. pip writes one of two forms, one for long paths."""
     interpreter = os.fsencode(sys.executable)
     head, newline, rest = script.partition(b"\n")
     if head == b"#!/bin/sh" and rest.startswith(b"'''exec' ") and interpreter in rest.partition(b"\n")[0]:
@@ -49,7 +49,7 @@ def _portable(script: bytes) -> bytes:
 
 
 def _write_record(target: Path, record: Path) -> None:
-    """List the distribution's files as they are now. pip lists scripts where they are not, and what was removed."""
+    """List the distribution's current files. pip lists scripts at wrong paths, and files that were removed."""
     with record.open(encoding="utf-8", newline="") as file:
         listed = {_where_it_is(row[0]) for row in csv.reader(file) if row}
     with record.open("w", encoding="utf-8", newline="") as file:
@@ -57,7 +57,7 @@ def _write_record(target: Path, record: Path) -> None:
 
 
 def _where_it_is(listed: str) -> str:
-    """`../../bin/shop` is `bin/shop`: pip lists a script from the folder where it installs first."""
+    """Return the actual path: `../../bin/shop` is `bin/shop`, as pip's paths are relative to a temporary folder."""
     return "/".join(part for part in PurePosixPath(listed).parts if part != "..")
 
 

@@ -1,1 +1,1 @@
-"""`penstock transform`: a connector's transforms tried on sample records."""
+"""`penstock transform`: tries a connector's transforms on sample records."""

@@ -28,12 +28,12 @@ class TransformOptions:
     Attributes:
         file: the manifest; `-` is standard input.
         connector: its name, if the file holds several; None: the only one.
-        records: the file of sample records; `-` is standard input.
-        secrets: where `${secret:..}` is found.
-        worker: the file of the worker configuration, for its config providers; None: there is none.
-        topic: of records that name none; None: one of the connector's.
+        records: file of sample records; `-` is standard input.
+        secrets: folder in which `${secret:..}` is looked up.
+        worker: file of the worker configuration, for its config providers; None: there is none.
+        topic: topic of records that name none; None: one of the connector's.
         schemas: whether keys and values are in an envelope.
-        bare: each JSON is a value alone.
+        bare: each JSON is only a value.
         as_json: print JSON lines.
     """
 
@@ -52,10 +52,10 @@ def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: Te
     """Run the chain on all records, and print the result of each stage.
 
     Returns:
-        FAILED when a record could not be read or failed at a stage, else OK; a dropped record is no failure.
+        FAILED if a record could not be read or failed at a stage, otherwise OK; a dropped record is not a failure.
 
     Raises:
-        ConfigError: all problems of the chain, or of the files.
+        ConfigError: the chain or the files are wrong; it has all problems.
     """
     given, out = stdin or sys.stdin, stdout or sys.stdout
     if options.file == "-" and options.records == "-":
@@ -71,7 +71,7 @@ def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: Te
             say(f"warning: {where}: there are no transforms; records pass as they are", level=logging.WARNING)
         lines = given if options.records == "-" else stack.enter_context(_opened(options.records))
         if lines.isatty():
-            say("Type records, one JSON object a line; Ctrl-D ends them.")
+            say("Type records, one JSON object per line; Ctrl-D ends the input.")
         reader = Reader(options.topic or trial.topic, trial.sink, options.schemas, options.bare)
         view: View = JsonLines(trial, out) if options.as_json else Text(trial, out)
         ends: Counter[Outcome] = Counter()

@@ -1,6 +1,6 @@
-"""Takes JSON apart without reading its numbers and texts, which JsonConverter does as in a task.
+"""Splitter of JSON text that leaves numbers and texts unparsed, for JsonConverter to read them as in a task.
 
-Python's own parser refuses what Kafka's JSON reader takes (`00012`), and reads other numbers (`1e400`).
+Python's own parser rejects what Kafka's JSON reader accepts (`00012`), and reads other numbers (`1e400`).
 """
 
 import json
@@ -15,7 +15,7 @@ _SPACE: Final = re.compile(r"[\s]*")
 
 
 def end_of_value(text: str, start: int = 0) -> int | None:
-    """Return where the JSON value that begins there ends; None if it does not end, or begins with a comma or the like."""
+    """Return the end of the JSON value at `start`; None if it does not end, or if there is a comma or a colon instead."""
     depth, at = 0, start
     while match := _PART.match(text, _after_space(text, at)):
         part, at = match[0], match.end()
@@ -36,7 +36,7 @@ def members(text: str) -> dict[str, str]:
     """Return the members of an object, each as the text of its value.
 
     Raises:
-        ValueError: it is no object.
+        ValueError: it is not an object.
     """
     found: dict[str, str] = {}
     for name, end in _items(text, "{", "}"):
@@ -52,13 +52,13 @@ def elements(text: str) -> list[str]:
     """Return the elements of an array, as texts.
 
     Raises:
-        ValueError: it is no array.
+        ValueError: it is not an array.
     """
     return [value for value, _ in _items(text, "[", "]")]
 
 
 def _items(text: str, opening: str, closing: str) -> Iterator[tuple[str, int]]:
-    """Yield what follows the opening bracket and each comma: an element, or the name of a member; and where it ends."""
+    """Yield the text after the opening bracket and after each comma, an element or the name of a member, and its end."""
     at = _after_space(text, 0)
     if text[at : at + 1] != opening:
         raise ValueError(f"{opening} is expected at character {at}")

@@ -1,4 +1,4 @@
-"""The changes of a record by a transform, part by part, as lines."""
+"""Changes of a record by a transform, part by part, as lines."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ _SINGLE: Final = ("topic", "partition", "timestamp")
 
 
 def changed_parts(before: Record, after: Record) -> list[str]:
-    """The parts that differ, by their names in JSON."""
+    """Return the parts that differ, by their names in JSON."""
     found = [name for name in _SINGLE if getattr(before, name) != getattr(after, name)]
     for side in ("key", "value"):
         old, new = getattr(before, f"{side}_schema"), getattr(after, f"{side}_schema")
@@ -29,7 +29,7 @@ def changed_parts(before: Record, after: Record) -> list[str]:
 
 
 def changes(before: Record, after: Record) -> list[str]:
-    """Lines that begin with `+` (added), `-` (removed) or `~` (changed); none if both records are equal."""
+    """Return lines that begin with `+` (added), `-` (removed) or `~` (changed); none if both records are equal."""
     found = [
         f"~ {name}  {_word(getattr(before, name))} -> {_word(getattr(after, name))}"
         for name in _SINGLE
@@ -47,7 +47,7 @@ def changes(before: Record, after: Record) -> list[str]:
 def _values(
     path: str, old_schema: Schema | None, old: Any, schema: Schema | None, new: Any
 ) -> Iterator[tuple[str, str]]:
-    """Lines by path. Structs and maps are compared field by field."""
+    """Yield lines by path. Structs and maps are compared field by field."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{path}.{_name(key)}"
@@ -121,7 +121,7 @@ def _header(header: Header) -> str:
 
 
 def _name(key: Any) -> str:
-    """A step of a path, in backticks if it has characters such as dots."""
+    """Return a step of a path, in backticks if it has characters such as dots."""
     text = key if isinstance(key, str) else value_text(None, key)
     return text if re.fullmatch(r"[\w$-]+", text) else f"`{text}`"
 

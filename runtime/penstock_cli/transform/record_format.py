@@ -28,7 +28,7 @@ _TYPES: Final[Mapping[type[Any], str]] = {
 
 
 def plain(schema: Schema | None, value: Any) -> Any:
-    """A value as JSON: instants and decimals as texts, bytes as Base64, maps with keys that are no texts as pairs."""
+    """Return a value as JSON: instants and decimals as text, bytes as Base64, maps with keys other than text as pairs."""
     match value:
         case None | bool() | str():
             return value
@@ -73,14 +73,14 @@ def _instant(schema: Schema | None, value: Instant) -> Any:
 
 
 def value_text(schema: Schema | None, value: Any) -> str:
-    """A value in one line, with its type if neither JSON nor a schema shows it."""
+    """Return a value in one line, with its type if neither JSON nor a schema shows it."""
     text = json.dumps(plain(schema, value), ensure_ascii=False, separators=(", ", ": "))
     kind = _TYPES.get(type(value)) if schema is None else None
     return f"{text} ({kind})" if kind else text
 
 
 def type_text(schema: Schema | None) -> str:
-    """A schema in short: `struct{id: int64, at: Timestamp?}`; `?` is optional."""
+    """Return a short form of a schema: `struct{id: int64, at: Timestamp?}`; `?` means optional."""
     if schema is None:
         return "none"
     match schema.type:
@@ -100,7 +100,7 @@ def type_text(schema: Schema | None) -> str:
 
 
 def attributes(schema: Schema) -> str:
-    """Name, version and default, where there are any."""
+    """Return name, version and default of a schema, if it has any."""
     found = []
     if schema.name is not None and schema.name not in _LOGICAL:
         found.append(f"name {schema.name}")
@@ -112,12 +112,12 @@ def attributes(schema: Schema) -> str:
 
 
 def schema_text(schema: Schema | None) -> Any:
-    """A schema as JSON data, whole but for defaults that JSON does not have."""
+    """Return a schema as JSON data, complete except for defaults that JSON cannot represent."""
     return None if schema is None else json.loads(schema_to_json(schema))
 
 
 def plain_record(record: Record) -> dict[str, Any]:
-    """A record as JSON data, for scripts."""
+    """Return a record as JSON data, for scripts."""
     return {
         "topic": record.topic,
         "partition": record.partition,

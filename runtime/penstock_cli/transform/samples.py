@@ -1,10 +1,10 @@
-"""Reads the sample records of `penstock transform`: JSON, one record in each line.
+"""Reader of the sample records of `penstock transform`: JSON, one record in each line.
 
     {"topic": "orders", "key": "a1", "value": {"id": 7}, "headers": {"source": "web"}, "timestamp": 1463716800123}
-    {"id": 7}                                    the value alone
+    {"id": 7}                                    only the value
     {"value": {"schema": {...}, "payload": {...}}}   the value with its schema, as JsonConverter writes it
 
-Keys, values and the values of headers are read by JsonConverter itself, so that a number is what it would be in a task.
+Keys, values and the values of headers are read by JsonConverter, so that a number is what it would be in a task.
 """
 
 import json
@@ -21,11 +21,11 @@ from penstock_runtime.plugins.discovery import Plugins
 __all__ = ["NAMES", "Reader", "Sample", "Schemas", "texts"]
 
 NAMES: Final = ("topic", "key", "value", "headers", "timestamp", "partition", "offset")
-"""The parts of a record. An object with other names, and without `value`, is a value alone."""
+"""Parts of a record. An object with other names, and without `value`, is read as a value."""
 
 
 class Schemas(StrEnum):
-    """Whether keys and values stand in JsonConverter's envelope of `schema` and `payload`."""
+    """Use of JsonConverter's envelope of `schema` and `payload` in keys and values."""
 
     DETECT = "detect"
     """Objects with these two fields and no other are envelopes."""
@@ -38,9 +38,9 @@ class Sample:
     """One record of the input.
 
     Attributes:
-        number: from 1 on.
+        number: its number, from 1.
         place: its place in the input, for messages: `line 3`.
-        read: the record, or a sentence that says why it cannot be read.
+        read: the record, or the reason why it cannot be read.
     """
 
     number: int
@@ -50,7 +50,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The JSON of a record, as it was written."""
+    """JSON of a record, as it was written."""
 
     place: str
     json: str = ""
@@ -58,7 +58,7 @@ class _Text:
 
 
 def texts(lines: Iterable[str]) -> Iterator[_Text]:
-    """The JSON values of a text: one in each line, as they come; or one JSON array; or JSON over several lines."""
+    """Yield the JSON values of a text: one in each line, as they come; or of one JSON array; or JSON over several lines."""
     source = iter(lines)
     ahead: list[str] = []
     for line in source:
@@ -75,13 +75,13 @@ def texts(lines: Iterable[str]) -> Iterator[_Text]:
         if any(_is_one(line) for line in ahead):
             yield from _by_line(ahead, 1)
         else:
-            yield _Text("the input", wrong=f"this is no JSON: no value ends in {rest[:20]!r}")
+            yield _Text("the input", wrong=f"this is not JSON: no value ends in {rest[:20]!r}")
         return
     if len(found) == 1 and found[0].startswith("["):
         try:
             yield from (_Text(f"element {n}", text) for n, text in enumerate(elements(found[0]), 1))
         except ValueError as e:
-            yield _Text("the input", wrong=f"this is no JSON: {e}")
+            yield _Text("the input", wrong=f"this is not JSON: {e}")
     else:
         yield from (_Text(f"value {n}", text) for n, text in enumerate(found, 1))
 
@@ -93,7 +93,7 @@ def _is_one(line: str) -> bool:
 
 
 def _flaw(text: str) -> str | None:
-    """Return why a line is not one value. Text behind the value is ignored, as in a task, unless it is a value again."""
+    """Return why a line is not one value. Text after the value is ignored, as in a task, unless it is another value."""
     end = end_of_value(text)
     if end is None:
         return "its value does not end in this line"
@@ -104,7 +104,7 @@ def _by_line(lines: Iterable[str], first: int) -> Iterator[_Text]:
     for number, line in enumerate(lines, first):
         if text := line.strip():
             flaw = _flaw(text)
-            yield _Text(f"line {number}", text if flaw is None else "", flaw and f"this is no JSON: {flaw}")
+            yield _Text(f"line {number}", text if flaw is None else "", flaw and f"this is not JSON: {flaw}")
 
 
 def _anywhere(text: str) -> tuple[list[str], str]:
@@ -121,13 +121,13 @@ def _anywhere(text: str) -> tuple[list[str], str]:
 
 @dataclass(frozen=True)
 class Reader:
-    """Makes records from JSON.
+    """Converter of JSON to records.
 
     Attributes:
-        topic: of records that name none.
+        topic: topic of records that name none.
         sink: records get partition 0, their number as offset and timestamp 0, unless the JSON has others.
         schemas: whether keys and values have their schemas with them.
-        bare: each JSON is a value alone, whatever its names are.
+        bare: each JSON is only a value, even if it has the names of a record's parts.
     """
 
     topic: str
@@ -136,7 +136,7 @@ class Reader:
     bare: bool = False
 
     def samples(self, lines: Iterable[str]) -> Iterator[Sample]:
-        """The records of the lines, as they come."""
+        """Yield the records of the lines, as they come."""
         convert = _Json(self.schemas)
         for number, text in enumerate(texts(lines), 1):
             if text.wrong is not None:
@@ -172,7 +172,7 @@ class Reader:
 
 
 def _given(text: str) -> Mapping[str, str]:
-    """The parts of a record; a value alone is the part `value`."""
+    """Return the parts of a record; JSON that is only a value becomes the part `value`."""
     parts = _members(text) if text.startswith("{") else {}
     unknown = [name for name in parts if name not in NAMES]
     if parts and not unknown:
@@ -180,15 +180,15 @@ def _given(text: str) -> Mapping[str, str]:
     if "value" not in parts:
         return {"value": text}
     near = nearest(unknown[0], NAMES)
-    hint = f"did you mean {near}?" if near else "--values takes each JSON as a value, whatever its names are"
-    raise ValueError(f"{unknown[0]} is no part of a record, which has {', '.join(NAMES)}; {hint}")
+    hint = f"did you mean {near}?" if near else "--values reads each JSON as a value, with any names"
+    raise ValueError(f"{unknown[0]} is not a part of a record, which has {', '.join(NAMES)}; {hint}")
 
 
 def _members(text: str) -> Mapping[str, str]:
     try:
         return members(text)
     except ValueError as e:
-        raise ValueError(f"this is no JSON: {e}") from None
+        raise ValueError(f"this is not JSON: {e}") from None
 
 
 def _typed(given: Mapping[str, str], name: str, kind: type[Any]) -> Any:
@@ -216,7 +216,7 @@ def _headers(text: str | None, topic: str, convert: "_Json") -> Iterator[Header]
             name = json.loads(header["name"]) if header.get("name", "").startswith('"') else None
             if name is None or not header.keys() <= {"name", "value"}:
                 raise ValueError(
-                    'headers must be {"<name>": <value>}, or [{"name": ..., "value": ...}] where a name comes twice'
+                    'headers must be {"<name>": <value>}, or [{"name": ..., "value": ...}] if a name occurs twice'
                 )
             pairs.append((name, header.get("value")))
     for name, value in pairs:
@@ -225,7 +225,7 @@ def _headers(text: str | None, topic: str, convert: "_Json") -> Iterator[Header]
 
 
 class _Json:
-    """Reads values with JsonConverter, with or without `schemas.enable`."""
+    """Reader of values with JsonConverter, with or without `schemas.enable`."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas

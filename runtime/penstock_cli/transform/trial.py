@@ -1,4 +1,4 @@
-"""Runs a connector's transforms on single records. They are found, checked, built and run as in a task."""
+"""Trial run of a connector's transforms on single records. They are found, checked, built and run as in a task."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ _POLICY: Final = ("errors.tolerance", "errors.deadletterqueue.topic.name")
 
 
 class Outcome(StrEnum):
-    """What a stage did with a record."""
+    """Outcome of a stage for a record."""
 
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -57,20 +57,20 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One transform: its configuration, and the step that runs it."""
+    """Transform of the chain: its configuration, and the step that runs it."""
 
     place: TransformPlace
     step: Step
 
     @property
     def type(self) -> str:
-        """The class as the configuration names it."""
+        """Return the class as the configuration names it."""
         return (self.place.type or "").strip()
 
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """The result of one stage for one record.
+    """Result of one stage for one record.
 
     Attributes:
         stage: the stage.
@@ -93,17 +93,17 @@ class StageResult:
 
 @dataclass(frozen=True)
 class Trial:
-    """A connector's chain, ready to run.
+    """Chain of a connector, ready to run.
 
     Attributes:
         connector: the Connect name.
         sink: whether records have an offset, as those of a sink do.
-        topic: of records that name none.
-        stages: in order.
+        topic: topic of records that name none.
+        stages: the stages, in order.
         tolerance: the connector's `errors.tolerance`.
         dead_letters: its dead letter queue, or an empty text.
-        warnings: for the user.
-        redactor: of everything that is printed.
+        warnings: warnings for the user.
+        redactor: redactor of everything that is printed.
         opened: the plugins, until `close`.
     """
 
@@ -126,18 +126,18 @@ class Trial:
         environment: Mapping[str, str] | None = None,
         worker: Mapping[str, str] = MappingProxyType({}),
     ) -> "Trial":
-        """The chain of a connector. Variables in other properties need no value.
+        """Return the chain of a connector. Variables in other properties need no value.
 
         Args:
             resource: the connector.
-            plugins: what is installed.
-            secrets_dir: where `${secret:..}` is found.
+            plugins: the installed plugins.
+            secrets_dir: folder in which `${secret:..}` is looked up.
             environment: for `${env:..}`; the process's when None.
             worker: the worker configuration as written, which names config providers.
 
         Raises:
-            ConfigError: all problems of the chain and of the manifest's text.
-            ConnectError: a config provider fails, or does not answer.
+            ConfigError: the chain or the manifest's text is wrong; it has all problems.
+            ConnectError: a config provider fails, or does not respond.
         """
         with ConfigProviders(worker, secrets_dir, environment) as providers:
             look_up = partial(resolve, secrets_dir=secrets_dir, environment=environment, providers=providers.table)
@@ -180,7 +180,7 @@ class Trial:
         )
 
     def on(self, record: Record) -> Iterator[StageResult]:
-        """The result of each stage for a record, until it is dropped or fails. There are no retries.
+        """Yield the result of each stage for a record, until it is dropped or fails. There are no retries.
 
         Raises:
             PluginExit: a plugin called `sys.exit`, which would fail a task.
@@ -222,7 +222,7 @@ def _run_stage(stage: Stage, record: Record) -> StageResult:
 
 
 class _RecordingPredicate(Predicate):
-    """Passes records to a predicate, and keeps its last answer."""
+    """Predicate that passes records to another one, and keeps its last result."""
 
     def __init__(self, predicate: Predicate) -> None:
         self._predicate = predicate
@@ -240,7 +240,7 @@ class _RecordingPredicate(Predicate):
 
 
 def _is_sink(resource: Resource, plugins: Plugins, findings: Findings) -> bool:
-    """Whether the connector is a sink. If its plugin is not installed, the properties decide."""
+    """Return whether the connector is a sink. If its plugin is not installed, the properties decide."""
     name = resource.spec.class_name
     guess = any(n in resource.spec.config for n in ("topics", "topics.regex"))
     if name == PLACEHOLDER:
@@ -254,7 +254,7 @@ def _is_sink(resource: Resource, plugins: Plugins, findings: Findings) -> bool:
 
 
 def _topic(config: Mapping[str, str], look_up: _LookUp, *, sink: bool) -> str:
-    """The first topic that the configuration names, else `sample`."""
+    """Return the first topic that the configuration names, or `sample`."""
     name = "topics" if sink else "topic"
     found = look_up({name: config.get(name, "")})
     first = found.values[name].split(",")[0].strip()

@@ -1,4 +1,4 @@
-"""The output of `penstock transform`: text for people, JSON lines for scripts."""
+"""Output of `penstock transform`: text for people, JSON lines for scripts."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _ODD: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class View(Protocol):
-    """Prints the results of records."""
+    """Printer of the results of records."""
 
     def show(self, sample: Sample) -> Outcome:
         """Run a record through the chain, and print the result of each stage.
@@ -36,7 +36,7 @@ class View(Protocol):
 
 
 class JsonLines:
-    """Prints one JSON line for each record and stage, or one for a record that cannot be read."""
+    """Printer of one JSON line for each record and stage, or one for a record that cannot be read."""
 
     def __init__(self, trial: Trial, out: TextIO) -> None:
         self._trial = trial
@@ -84,14 +84,14 @@ class JsonLines:
 
     def _write(self, line: dict[str, Any]) -> None:
         text = json.dumps(line, ensure_ascii=False)
-        if _SURROGATE.search(text):  # half of a surrogate pair, which JSON can hold and UTF-8 cannot
+        if _SURROGATE.search(text):  # half of a surrogate pair, which JSON can hold but UTF-8 cannot
             text = json.dumps(line)
         self._out.write(self._trial.redactor(text) + "\n")
         self._out.flush()
 
 
 class Text:
-    """Prints text for people: each record with its stages, and the changes at each."""
+    """Printer of text for people: each record with its stages, and the changes at each."""
 
     def __init__(self, trial: Trial, out: TextIO) -> None:
         self._trial = trial
@@ -152,7 +152,7 @@ class Text:
         yield f"  at stage {failure.stage}, {where}"
         properties = f"predicates.{result.stage.place.predicate}.*" if result.in_predicate else f"transforms.{alias}.*"
         if self._trial.tolerance == "all":
-            kept = f"goes to {self._trial.dead_letters}" if self._trial.dead_letters else "is passed over"
+            kept = f"goes to {self._trial.dead_letters}" if self._trial.dead_letters else "is skipped"
             yield f"  In a task this record {kept} (errors.tolerance: all)."
         else:
             yield "  In a task this record fails the task (errors.tolerance: none)."
@@ -174,7 +174,7 @@ _RESULT: Final = {
 
 
 def _whole(title: str, record: Record) -> Iterator[str]:
-    """All parts of a record."""
+    """Yield lines with all parts of a record."""
     parts = [f"topic {record.topic}"]
     parts += [f"{n} {getattr(record, n)}" for n in ("partition", "timestamp") if getattr(record, n) is not None]
     if record.key is not None:

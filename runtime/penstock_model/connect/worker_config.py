@@ -59,6 +59,11 @@ class WorkerConfig(ErrorsConfig):
     status_storage_replication_factor: int = prop(
         "status.storage.replication.factor", 3, doc="Its replication factor. -1: the broker's default."
     )
+    internal_topics_automatic_creation_enable: bool = prop(
+        "internal.topics.automatic.creation.enable",
+        default=True,
+        doc="Whether internal topics that are missing are created (KIP-1209), `offsets.storage.topic` of a connector too.",
+    )
     offset_flush_interval_ms: Annotated[int, at_least(1)] = prop(
         "offset.flush.interval.ms", 60_000, doc="The longest time, in milliseconds, between two commits of offsets."
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 
 __all__ = ["Incarnation", "incarnation_key", "merge_records"]
 
@@ -48,9 +48,9 @@ class Incarnation:
         return (self.generation, self.plan, self.incarnation, self.fence, self.token, self.slots)
 
     @property
-    def standing(self) -> Standing:
+    def epoch(self) -> PlanEpoch:
         """Plan generation and plan id."""
-        return Standing(generation=self.generation, plan=self.plan)
+        return PlanEpoch(generation=self.generation, plan=self.plan)
 
     @classmethod
     def of(cls, value: bytes) -> "Incarnation":

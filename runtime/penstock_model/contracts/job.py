@@ -13,7 +13,7 @@ from pydantic import Field
 from penstock.errors import Problem
 from penstock_model.contracts.base import Document, Part
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 
@@ -37,7 +37,7 @@ class Action(StrEnum):
     """What a job pod does.
 
     PLAN: validate the connector and split it into tasks; with `JobRequest.prepare`, do PREPARE after it.
-    PREPARE: create the internal topics, fence every task of earlier plans, and return the standing of the new plan.
+    PREPARE: create the internal topics, fence every task of earlier plans, and return the epoch of the new plan.
     RESET_OFFSETS: remove the offsets of a Connector that is deleted (of a source: records of the offsets topic; of a sink:
         the consumer group's). Where the configuration is wrong they are found by name.
     OFFSETS: what `JobRequest.offsets` says, for a Connector that stays. Nothing is done by name: the plugin is asked.
@@ -91,7 +91,7 @@ class JobRequest(Document):
         prepare: PLAN only: prepare as well, because no task of the connector runs.
         task: PREPARE only: the first task of the plan.
         status: what the operator has read of the status topic. None: the pod reads all of it.
-        owner: an id of the Connector that is unique among all that use this Kafka, for `Standing.owner`. A job pod of an
+        owner: an id of the Connector that is unique among all that use this Kafka, for `PlanEpoch.owner`. A job pod of an
             earlier release ignores it.
         offsets: OFFSETS only: what is done with them.
         kind: LIST_OFFSETS only: `source` or `sink`, as the last plan has it. None: there is no plan, and both are listed.
@@ -190,7 +190,7 @@ class JobAnswer(Part):
         problems: INVALID: all problems of the configuration.
         warnings: for the author of the connector.
         plan: of a PLAN that is DONE.
-        standing: of a prepared plan.
+        epoch: of a prepared plan.
         offsets: of a LIST_OFFSETS that is DONE: KIP-875's JSON, at most `LIST_BYTES` as UTF-8. They are shown as Kafka holds
             them.
     """
@@ -203,5 +203,5 @@ class JobAnswer(Part):
     problems: tuple[JobProblem, ...] = ()
     warnings: tuple[JobProblem, ...] = ()
     plan: PlanAnswer | None = None
-    standing: Standing | None = None
+    epoch: PlanEpoch | None = None
     offsets: str | None = Field(default=None, exclude_if=lambda v: v is None)

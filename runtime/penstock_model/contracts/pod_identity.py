@@ -1,4 +1,4 @@
-"""The identity of a task pod: its incarnation and standing, beside the task spec. A contract with a version. Pure."""
+"""The identity of a task pod: its incarnation and epoch, beside the task spec. A contract with a version. Pure."""
 
 import uuid
 from typing import ClassVar, Final, Literal, Self
@@ -9,15 +9,15 @@ from penstock_model.contracts.base import Document, Part
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 
-__all__ = ["PodIdentity", "Standing"]
+__all__ = ["PlanEpoch", "PodIdentity"]
 
 _OWNER: Final = "@"
 _YIELDS: Final = "!"
 """Begins the id of a plan that yields: it sorts below each hexadecimal digit."""
 
 
-class Standing(Part):
-    """Plan generation and plan id (`TaskSpec.generation`, `TaskSpec.plan`). Tasks of a greater standing supersede others.
+class PlanEpoch(Part):
+    """Plan generation and plan id (`TaskSpec.generation`, `TaskSpec.plan`). Tasks of a greater epoch supersede others.
 
     The process that fences the tasks of earlier plans makes it.
 
@@ -32,7 +32,7 @@ class Standing(Part):
 
     @classmethod
     def of_owner(cls, generation: int, owner: str = "", *, yields: bool = False) -> Self:
-        """The standing of a new plan.
+        """The epoch of a new plan.
 
         Args:
             generation: of the plan.
@@ -47,11 +47,11 @@ class Standing(Part):
         """The owner that it was prepared for; empty for none, or if an earlier release prepared it."""
         return self.plan.partition(_OWNER)[2]
 
-    def is_after(self, other: "Standing") -> bool:
-        """Whether tasks of this standing supersede those of the other one."""
+    def is_after(self, other: "PlanEpoch") -> bool:
+        """Whether tasks of this epoch supersede those of the other one."""
         return other < self
 
-    def __lt__(self, other: "Standing") -> bool:
+    def __lt__(self, other: "PlanEpoch") -> bool:
         return (self.generation, self.plan) < (other.generation, other.plan)
 
 
@@ -62,19 +62,19 @@ class PodIdentity(Document):
         connector_uid: of the Connector resource. Reports hold it; control records of another uid are ignored.
         connector_generation: the `metadata.generation` for which the pod was made. A control record of a higher one
             overrides `state`.
-        standing: of the plan.
+        epoch: of the plan.
         incarnation: counted over all plans of the connector.
         token: unique for each incarnation.
         state: in which the task starts.
         status: what the operator had read of the status topic when it made the pod.
     """
 
-    called: ClassVar = "a life"
+    called: ClassVar = "a pod identity"
 
-    api_version: Literal["penstock.dev/life/v1"] = "penstock.dev/life/v1"
+    api_version: Literal["penstock.dev/pod-identity/v1"] = "penstock.dev/pod-identity/v1"
     connector_uid: str
     connector_generation: int
-    standing: Standing
+    epoch: PlanEpoch
     incarnation: int = Field(ge=1)
     token: str
     state: TaskState = TaskState.RUNNING
@@ -83,9 +83,9 @@ class PodIdentity(Document):
     def apply_to(self, spec: TaskSpec) -> TaskSpec:
         """The task spec of this incarnation."""
         started = spec.for_incarnation(
-            generation=self.standing.generation,
+            generation=self.epoch.generation,
             incarnation=self.incarnation,
             token=self.token,
-            plan=self.standing.plan,
+            plan=self.epoch.plan,
         )
         return started.model_copy(update={"state": self.state, "status": self.status})

@@ -10,10 +10,10 @@ __all__ = [
     "HEALTH_PATH",
     "JOB_CONTAINER",
     "JOB_MODULE",
-    "LIFE_VARIABLE",
     "METRICS_PORT",
     "NODE_VARIABLE",
     "PLUGINS_DIR",
+    "POD_IDENTITY_VARIABLE",
     "POD_NAME_VARIABLE",
     "POD_UID_VARIABLE",
     "READY_PATH",
@@ -33,7 +33,7 @@ TASK_MODULE: Final = "penstock_runtime.task"
 """`python -m penstock_runtime.task <TASK_FILE>`."""
 TASK_FILE: Final = "/etc/penstock/task/task.json"
 """A `TaskSpec`, from the plan's ConfigMap."""
-LIFE_VARIABLE: Final = "PENSTOCK_LIFE"
+POD_IDENTITY_VARIABLE: Final = "PENSTOCK_POD_IDENTITY"
 """A `PodIdentity`, as JSON."""
 
 JOB_CONTAINER: Final = "job"

@@ -10,7 +10,7 @@ from typing import Final, Literal, Self
 from pydantic import Field, ValidationError
 
 from penstock_model.contracts.base import Part
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_spec import TaskState
 
@@ -105,7 +105,7 @@ class Report(_Record):
         connector_uid: of the resource. A report whose uids match no running pod is ignored.
         pod_uid: of the pod.
         task: the number of the task.
-        standing, incarnation: of this pod.
+        epoch, incarnation: of this pod.
         state: in Connect's words: RUNNING, PAUSED, FAILED, UNASSIGNED (it has stopped); empty while it starts.
         acted: the `connector_generation` of the pod identity or control record that it follows.
         since: start of this state, in milliseconds.
@@ -127,7 +127,7 @@ class Report(_Record):
     connector_uid: str
     pod_uid: str
     task: int
-    standing: Standing
+    epoch: PlanEpoch
     incarnation: int
     state: str
     acted: int

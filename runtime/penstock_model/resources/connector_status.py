@@ -12,9 +12,9 @@ __all__ = [
     "CanaryStatus",
     "Conditions",
     "ConnectorStatus",
+    "EpochStatus",
     "JobStatus",
     "OffsetsAction",
-    "PlanStanding",
     "PlanStatus",
     "PluginVersions",
     "ResolvedConnector",
@@ -81,7 +81,7 @@ class TaskStatus(StatusPart):
         None, ge=0, description="How often in a row it ended since Kafka or another service could not be reached."
     )
     retry_at: Time | None = Field(None, description="When it is started again.")
-    life: str | None = Field(None, description="What the present pod was made from, as a hash.")
+    pod_hash: str | None = Field(None, description="What the present pod was made from, as a hash.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
     last_record: Time | None = Field(
         None, description="When it last delivered a record, up to a minute too early. Absent: it never has."
@@ -138,7 +138,7 @@ class RestartAction(StatusPart):
     at: Time | None = Field(None, description="When.")
 
 
-class PlanStanding(StatusPart):
+class EpochStatus(StatusPart):
     """The place of a plan among the plans of its connector; Kafka refuses what tasks of a lower one send."""
 
     generation: int = Field(description="Rises with every plan.")
@@ -153,7 +153,7 @@ class PlanStatus(StatusPart):
         description="The hash of configuration, plugin versions, tasksMax, and image and resources of pods. The plan is the "
         "ConfigMap <connector>-plan-<its first 10 characters>.",
     )
-    standing: PlanStanding | None = Field(None, description="Its place among the plans of its connector.")
+    epoch: EpochStatus | None = Field(None, description="Its place among the plans of its connector.")
     fence: str | None = Field(
         None, description="The plan and the Connect name that the last preparation in Kafka was for."
     )

@@ -14,14 +14,12 @@ from packaging.utils import canonicalize_name
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.plugin_chain import CONNECTOR, AskedPlugin
+from penstock_model.connect.version_messages import newest_first, not_found, there_are
 from penstock_model.connect.versions import Version, VersionRange, choose_version
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import offering
 
-__all__ = ["NO_VERSION", "ResolvedPlugins", "resolve_plugins"]
-
-NO_VERSION: Final = "Plugin {} not found that matches the version range {}, available versions: [{}]"
-"""Kafka Connect's words."""
+__all__ = ["ResolvedPlugins", "resolve_plugins"]
 
 _NO_VERSION: Final = "undefined"
 """The version of a Java class that has none."""
@@ -141,10 +139,11 @@ def _distribution(
     every = offering(asked, offers)
     found = [o for o in every if canonicalize_name(o.plugin) != owned]
     if own is not None and every and not found:
+        versions = ", ".join(reversed(newest_first(o.version for o in every)))
         raise _refused(
             asked.type_property,
-            f"{asked.name} is a class of {own.plugin} {_versions(every)}, but not of version {own.version}, which the "
-            f"connector runs; {_ONE_VERSION}",
+            f"{asked.name} is a class of {own.plugin} {versions}, but not of version {own.version}, which the connector "
+            f"runs; {_ONE_VERSION}",
         )
     if len({canonicalize_name(o.plugin) for o in found}) > 1:
         whose = ", ".join(dict.fromkeys(f"{o.plugin} ({o.name})" for o in found))
@@ -173,14 +172,14 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
         kept: as for `resolve_plugins`.
         own: what the connector comes from. A Java class that lies beside a Java connector comes from there.
     """
-    wanted = [(a, _range(a)) for a in asked]
+    wanted = [(a, _range(a, offers)) for a in asked]
     present = [*{kept[a.place].name: kept[a.place] for a in asked if a.place in kept}.values()]
     allowed: list[list[PluginMount]] = []
     for a, versions in wanted:
         fitting = offering(a, offers)
         allowed.append([o for o in (*fitting, *offering(a, present)) if versions is None or o.version in versions])
         if not allowed[-1]:
-            problem = Problem(a.version_property, NO_VERSION.format(a.name, versions, _versions(fitting)))
+            problem = Problem(a.version_property, not_found(a.name, versions, [o.version for o in fitting]))
             raise _Missing(problem) if (a.version or "").strip() else ConfigError(problem)
     common = [o for o in (*present, *offers) if all(o in some for some in allowed)]
     if not common:
@@ -188,7 +187,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
         raise _refused(
             asked[0].version_property,
             f"{places} are of the distribution "
-            f"{offers[0].plugin}, of which no version fits them all, available versions: [{_versions(offers)}]; "
+            f"{offers[0].plugin}, of which no version fits them all, {there_are(o.version for o in offers)}; "
             f"{_ONE_VERSION}",
         )
     if common[0] in present:
@@ -244,21 +243,18 @@ def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin]) -> None:
         raise ConfigError(problems)
 
 
-def _range(asked: AskedPlugin) -> VersionRange | None:
+def _range(asked: AskedPlugin, offers: _Mounts = ()) -> VersionRange | None:
     if "${" in (asked.version or ""):
         raise _refused(asked.version_property, "is resolved before any pod could resolve variables; write the version")
     try:
         return VersionRange.requested(asked.version)
     except ValueError as e:
-        raise _refused(asked.version_property, str(e)) from e
+        text = f"{e}; {there_are(o.version for o in offers)}" if offers else str(e)
+        raise _refused(asked.version_property, text) from e
 
 
 def _of(name: str, offers: _Mounts) -> _Mounts:
     return [o for o in offers if canonicalize_name(o.plugin) == name]
-
-
-def _versions(offers: _Mounts) -> str:
-    return ", ".join(sorted({o.version for o in offers}, key=Version))
 
 
 def _refused(field: str, text: str) -> ConfigError:

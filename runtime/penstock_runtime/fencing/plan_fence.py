@@ -9,7 +9,7 @@ from penstock.errors import Superseded
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_kafka.topic_position import TopicPosition
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Report, report_key
 from penstock_runtime.fencing.incarnation import TransactionalIds, all_ids
@@ -33,7 +33,7 @@ class Place:
         settings: clients of the cluster that the connector writes to.
         shared: clients of the worker's own cluster.
         status_topic: on the worker's cluster.
-        owner: the mark of the Connector that is prepared (`Standing.owner`); empty: of no Connector.
+        owner: the mark of the Connector that is prepared (`PlanEpoch.owner`); empty: of no Connector.
     """
 
     connector: str
@@ -50,12 +50,12 @@ class PlanFence:
 
     Attributes:
         place: where incarnations are recorded.
-        standing: of the plan.
+        epoch: of the plan.
         position: up to where the status topic was read; None: it is read from its beginning.
     """
 
     place: Place
-    standing: Standing
+    epoch: PlanEpoch
     position: TopicPosition | None = None
 
     def check(self) -> None:
@@ -65,7 +65,7 @@ class PlanFence:
             Superseded: the connector was started after this plan.
             RetriableError, ConnectError: Kafka does not answer, or refuses.
         """
-        place, own = self.place, self.standing
+        place, own = self.place, self.epoch
         with suppress(NoSuchTopic):
             news, _ = read_since(place.shared, place.status_topic, self.position)
             for found in incarnated_tasks(news, place.connector).values():
@@ -99,7 +99,7 @@ def fence(
             froze when it had read, and writes after that plan, then neither hides that plan's records nor fences its tasks.
 
     Returns:
-        What the new plan knows; its standing is that of the new tasks.
+        What the new plan knows; its epoch is that of the new tasks.
 
     Raises:
         Superseded: another process starts the same connector at this moment, with a greater generation; or a generation
@@ -111,7 +111,7 @@ def fence(
     if recorded.ids:
         transactions.fence(place.settings, recorded.ids)
         log.info("Fenced %d transactional ids of earlier incarnations of %s", len(recorded.ids), place.connector)
-    return PlanFence(place, recorded.standing, recorded.position)
+    return PlanFence(place, recorded.epoch, recorded.position)
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ class Recorded:
     """A plan whose incarnation records are written for every task.
 
     Attributes:
-        standing: of the plan.
+        epoch: of the plan.
         ids: the transactional ids that earlier incarnations may still hold.
         position: up to where the status topic was read.
     """
 
-    standing: Standing
+    epoch: PlanEpoch
     ids: list[str]
     position: TopicPosition | None
 
@@ -155,7 +155,7 @@ def supersede(
             f"Connector {name} was started since this was asked for: plan generation {greatest} is recorded, and at most "
             f"{newest} was expected"
         )
-    standing = Standing.of_owner(max(least, 1 + greatest), place.owner, yields=yields)
+    epoch = PlanEpoch.of_owner(max(least, 1 + greatest), place.owner, yields=yields)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
     drivers = {  # as earlier incarnations named them, because `group.id` may have changed
         t: {
@@ -169,16 +169,14 @@ def supersede(
     try:
         while slots.keys() - written:
             records = [
-                Incarnation(0, 0, "", slots[t], standing.generation, standing.plan).entry(
-                    name, t, ids=drivers.get(t, ())
-                )
+                Incarnation(0, 0, "", slots[t], epoch.generation, epoch.plan).entry(name, t, ids=drivers.get(t, ()))
                 for t in sorted(slots.keys() - written)
             ]
             writer.write(place.status_topic, records)
             written |= slots.keys()
             news, position = read_since(place.shared, place.status_topic, position)
             for task, found in incarnated_tasks(news, name).items():
-                if found.standing.is_after(standing):
+                if found.epoch.is_after(epoch):
                     raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")
                 slots[task] = max(found.slots, slots.get(task, 0))
     finally:
@@ -186,7 +184,7 @@ def supersede(
     ids: list[str] = []
     for task, count in slots.items():
         ids += all_ids(drivers[task], count) if task in before else []
-    return Recorded(standing, ids, position)
+    return Recorded(epoch, ids, position)
 
 
 def recorded_generation(entries: Iterable[Entry], connector: str) -> int:
@@ -195,4 +193,4 @@ def recorded_generation(entries: Iterable[Entry], connector: str) -> int:
     found = [i.generation for i in incarnated_tasks(entries, connector).values()]
     start = report_key(connector, 0).rpartition(b",")[0] + b","
     reports = [Report.of(value) for key, value in entries if key.startswith(start)]
-    return max([*found, *(r.standing.generation for r in reports if r is not None)], default=0)
+    return max([*found, *(r.epoch.generation for r in reports if r is not None)], default=0)

@@ -1,1 +1,1 @@
-"""The work of job pods: plan a connector, prepare for its tasks, reset its offsets. Starts no JVM and imports no Spark."""
+"""Work of job pods: plan a connector, prepare for its tasks, change its offsets. Starts no JVM and imports no Spark."""

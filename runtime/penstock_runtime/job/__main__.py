@@ -1,4 +1,4 @@
-"""`python -m penstock_runtime.job REQUEST`. Process 1 of the container passes signals on to the process that works."""
+"""`python -m penstock_runtime.job REQUEST`. Process 1 of the container forwards signals to the process that works."""
 
 import sys
 
@@ -6,7 +6,7 @@ from penstock_runtime.process.init import work_under_init
 
 
 def main(arguments: list[str]) -> None:
-    """Answer the request of a file. Does not return."""
+    """Answer the request in a file. Does not return."""
     from penstock_runtime.job.process import leave, run
 
     leave(run(arguments))

@@ -1,6 +1,6 @@
 """Sets positions of a connector: a source's in offsets topics, a sink's in its consumer group (KIP-875).
 
-A position is what the request says, for each partition that it names; others stay. A null position removes the partition.
+The request gives a position for each partition that it names; others are unchanged. A null position removes the partition.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
 from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
 from penstock_runtime.job.offsets_target import Target
-from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.sink_positions import check_positions, positions_of
+from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.groups import GroupHasMembers, Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
@@ -24,7 +24,7 @@ from penstock_runtime.kafka.offsets_transaction import PlacedRecord
 
 __all__ = ["alter", "altered_records", "requested_offsets"]
 
-# The messages of Kafka Connect 4.3.1 (connect-semantics 6).
+# Messages of Kafka Connect 4.3.1 (connect-semantics 6).
 _ALTERED: Final = "The offsets for this connector have been altered successfully"
 _ALTERED_OURS: Final = (
     "The Connect framework-managed offsets for this connector have been altered successfully. However, if this connector "
@@ -33,11 +33,11 @@ _ALTERED_OURS: Final = (
 
 
 def alter(request: JobRequest, work: OffsetsWork) -> str:
-    """Set the positions of `work.document`; the message of the answer.
+    """Set the positions of `work.document`, and return the message of the answer.
 
     Raises:
-        ConfigError: the configuration, or the document, is wrong; or it names partitions of Kafka that do not exist, or
-            positions past their ends. Every problem of one of these kinds is told at once.
+        ConfigError: the configuration or the document is wrong; or it names partitions of Kafka that do not exist, or
+            positions past their ends. It holds all problems of one of these kinds.
         OffsetsRefused, Superseded, Unavailable: as `carry_out`.
     """
     client_errors = ClientErrors()
@@ -45,14 +45,14 @@ def alter(request: JobRequest, work: OffsetsWork) -> str:
     offsets = requested_offsets(target, work.document)
     prepare = _of_sink if "sink" in target.kinds else _of_source
     change, understood = carry_out("alter", target, prepare(request, work, target, offsets), client_errors)
-    return _told(change, understood=understood)
+    return _message(change, understood=understood)
 
 
 def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Offset | None]:
-    """The new offset of each partition that the document names; of a sink as it is asked and listed.
+    """Return the new offset of each partition that the document names; a sink's in the form of the plugin and the list.
 
     Raises:
-        ConfigError: the document is wrong; every problem is told.
+        ConfigError: the document is wrong; it holds all problems.
     """
     if "sink" not in target.kinds:
         return read_source_offsets(document)
@@ -62,11 +62,11 @@ def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Of
     }
 
 
-def _told(change: Change, *, understood: bool) -> str:
+def _message(change: Change, *, understood: bool) -> str:
     removed = sum(o is None for o in change.offsets.values()) - len(change.absent)
     parts = [_count(len(change.offsets) - removed - len(change.absent), "set"), _count(removed, "removed")]
     if change.absent:
-        parts.append(f"{_count(len(change.absent), 'null')} and had not been there")
+        parts.append(f"{_count(len(change.absent), 'null')} but did not exist")
     message = _ALTERED if understood else _ALTERED_OURS
     return f"{message.removesuffix('.')}. {', '.join(filter(None, parts))}."
 
@@ -76,7 +76,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _of_source(request: JobRequest, work: OffsetsWork, target: Target, offsets: OffsetUpdates) -> Callable[[], Change]:
-    """The change of a source. Its topics are made where they are missing: a position may be set before its first start."""
+    """Return the change of a source. It makes missing topics, because positions may be set before the first start."""
 
     def prepared() -> Change:
         target.make_topics()
@@ -86,12 +86,12 @@ def _of_source(request: JobRequest, work: OffsetsWork, target: Target, offsets: 
         absent = {p for p, offset in offsets.items() if offset is None}
         for number, (settings, topic) in enumerate(target.topics):
             partitions = Admin(settings, servers=settings.bootstrap).topics().get(topic)
-            if partitions is None:  # it has just been made, and the brokers hear of it one after the other
+            if partitions is None:  # just created; brokers learn of it one after the other
                 raise RetriableError(
                     f"Topic '{topic}' is not known to the brokers at {settings.bootstrap} yet; try again."
                 )
             stored = load_if_present(settings, target.place.connector, topic=topic)
-            stored.keys = keys = {**keys, **stored.keys}  # a position has one key in both topics, if it can
+            stored.keys = keys = {**keys, **stored.keys}  # a position has the same key in both topics, if possible
             absent -= stored.places.keys()
             records[number] = altered_records(stored, offsets, partitions)
         return Change(plan_fence, offsets, records, lambda stored: _holds(stored, offsets), absent=frozenset(absent))
@@ -100,16 +100,16 @@ def _of_source(request: JobRequest, work: OffsetsWork, target: Target, offsets: 
 
 
 def altered_records(stored: StoredOffsets, offsets: OffsetUpdates, partitions: int) -> list[PlacedRecord]:
-    """The records that set these positions in an offsets topic. Pure.
+    """Return the records that set these positions in an offsets topic. Pure.
 
-    A position is written with the key that holds it, to the partition where Kafka's partitioner puts that. Its other keys
-    get tombstones. Where the same key lies in other partitions as well, since the topic has grown, it gets the same position
-    there, not a tombstone: of two records of one time, either may count.
+    A position is written with the key that holds it, to the partition that Kafka's partitioner chooses for the key. Its
+    other keys get tombstones. If the same key is also in other partitions, because the topic has grown, it gets the same
+    position there instead of a tombstone: of two records with the same time, either may count.
 
     Args:
-        stored: what the topic holds.
-        offsets: the new position of each source partition; None removes it.
-        partitions: of the topic.
+        stored: contents of the topic.
+        offsets: new position of each source partition; None removes it.
+        partitions: number of partitions of the topic.
     """
     records: list[PlacedRecord] = []
     for source_partition, offset in offsets.items():
@@ -127,7 +127,7 @@ def _holds(stored: StoredOffsets, offsets: OffsetUpdates) -> bool:
 
 
 def _of_sink(request: JobRequest, work: OffsetsWork, target: Target, offsets: OffsetUpdates) -> Callable[[], Change]:
-    """The change of a sink, whose positions must be in Kafka."""
+    """Return the change of a sink; its positions must exist in Kafka."""
     positions = positions_of(offsets)
     nulls = {p for p, offset in offsets.items() if offset is None}
 
@@ -156,5 +156,5 @@ def _of_sink(request: JobRequest, work: OffsetsWork, target: Target, offsets: Of
 
 
 def _of_kafka(partition: TopicPartition) -> SourcePartition:
-    """A partition of Kafka as KIP-875's JSON names it."""
+    """Return a Kafka partition in the form of KIP-875's JSON."""
     return SourcePartition({"kafka_topic": partition.topic, "kafka_partition": partition.partition})

@@ -1,4 +1,4 @@
-"""Carries out the request of a job pod, and makes the answer without secrets."""
+"""Carries out the request of a job pod, and builds the answer without secrets."""
 
 import logging
 import traceback
@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from penstock.errors import ConfigError, Problem, RetriableError, Superseded
+from penstock_model.connect.version_messages import reported_once
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
 from penstock_runtime.job.altering import alter
 from penstock_runtime.job.listing import list_offsets
-from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
+from penstock_runtime.job.with_kafka import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.pipeline.record_errors import sentence
 from penstock_runtime.process.plugin_exit import as_failure
 
@@ -22,7 +23,7 @@ _CHANGES: Final = {OffsetsVerb.RESET: reset_of_valid, OffsetsVerb.ALTER: alter}
 
 
 def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnswer:
-    """Carry out the request. Every error of the work is in the answer; none is raised."""
+    """Carry out the request. Errors of the work are in the answer; none is raised."""
 
     def redacted(problems: Iterable[Problem]) -> tuple[JobProblem, ...]:
         return tuple(JobProblem(property=p.property, message=redact(p.message)) for p in problems)
@@ -34,7 +35,9 @@ def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnsw
         answer, warnings = _carry_out(request)
     except ConfigError as e:
         invalid = answer_of(Outcome.INVALID, "")
-        return invalid.model_copy(update={"problems": redacted(e.problems), "warnings": redacted(e.warnings)})
+        return invalid.model_copy(
+            update={"problems": redacted(reported_once(e.problems)), "warnings": redacted(e.warnings)}
+        )
     except Superseded as e:
         return answer_of(Outcome.SUPERSEDED, str(e))
     except OffsetsRefused as e:
@@ -54,14 +57,14 @@ def _carry_out(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
     match request.action:
         case Action.PLAN:
             validated = validate(request)
-            standing = None
+            epoch = None
             if request.prepare and validated.first is not None:
-                standing = prepare_plan(validated.first, request.status, request.owner)
-            return done.model_copy(update={"plan": validated.answer, "standing": standing}), validated.warnings
+                epoch = prepare_plan(validated.first, request.status, request.owner)
+            return done.model_copy(update={"plan": validated.answer, "epoch": epoch}), validated.warnings
         case Action.PREPARE:
             if request.task is None:
                 raise ConfigError(Problem("task", "is missing: Prepare needs the first task of the plan"))
-            return done.model_copy(update={"standing": prepare_plan(request.task, request.status, request.owner)}), ()
+            return done.model_copy(update={"epoch": prepare_plan(request.task, request.status, request.owner)}), ()
         case Action.RESET_OFFSETS:
             message, warnings = reset(request)
             return done.model_copy(update={"message": message}), warnings

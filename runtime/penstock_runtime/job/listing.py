@@ -1,4 +1,4 @@
-"""Lists a connector's offsets in the JSON of KIP-875, beside tasks that may run. Nothing is written, no plugin is asked."""
+"""Lists a connector's offsets in the JSON of KIP-875, even while tasks run. Writes nothing, and calls no plugin."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from penstock.offsets import Offset, SourcePartition
 from penstock.sink import TopicPartition
 from penstock_model.contracts.job import LIST_BYTES, JobRequest
 from penstock_runtime.job.offsets_target import Target, target_by_name
-from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, with_kafka
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused, with_kafka
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
 
@@ -22,17 +22,17 @@ _TOO_MUCH: Final = (
 
 
 def list_offsets(request: JobRequest) -> str:
-    """The offsets, `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`, with a line for each.
+    """Return the offsets, `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`, one per line.
 
-    Those of a source are what its next task would begin with: as they were committed by now, once for all byte forms of a
-    partition. They are found by the connector's name, so that a configuration that is wrong is no obstacle, but for what
-    says where the offsets are. A number that JSON has not (`NaN`) is a text in it.
+    Offsets of a source are those at which its next task would begin: the committed ones, once for all byte forms of a
+    partition. They are found by the connector's name, so that a wrong configuration does not prevent it, except in
+    properties that say where the offsets are. A number that JSON does not have (`NaN`) is written as a string.
 
     Raises:
         ConfigError: the worker configuration is wrong, the connector has no name, or its client overrides are wrong, or
             forbidden by the worker's policy.
         OffsetsRefused: the list is longer than `LIST_BYTES`.
-        Unavailable: Kafka is away, or refuses.
+        Unavailable: Kafka is unavailable, or refuses.
     """
     target, entries = read_entries(request)
     text = to_json(entries)
@@ -46,7 +46,7 @@ def list_offsets(request: JobRequest) -> str:
 
 
 def read_entries(request: JobRequest) -> tuple[Target, list[dict[str, Any]]]:
-    """Whose offsets they are, and the entries of the list.
+    """Return the target of the offsets, and the entries of the list.
 
     Raises:
         ConfigError, Unavailable: as `list_offsets`.
@@ -59,7 +59,7 @@ def read_entries(request: JobRequest) -> tuple[Target, list[dict[str, Any]]]:
 
 
 def entries_of(target: Target) -> list[dict[str, Any]]:
-    """The entries of the list, to be called where Kafka answers.
+    """Return the entries of the list. Call this when Kafka answers.
 
     Raises:
         RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -89,7 +89,7 @@ def _of_sink(offsets: Mapping[TopicPartition, int]) -> Iterator[dict[str, Any]]:
 
 
 def to_json(entries: Iterable[Mapping[str, Any]]) -> str:
-    """The list in KIP-875's JSON, with a line for each entry."""
+    """Return the list in KIP-875's JSON, with a line for each entry."""
     lines = ",\n".join(map(_line, entries))
     return f'{{"offsets":[\n{lines}\n]}}' if lines else '{"offsets":[]}'
 
@@ -105,7 +105,7 @@ def _line(entry: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _finite(value: object) -> object:
-    """The value, or the text that Kafka Connect's JSON has for a number that JSON has not."""
+    """Return the value, or Kafka Connect's text for a number that JSON does not have."""
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -2,8 +2,8 @@
 
 All processes of earlier tasks are fenced first, so that none writes offsets afterwards. A source's records are written in
 one transaction for each topic, the worker's topic first: its records count where the connector's own topic has none, so that
-after a change that was cut off between the two a removed position does not come back. A sink's are those of its consumer
-group.
+a removed position does not come back if the change is interrupted between the two topics. A sink's offsets are those of its
+consumer group.
 """
 
 import logging
@@ -15,12 +15,12 @@ from penstock.errors import ConfigError, ConnectError, Superseded
 from penstock.offsets import Offset, SourcePartition
 from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.contracts.job import JobRequest
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_runtime.fencing.incarnation import TransactionalIds
 from penstock_runtime.fencing.plan_fence import Place, PlanFence, fence
 from penstock_runtime.job.offsets_target import Target, target_of_valid
 from penstock_runtime.job.plugin_alteration import ask_plugin
-from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, Unavailable, with_kafka
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused, Unavailable, with_kafka
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.groups import GroupHasMembers, Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
@@ -36,24 +36,23 @@ _MEMBERS: Final = (
     "or the connector was resumed before the request to {verb} its offsets could be successfully completed: consumer group "
     "'{group}' has members{members}. Stop them, then {verb} again"
 )
-"""The message of Kafka Connect 4.3.1 (connect-semantics 6), and which members."""
+"""Message of Kafka Connect 4.3.1 (connect-semantics 6), with the members."""
 _MOST_NAMED: Final = 5
 _DONE: Final = {"reset": "reset", "alter": "altered"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """What is to be done.
+    """Change of offsets.
 
     Attributes:
-        fence: of this change.
-        offsets: what the plugin is asked: the new offset of each source partition, or of partitions of a sink's topics; None
-            removes it.
-        records: by place in `Target.topics`, what is written there.
-        is_done: whether the offsets that are read back from a topic are those of the change.
-        of_group: what is done with a sink's consumer group, once the plugin has agreed. It is given a check to make before
-            each request, which raises if the connector was started since.
-        absent: source partitions that are to be removed, and have no offset.
+        fence: fence of this change.
+        offsets: new offset of each source partition, or of partitions of a sink's topics, for the plugin; None removes it.
+        records: records to write, by place in `Target.topics`.
+        is_done: returns whether the offsets read back from a topic are those of the change.
+        of_group: changes a sink's consumer group, once the plugin has agreed. It receives a check to make before each
+            request, which raises if the connector was started since.
+        absent: source partitions for removal that have no offset.
     """
 
     fence: PlanFence
@@ -65,11 +64,11 @@ class Change:
 
 
 def target_to_ask(verb: str, request: JobRequest, client_errors: ClientErrors) -> Target:
-    """The target of a Connector that stays, whose plugin is to be asked.
+    """Return the target of a Connector that is not deleted, whose plugin must be asked.
 
     Raises:
         ConfigError: the configuration is wrong.
-        OffsetsRefused: the plugin fails, so that it cannot be asked.
+        OffsetsRefused: the plugin fails, so it cannot be asked.
     """
     try:
         return target_of_valid(request, client_errors)
@@ -83,33 +82,33 @@ def target_to_ask(verb: str, request: JobRequest, client_errors: ClientErrors) -
 def carry_out(
     verb: str, target: Target, prepare: Callable[[], Change], client_errors: ClientErrors
 ) -> tuple[Change, bool]:
-    """Prepare a change, ask the plugin, and write; the change, and whether the plugin understands it (`alter_offsets`).
+    """Prepare a change, ask the plugin, and write; return the change, and whether the plugin handles it (`alter_offsets`).
 
     Args:
         verb: `reset` or `alter`, for messages.
-        target: whose offsets.
-        prepare: checks that the change can be made, fences the tasks and says what is to be written. It writes no offsets:
-            fences only, and internal topics where they are missing.
+        target: whose offsets to change.
+        prepare: checks that the change can be made, fences the tasks and returns the change. It writes no offsets, only
+            fences, and internal topics if they are missing.
         client_errors: of the target's clients.
 
     Raises:
         ConfigError: as `prepare`.
-        OffsetsRefused: as `prepare`; or the plugin does not agree; or the consumer group has members by now.
-        Superseded: the connector was started since this was asked for.
-        Unavailable: Kafka is away, or refuses, or the connector was started while something may already have been written;
-            the message says whether that may be.
-        All but the last: nothing was written.
+        OffsetsRefused: as `prepare`; or the plugin does not agree; or the consumer group now has members.
+        Superseded: the connector was started since this was requested.
+        Unavailable: Kafka is unavailable or refuses, or the connector was started during the writing; the message says
+            whether something may have been written.
+        After any other of these, nothing was written.
     """
     clients = tuple({id(s): s for s in (target.place.shared, target.place.settings)}.values())
     try:
         change = with_kafka(prepare, *clients, client_errors=client_errors)
     except Unavailable as e:
         raise Unavailable(f"{e} Nothing was {_DONE[verb]}.") from e
-    # Not within the time limits of Kafka, which is not to blame for a plugin that hangs.
+    # Outside the time limits of Kafka, which is not to blame for a plugin that hangs.
     ask = target.ask
     copies = {
         p: None if o is None else dict(o) for p, o in change.offsets.items()
-    }  # a plugin may change what it is given
+    }  # copies, because a plugin may change its arguments
     understood = ask is not None and ask_plugin(lambda: ask(copies), target.place.connector)
     try:
         with_kafka(lambda: _write(verb, target, change, understood=understood), *clients, client_errors=client_errors)
@@ -122,7 +121,7 @@ def fence_tasks(target: Target, request: JobRequest, newest: int | None) -> Plan
     """Fence every earlier task of the connector.
 
     Raises:
-        Superseded: a greater generation than `newest` is recorded, and nothing was fenced.
+        Superseded: a generation greater than `newest` is recorded, and nothing was fenced.
         RetriableError, ConnectError: as `fence`.
     """
     place = target.place
@@ -130,14 +129,14 @@ def fence_tasks(target: Target, request: JobRequest, newest: int | None) -> Plan
         return fence(place, transactional=target.transactional, known=request.status, newest=newest, yields=True)
     except NoSuchTopic:
         log.info("There is no status topic, so there are no earlier tasks to fence")
-        return PlanFence(place, Standing(generation=0, plan=""))
+        return PlanFence(place, PlanEpoch(generation=0, plan=""))
 
 
 def refuse_members(verb: str, target: Target, groups: Groups) -> None:
-    """See that the sink's consumer group has no members, as far as the connector may know.
+    """Check that the sink's consumer group has no members, as far as the connector may see them.
 
     Raises:
-        OffsetsRefused: it has; they are named.
+        OffsetsRefused: the group has members; the message names them.
     """
     if members := groups.members(target.group):
         named = ", ".join(members[:_MOST_NAMED]) + (" and others" if len(members) > _MOST_NAMED else "")
@@ -149,12 +148,18 @@ def _members(verb: str, target: Target, members: str = "") -> str:
 
 
 def _write(verb: str, target: Target, change: Change, *, understood: bool) -> None:
-    """Write what is to be written; `understood`: the plugin handles it, and may have moved a position of its own.
+    """Write the change.
+
+    Args:
+        verb: `reset` or `alter`, for messages.
+        target: whose offsets to change.
+        change: the change.
+        understood: whether the plugin handles the change, and may have moved a position in another system.
 
     Raises:
-        Superseded: the connector was started since, and nothing was done.
-        OffsetsRefused: the consumer group has members by now, and nothing was done.
-        Unavailable: as these, but something may have been done.
+        Superseded: the connector was started since, and nothing was changed.
+        OffsetsRefused: the consumer group now has members, and nothing was changed.
+        Unavailable: as these, but something may have been changed.
     """
     was_done = may_be_done = understood
 
@@ -174,7 +179,7 @@ def _write(verb: str, target: Target, change: Change, *, understood: bool) -> No
         if may_be_done:
             raise Unavailable(f"{e}.") from e
         raise
-    except GroupHasMembers as e:  # to the first request, which has changed nothing
+    except GroupHasMembers as e:  # refused the first request, which has changed nothing
         if was_done:
             raise Unavailable(str(e)) from e
         raise OffsetsRefused(_members(verb, target)) from e
@@ -191,14 +196,14 @@ def _write_to_topic(
     transactional_id = TransactionalIds(place.group_id, place.connector, 0).driver
     try:
         write_in_transaction(settings, transactional_id, topic, records, check)
-    except TransactionsRefused as e:  # delivery at least once needs no right to it
+    except TransactionsRefused as e:  # with delivery at least once this right is not needed
         log.info("The offsets are written without a transaction: %s", e)
         check()
         _write_one_by_one(settings, topic, records, place.connector)
     if not is_done(load_if_present(settings, place.connector, topic=topic)):
         raise ConnectError(
-            f"The offsets of {place.connector} in topic '{topic}' were written, and others are read back: look for a task "
-            f"of this connector that still runs, here or in Kafka Connect."
+            f"The offsets of {place.connector} in topic '{topic}' were written, but other offsets were read back: look "
+            f"for a task of this connector that still runs, here or in Kafka Connect."
         )
     log.info("Wrote %d offset records of %s to topic '%s'", len(records), place.connector, topic)
 

@@ -1,9 +1,9 @@
 """Reads the JSON of a request to alter offsets (KIP-875): `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`. Pure.
 
-Every entry is checked before anything is asked or written, and the errors of all are told at once, in the words of Kafka
-Connect 4.3.1 where it has them (connect-semantics 6). Beyond it these are refused, since each is likelier an oversight than
-a wish: an entry without `offset` (where null is what removes a position), two entries for one partition, a field that stands
-twice, a number as text for a sink, and a number that does not survive Kafka.
+Every entry is checked before anything is asked or written, and all errors are reported together, in the words of Kafka
+Connect 4.3.1 if it has them (connect-semantics 6). These are refused in addition, because each is more likely a mistake
+than intended: an entry without `offset` (null removes a position), two entries for one partition, a duplicate field, a
+number as text for a sink, and a number that Kafka cannot store exactly.
 """
 
 import json
@@ -33,15 +33,15 @@ _NUMBER: Final = (
     "need to be integers"
 )
 _LONG: Final = range(-(1 << 63), 1 << 63)
-_MOST_TOLD: Final = 20
-"""Problems that one message has; the rest are counted."""
+_MOST_NAMED: Final = 20
+"""Maximum number of problems in one message; the rest are counted."""
 
 
 def read_source_offsets(document: str) -> dict[SourcePartition, Offset | None]:
-    """The positions that a source is to have, by source partition; None removes a position.
+    """Return the new positions of a source, by source partition; None removes a position.
 
     Raises:
-        ConfigError: the document is wrong; every problem of an entry names it (`offsets[3].offset`).
+        ConfigError: the document is wrong; every problem of an entry names the entry (`offsets[3].offset`).
     """
 
     def partition(value: object) -> SourcePartition:
@@ -53,18 +53,18 @@ def read_source_offsets(document: str) -> dict[SourcePartition, Offset | None]:
         if value is None:
             return None
         fields = _flat(value)
-        SourcePartition(fields)  # refuses what is not flat, in Kafka Connect's words
+        SourcePartition(fields)  # refuses values that are not flat, in Kafka Connect's words
         return fields
 
     return _read(document, partition, offset)
 
 
 def read_sink_offsets(document: str, connector: str) -> dict[TopicPartition, int | None]:
-    """The positions that a sink is to have, by partition of Kafka; None removes a position.
+    """Return the new positions of a sink, by Kafka partition; None removes a position.
 
     Args:
         document: the JSON.
-        connector: the Connect name, for messages.
+        connector: name in Kafka Connect, for messages.
 
     Raises:
         ConfigError: as `read_source_offsets`.
@@ -132,21 +132,21 @@ def _read(document: str, partition: Callable[[object], P], offset: Callable[[obj
 
 
 def _raise_if(problems: Sequence[Problem]) -> None:
-    """Raise ConfigError with the first of these problems, and the count of the rest, if there are any."""
-    left = len(problems) - _MOST_TOLD
+    """Raise ConfigError with the first of these problems, and the number of the rest, if there are any."""
+    left = len(problems) - _MOST_NAMED
     if problems:
-        raise ConfigError([*problems[:_MOST_TOLD], *([Problem("", f"and {left} problems more")] if left > 0 else [])])
+        raise ConfigError([*problems[:_MOST_NAMED], *([Problem("", f"and {left} problems more")] if left > 0 else [])])
 
 
 def _entries(document: str) -> list[object]:
     def constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number in JSON")
+        raise ValueError(f"JSON has no number {name}")
 
     def fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(pairs)
         if len(found) < len(pairs):  # Kafka Connect takes the last
             ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
-            raise ConfigError(_problem("offsets", f"The field {name} stands twice in one object"))
+            raise ConfigError(_problem("offsets", f"The field {name} is given twice in one object"))
         return found
 
     try:
@@ -169,7 +169,7 @@ def _entries(document: str) -> list[object]:
 
 
 def _problem(at: str, message: str) -> Problem:
-    """A problem; half of a surrogate pair, which no UTF-8 can hold, is written as an escape."""
+    """Return a problem; half of a surrogate pair, which UTF-8 cannot encode, is written as an escape."""
     return Problem(_printable(at), _printable(message))
 
 
@@ -178,7 +178,7 @@ def _printable(text: str) -> str:
 
 
 def _fields(value: object, names: tuple[str, ...], words: str) -> dict[str, Any]:
-    """The fields of a part of a sink's entry, which are these and no others."""
+    """Return the fields of a part of a sink's entry; they must be these and no others."""
     if not isinstance(value, dict) or not value.keys() >= set(names):
         raise ConnectError(words)
     if unknown := sorted(value.keys() - set(names)):
@@ -191,7 +191,7 @@ def _flat(value: object) -> dict[str, Any]:
         raise ConnectError(f"must be an object, and is {_kind(value)}")
     for name, field in value.items():
         if not all(_is_text(part) for part in (name, field) if isinstance(part, str)):
-            raise ConnectError(f"field {name}: half of a surrogate pair is no text")
+            raise ConnectError(f"field {name}: half of a surrogate pair is not text")
         if isinstance(field, int) and field not in _LONG:
             raise ConnectError(f"field {name}: {_shown(field)} does not fit into 64 bits")
         if isinstance(field, float) and not math.isfinite(field):

@@ -1,6 +1,6 @@
-"""The offsets that belong to a connector: in which topics and group, on which clusters, and which plugin is asked.
+"""Locations of a connector's offsets: topics, group and clusters, and the plugin that must agree to changes.
 
-If the configuration is wrong or the plugin is missing, only names are certain; then there is a target by name, without a
+If the configuration is wrong or the plugin is missing, only names are certain: then there is a target by name, without a
 plugin.
 """
 
@@ -19,8 +19,8 @@ from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_internal_topics, place_of
-from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.validating import planned
+from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import client_settings
 from penstock_runtime.plan.clients import OVERRIDES, unused_overrides
@@ -36,21 +36,21 @@ _OWN_TOPIC: Final = "offsets.storage.topic"
 _GROUP: Final = "consumer.override.group.id"
 _BOTH: Final = frozenset(("source", "sink"))
 _NAMING: Final = (_OWN_TOPIC, *OVERRIDES.values())
-"""Beginnings of the properties that say which topics, group and cluster it is."""
+"""Prefixes of the properties that determine topics, group and cluster."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The offsets of a connector.
+    """Offsets of a connector.
 
     Attributes:
-        kinds: `source`, `sink`, or both if the kind is not known.
-        place: of the incarnation records.
-        transactional: earlier incarnations may have had transactional ids that no record names.
-        topics: offsets topics and their clients, in the order in which they are written (`offsets_change`).
+        kinds: `source`, `sink`, or both if the kind is unknown.
+        place: place of the incarnation records.
+        transactional: whether earlier incarnations may have had transactional ids that no record names.
+        topics: offsets topics and their clients, in the order of writing (`offsets_change`).
         group: consumer group of a sink.
-        ask: the plugin's `alter_offsets`.
-        make_topics: makes the topics of the status and of the offsets where they are missing.
+        ask: calls the plugin's `alter_offsets`.
+        make_topics: makes the topics for the status and the offsets if they are missing.
     """
 
     kinds: frozenset[str]
@@ -63,10 +63,10 @@ class Target:
 
 
 def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
-    """The target of a connector whose configuration is valid.
+    """Return the target of a connector whose configuration is valid.
 
     Raises:
-        ConfigError: it is not valid, or it has no task, so that its plugin cannot be asked.
+        ConfigError: the configuration is not valid, or it has no task, so that its plugin cannot be asked.
     """
     plan, _ = planned(request)
     if not plan.tasks:
@@ -92,10 +92,10 @@ def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
 
 
 def _may_have_own_topic(context: SourceContext) -> bool:
-    """Whether the connector's offsets may be in another topic than the worker's. To read one topic twice does no harm.
+    """Return whether the connector's offsets may be in a topic other than the worker's. Reading one topic twice is harmless.
 
-    A topic on another cluster that has the name of the worker's is another worker's, unless the connector delivers exactly
-    once.
+    A topic on another cluster with the name of the worker's topic belongs to another worker, unless the connector delivers
+    exactly once.
     """
     elsewhere = context.exactly_once and context.settings.bootstrap != context.shared.bootstrap
     return elsewhere or context.offsets_topic != context.worker.offset_storage_topic
@@ -104,21 +104,21 @@ def _may_have_own_topic(context: SourceContext) -> bool:
 def target_by_name(
     request: JobRequest, client_errors: ClientErrors, kinds: frozenset[str] = _BOTH, *, strict: bool = False
 ) -> Target:
-    """The target of a connector of which only names are certain.
+    """Return the target of a connector of which only names are certain.
 
-    Overrides that no valid connector would have are not followed: those of a client that it has not, and those that the
-    worker's policy forbids, for they could name the offsets of others.
+    Overrides that no valid connector would have are ignored: those of a client that it does not have, and those that the
+    worker's policy forbids, because they could name the offsets of others.
 
     Args:
         request: names the connector.
-        client_errors: of the clients.
-        kinds: `source`, `sink`, or both if the kind is not known.
-        strict: where it is doubtful which topics, group and cluster the configuration means, say so, rather than go without
-            what is wrong.
+        client_errors: errors of the clients.
+        kinds: `source`, `sink`, or both if the kind is unknown.
+        strict: raise if it is unclear which topics, group and cluster the configuration means, instead of ignoring wrong
+            properties.
 
     Raises:
-        ConfigError: the worker configuration is wrong, or the connector has no name; `strict`: or what names and connects
-            clients is wrong.
+        ConfigError: the worker configuration is wrong, or the connector has no name; with `strict`, also if properties
+            that name topics or group, or connect clients, are wrong.
     """
     resource = Connector.draft(request.connector)
     if resource.metadata.name == UNNAMED and resource.spec.connect_name is None:
@@ -152,7 +152,7 @@ def target_by_name(
 def _allowed(
     config: Mapping[str, str], kinds: frozenset[str], worker: WorkerConfig
 ) -> tuple[dict[str, str], list[Problem]]:
-    """The properties that count, and what the policy forbids."""
+    """Return the properties that count, and problems with those that the policy forbids."""
     unused = set.intersection(*(set(unused_overrides(kind, config)) for kind in kinds))
     allowed: dict[str, str] = {}
     problems: list[Problem] = []
@@ -169,7 +169,7 @@ def _allowed(
 
 
 def _settings(name: str, config: Mapping[str, str], worker: WorkerConfig) -> ClientSettings | None:
-    """Clients with the connector's overrides, or with its consumer group alone if others are wrong; None if it is wrong."""
+    """Return clients with the connector's overrides, or with only its group if others are wrong; None if it is wrong too."""
     try:
         return client_settings("sink", name, config, worker)[0]
     except ConfigError:

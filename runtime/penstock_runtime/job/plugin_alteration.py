@@ -1,6 +1,6 @@
-"""Asks the connector plugin whether it agrees to new offsets (`alter_offsets`, KIP-875), within a time limit of its own.
+"""Asks the connector plugin whether it agrees to new offsets (`alter_offsets`, KIP-875), within a separate time limit.
 
-Each way in which a plugin can answer has a message of its own. Those of Kafka Connect are used where it has one.
+Each way in which a plugin can answer has a separate message. Kafka Connect's messages are used where it has one.
 """
 
 from collections.abc import Callable
@@ -8,32 +8,32 @@ from concurrent.futures import Future, wait
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.job.preparing import OffsetsRefused
+from penstock_runtime.job.with_kafka import OffsetsRefused
 from penstock_runtime.process.abandonable import start
 
 __all__ = ["AlterOffsets", "ask_plugin"]
 
 AlterOffsets = Callable[[], bool]
-"""A call of the plugin's `alter_offsets` with all of its arguments."""
+"""Call of the plugin's `alter_offsets` with all of its arguments."""
 _SECONDS: Final = 30.0
-"""How long a plugin may take, as for its `validate`; with the work in Kafka before and after that it fits into the deadline
-of a job pod."""
+"""Seconds that a plugin may take, as for its `validate`; together with the work in Kafka before and after it, this fits into
+the deadline of a job pod."""
 
 
 def ask_plugin(alter_offsets: AlterOffsets, connector: str, *, seconds: float = _SECONDS) -> bool:
-    """Whether the plugin handles the change itself: False if it may keep offsets elsewhere.
+    """Return whether the plugin handles the change itself; False if it may keep offsets elsewhere.
 
-    It is called in a thread, which is abandoned after the time limit.
+    The plugin is called in a thread, which is abandoned after the time limit.
 
     Raises:
         OffsetsRefused: the plugin raised, did not answer in time, or answered neither True nor False.
     """
     answer: Future[object] = start(alter_offsets, "alter-offsets")
     wait([answer], timeout=seconds)
-    if not answer.done():  # a TimeoutError may be the plugin's own
+    if not answer.done():  # not by exception: a TimeoutError may come from the plugin
         raise OffsetsRefused(
             f"The connector's alter_offsets has not answered within {seconds:.0f} s; nothing was written to Kafka. If the "
-            f"plugin moves a position in an outside system, look there before the next try."
+            f"plugin moves a position in an external system, look there before the next attempt."
         )
     if (error := answer.exception()) is not None:
         raise OffsetsRefused(_refusal(error, connector)) from error
@@ -45,7 +45,7 @@ def ask_plugin(alter_offsets: AlterOffsets, connector: str, *, seconds: float = 
 
 
 def _refusal(error: BaseException, connector: str) -> str:
-    """The message for the user about an error of the plugin."""
+    """Return the message for the user about an error of the plugin."""
     if isinstance(error, NotImplementedError):
         text = (
             f"Failed to modify offsets for connector {connector} because it doesn't support external modification of "

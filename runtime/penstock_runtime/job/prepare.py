@@ -9,7 +9,7 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.fencing.plan_fence import Place, fence, supersede
@@ -26,21 +26,21 @@ log = logging.getLogger(__name__)
 _APPEARS: Final = 10.0  # seconds
 
 
-def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
+def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> PlanEpoch:
     """Make the topics that the tasks of one connector need, and fence earlier tasks.
 
     Args:
-        context: of one of its tasks.
+        context: context of one of its tasks.
         known: the connector's records that the operator has read from the status topic.
-        owner: the mark of the Connector that is prepared (`Standing.owner`); empty: of no Connector.
+        owner: mark of the Connector that is prepared (`PlanEpoch.owner`); empty if there is none.
 
     Returns:
-        The standing of this plan, greater than those of all plans before it.
+        Epoch of this plan, greater than those of all plans before it.
 
     Raises:
-        Superseded: another process starts the same connector at this moment, with a greater generation.
+        Superseded: another process is starting the same connector, with a greater generation.
         RetriableError: Kafka does not answer.
-        ConnectError: a topic cannot be created, or does not have the form that it must have.
+        ConnectError: a topic cannot be created, or does not have the required form.
     """
     make_internal_topics(context)
     dead_letters = context.policy.dead_letter_topic
@@ -53,17 +53,19 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
     place = place_of(context, owner)
     if context.exactly_once:
-        return fence(place, context.spec.tasks, known=known).standing
+        return fence(place, context.spec.tasks, known=known).epoch
     # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
-    return supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
+    return supersede(place, context.spec.tasks, least=int(time.time()), known=known).epoch
 
 
 def make_internal_topics(context: TaskContext) -> None:
-    """Create the topics of the status and of the offsets where they are missing, and wait until they can be read.
+    """Create the topics for the status and the offsets if they are missing, and wait until they can be read.
+
+    With `internal.topics.automatic.creation.enable=false` (KIP-1209) a missing topic is an error.
 
     Raises:
         RetriableError: Kafka does not answer.
-        ConnectError: a topic cannot be created, or is not compacted.
+        ConnectError: a topic cannot be created, or must not be, or is not compacted.
     """
     worker = context.worker
     make_status_topic(context.shared, worker)
@@ -77,30 +79,32 @@ def make_internal_topics(context: TaskContext) -> None:
             replication_factor=worker.offset_storage_replication_factor,
             settings=worker.topic_settings("offset.storage."),
             named_by=named_by,
+            may_create=worker.internal_topics_automatic_creation_enable,
         ):
             _appear(settings, topic)
 
 
 def make_status_topic(shared: ClientSettings, worker: WorkerConfig) -> None:
-    """Create the status topic where it is missing, and wait until it can be read. Raises as `make_internal_topics`."""
+    """Create the status topic if it is missing, and wait until it can be read. Raises as `make_internal_topics`."""
     if Admin(shared).ensure_compacted(
         worker.status_storage_topic,
         partitions=worker.status_storage_partitions,
         replication_factor=worker.status_storage_replication_factor,
         settings=worker.topic_settings("status.storage."),
         named_by="status.storage.topic",
+        may_create=worker.internal_topics_automatic_creation_enable,
     ):
         _appear(shared, worker.status_storage_topic)
 
 
 def _target_admin(context: TaskContext) -> Admin:
-    """An admin client of the cluster that the connector writes to."""
+    """Return an admin client of the cluster that the connector writes to."""
     servers = context.settings.bootstrap
     return Admin(context.shared) if servers == context.shared.bootstrap else Admin(context.settings, servers=servers)
 
 
 def place_of(context: TaskContext, owner: str = "") -> Place:
-    """Where the incarnations of a task's connector are recorded."""
+    """Return the place where the incarnations of a task's connector are recorded."""
     spec, worker = context.spec, context.worker
     return Place(spec.connector, worker.group_id, context.settings, context.shared, context.status_topic, owner)
 
@@ -120,7 +124,7 @@ def _appear(settings: ClientSettings, topic: str) -> None:
 
 
 def announce(context: TaskContext, state: State, specs: Sequence[TaskSpec], *, timeout: float = 30.0) -> None:
-    """Write the connector's state to the status topic, as Connect's herder does."""
+    """Write the connector's state to the status topic, as Kafka Connect's herder does."""
     writer = StatusWriter(context.shared, client_id=f"penstock-plan-{context.spec.connector}")
     try:
         writer.write(

@@ -1,7 +1,7 @@
-"""The process of a job pod: reads the request, and writes the answer and a termination message.
+"""Process of a job pod: reads the request, and writes the answer and a termination message.
 
-The answer is the only line of standard output. What plugins print goes to the log, which is standard error. Answer, log and
-termination message hold no secrets.
+The answer is the only line of standard output. Output of plugins goes to the log, which is standard error. Answer, log and
+termination message contain no secrets.
 """
 
 import argparse
@@ -42,7 +42,7 @@ _TRACE: Final = 16_000
 
 
 def run(arguments: list[str]) -> ExitCode:
-    """Answer the request of a file. The exit code is OK for every answer."""
+    """Answer the request in a file, and return the exit code, which is OK for every answer."""
     parser = argparse.ArgumentParser(prog="penstock_runtime.job")
     parser.add_argument("request", type=Path, help="the request, a JSON file")
     parser.add_argument("--log-level", default="INFO")
@@ -67,21 +67,21 @@ def run(arguments: list[str]) -> ExitCode:
     become_log_lines(redact)
     append_folders(python_folders(request.mounts))
     try:
-        # A list of offsets asks no plugin, whose import may hang, and tells no property. Nor is a plugin asked that is not
-        # the one that its PluginVersion declares; the answer says why.
+        # A list of offsets calls no plugin, whose import may hang, and contains no property. A plugin that is not the one
+        # that its PluginVersion declares is not called either; the answer gives the reason.
         if request.action is not Action.LIST_OFFSETS and not check_images(request.mounts):
             plugins = Plugins.installed(request.mounts)
             redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
         answer = answer_request(request, redact)
         _write(answer_descriptor, f"{answer_line(answer, _texts_of_request(request))}\n".encode())
-    except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, also `sys.exit`)
+    except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, even `sys.exit`)
         return _failed(as_failure(e), redact)
     termination_message.write(TerminationMessage(exit_code=ExitCode.OK, message=_message(answer)))
     return ExitCode.OK
 
 
 def leave(code: int) -> NoReturn:
-    """End at once: a thread of abandoned work may still wait for Kafka."""
+    """Exit immediately, because a thread of abandoned work may still wait for Kafka."""
     with suppress(OSError):
         last_lines()
         logging.shutdown()
@@ -97,7 +97,7 @@ def _stopped(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]:
-    """`spec.config` and `spec.class` of a document of any form."""
+    """Return `spec.config` and `spec.class` of a document of any form."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     class_name = spec.get("class") if isinstance(spec, Mapping) else None
@@ -105,7 +105,7 @@ def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]
 
 
 def _texts_of_request(request: JobRequest) -> RequestTexts:
-    """Texts of the request, which the answer does not repeat."""
+    """Return texts of the request, which the answer does not repeat."""
     try:
         return Connector.draft(request.connector).request_texts(request.worker)
     except ConfigError:  # then there is no plan either

@@ -1,8 +1,7 @@
 """Resets a connector's offsets: a source's records in offsets topics, a sink's consumer group (KIP-875).
 
-Of a Connector that is deleted, and whose configuration is wrong or whose plugin is missing, the offsets are found by the
-connector's name alone, so that the user can start anew. Of one that stays they are not: a plugin that would refuse must be
-asked.
+If a Connector is deleted, and its configuration is wrong or its plugin is missing, the offsets are found by the connector's
+name only, so that the user can start over. If it is not deleted they are not: a plugin that would refuse must be asked.
 """
 
 import logging
@@ -14,7 +13,7 @@ from penstock.offsets import SourcePartition
 from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
 from penstock_runtime.job.offsets_target import Target, target_by_name, target_of_valid
-from penstock_runtime.job.preparing import ClientErrors
+from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.offsets_topic import load_if_present
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord
@@ -23,7 +22,7 @@ __all__ = ["reset", "reset_of_valid"]
 
 log = logging.getLogger(__name__)
 
-# The messages of Kafka Connect 4.3.1 (connect-semantics 6).
+# Messages of Kafka Connect 4.3.1 (connect-semantics 6).
 _RESET: Final = "The offsets for this connector have been reset successfully"
 _RESET_OURS: Final = (
     "The Connect framework-managed offsets for this connector have been reset successfully. However, if this connector "
@@ -32,10 +31,10 @@ _RESET_OURS: Final = (
 
 
 def reset_of_valid(request: JobRequest, work: OffsetsWork) -> str:
-    """Reset the offsets of a Connector that stays; the message of the answer.
+    """Reset the offsets of a Connector that is not deleted, and return the message of the answer.
 
     Raises:
-        ConfigError: the configuration is wrong, so that the plugin cannot be asked.
+        ConfigError: the configuration is wrong, so the plugin cannot be asked.
         OffsetsRefused, Superseded, Unavailable: as `carry_out`; or the plugin cannot be asked.
     """
     client_errors = ClientErrors()
@@ -43,7 +42,7 @@ def reset_of_valid(request: JobRequest, work: OffsetsWork) -> str:
 
 
 def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
-    """Reset the offsets of a Connector that is deleted; the message of the answer, and warnings.
+    """Reset the offsets of a Connector that is deleted, and return the message of the answer, and warnings.
 
     Raises:
         ConfigError: the worker configuration is wrong, or the connector has no name.
@@ -82,7 +81,7 @@ def _prepared(target: Target, request: JobRequest, newest: int | None) -> Change
         for number, (settings, topic) in enumerate(target.topics):
             stored = load_if_present(settings, place.connector, topic=topic)
             partitions |= dict.fromkeys(stored.forms)
-            # To the partitions that hold the records: after partitions were added, their keys map to others.
+            # Write to the partitions that hold the records: if partitions were added, the keys now map to others.
             records[number] = [
                 PlacedRecord(p, key, None) for p, keys in sorted(stored.live.items()) for key in sorted(keys)
             ]

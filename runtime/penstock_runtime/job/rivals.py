@@ -1,7 +1,7 @@
-"""Who else may run a connector at this moment, as the status topic tells.
+"""Detects who else may run a connector now, from the records of the status topic.
 
-A reset or change of offsets by hand beside a live task would be overwritten, or set back what runs. The records cannot tell
-a process that was killed from one that runs.
+A manual reset or change of offsets while a task runs would be overwritten, or would set back the running task. The records
+do not distinguish a process that was killed from one that runs.
 """
 
 import re
@@ -23,12 +23,12 @@ _LIVE: Final = ("RUNNING", "PAUSED", "RESTARTING")
 
 @dataclass(frozen=True)
 class Known:
-    """What the status topic tells of a connector.
+    """Facts about a connector from the status topic.
 
     Attributes:
-        rival: who may run it, and what to do about that, in a sentence; empty: nobody.
-        generation: the greatest plan generation that is recorded.
-        is_unknown: the topic, if it exists, has nothing of the connector.
+        rival: sentence about who may run it, and what to do about that; empty: nobody.
+        generation: greatest recorded plan generation.
+        is_unknown: whether the topic does not exist, or has no records of the connector.
     """
 
     rival: str = ""
@@ -37,7 +37,7 @@ class Known:
 
 
 def known_of(place: Place) -> Known:
-    """What is known of the connector of a place.
+    """Return the facts about the connector of a place.
 
     Raises:
         RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -49,7 +49,7 @@ def known_of(place: Place) -> Known:
 
 
 def known_in(entries: Iterable[Entry], connector: str) -> Known:
-    """The same, of the records of a status topic. Pure."""
+    """Return the same from the records of a status topic. Pure."""
     entries = list(entries)
     last = dict(entries)
     tasks = re.compile(re.escape(f"status-task-{connector}-").encode() + rb"[0-9]+")

@@ -1,4 +1,4 @@
-"""The positions of a sink, in the form of KIP-875's JSON and as partitions of Kafka; whether Kafka has them."""
+"""Positions of a sink, in the form of KIP-875's JSON and as Kafka partitions; checks whether they exist in Kafka."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from penstock_runtime.kafka.consumers import RecordConsumer
 __all__ = ["Seen", "check_positions", "positions_of", "seen_by", "why_not"]
 
 _REFUSED: Final = "Failed to alter consumer group offsets for connector {connector}: {why}"
-_MOST_TOLD: Final = 20
-"""Problems that one message has; the rest are counted."""
+_MOST_NAMED: Final = 20
+"""Maximum number of problems in one message; the rest are counted."""
 
 
 def positions_of(offsets: OffsetUpdates) -> dict[TopicPartition, int]:
-    """The positions in offsets of a sink that were read and checked; those that are removed are left out."""
+    """Return the positions in a sink's offsets that were read and checked, without those that are removed."""
     return {
         TopicPartition(str(p["kafka_topic"]), cast("int", p["kafka_partition"])): cast("int", o["kafka_offset"])
         for p, o in offsets.items()
@@ -28,12 +28,12 @@ def positions_of(offsets: OffsetUpdates) -> dict[TopicPartition, int]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a sink sees of topics.
+    """View of a sink on topics.
 
     Attributes:
-        counts: the number of partitions of every topic that it may see.
-        bounds: of the partitions that were asked for and exist, the first offset and the end.
-        is_from_beginning: whether it reads on from the first offset where its own is gone (`auto.offset.reset=earliest`).
+        counts: number of partitions of every topic that it may see.
+        bounds: first offset and end of the requested partitions that exist.
+        is_from_beginning: whether it resumes at the first offset if its offset is gone (`auto.offset.reset=earliest`).
     """
 
     counts: Mapping[str, int]
@@ -42,7 +42,7 @@ class Seen:
 
 
 def seen_by(target: Target, partitions: Iterable[TopicPartition]) -> Seen:
-    """What the sink sees of these partitions.
+    """Return the sink's view of these partitions.
 
     Raises:
         RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -57,31 +57,31 @@ def seen_by(target: Target, partitions: Iterable[TopicPartition]) -> Seen:
 
 
 def check_positions(target: Target, positions: Mapping[TopicPartition, int]) -> None:
-    """See that each partition exists, and that its task would begin at the position.
+    """Check that each partition exists, and that its task would begin at the position.
 
     Raises:
-        ConfigError: some do not, or would not; each is named.
+        ConfigError: some partitions or positions fail the check; the message names each.
         RetriableError, ConnectError: Kafka does not answer, or refuses.
     """
     seen = seen_by(target, positions)
     wrong = [w for p, o in positions.items() if (w := why_not(p, o, seen))]
     if wrong:
-        more = len(wrong) - _MOST_TOLD
-        text = "; ".join(wrong[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        more = len(wrong) - _MOST_NAMED
+        text = "; ".join(wrong[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
         raise ConfigError(Problem("offsets", _REFUSED.format(connector=target.place.connector, why=text)))
 
 
 def why_not(partition: TopicPartition, offset: int, seen: Seen) -> str:
-    """Why a position is refused; empty: it is not. Pure.
+    """Return why a position is refused; empty if it is accepted. Pure.
 
-    One before the first offset is what `earliest` makes of it: the first. With another `auto.offset.reset` the task would
-    pass over what is there.
+    A position before the first offset is accepted with `auto.offset.reset=earliest`, which begins at the first offset. With
+    another value the task would skip existing records.
     """
     topic, number = partition
     if topic not in seen.counts:
         return f"topic '{topic}' does not exist, or may not be described"
     if partition not in seen.bounds:
-        return f"topic '{topic}' has no partition {number}, and {seen.counts[topic]} in all"
+        return f"topic '{topic}' has no partition {number}; it has {seen.counts[topic]} in all"
     first, end = seen.bounds[partition]
     if offset > end:
         return f"{offset} is past the end of {topic}-{number}, which is {end}"

@@ -1,4 +1,4 @@
-"""Validates a connector and splits it into tasks, or reports all problems at once."""
+"""Validates a connector and splits it into tasks, or reports all problems together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ from penstock_runtime.plugins.mounted import python_folders
 __all__ = ["Validated", "planned", "validate"]
 
 LIMIT: Final = 900 << 10
-"""Bytes of task specs; a ConfigMap holds 1 MiB."""
+"""Maximum bytes of task specs; a ConfigMap holds 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """The plan of a valid configuration.
+    """Plan of a valid configuration.
 
     Attributes:
-        answer: without passwords, because it goes to a log. References stand for passwords that a plugin has copied.
-        first: the first task, complete; None: there is no task.
-        warnings: for the author of the connector.
+        answer: answer without passwords, because it goes to a log. Passwords copied by a plugin are replaced by references.
+        first: first task, complete; None: there is no task.
+        warnings: warnings for the author of the connector.
     """
 
     answer: PlanAnswer
@@ -42,10 +42,10 @@ class Validated:
 
 
 def validate(request: JobRequest) -> Validated:
-    """The plan of the request's connector.
+    """Return the plan of the request's connector.
 
     Raises:
-        ConfigError: every problem at once, without secrets.
+        ConfigError: the connector is not valid; it holds all problems, without secrets.
     """
     valid_plan, warnings = planned(request)
     complete = tuple(map(_strip_incarnation, valid_plan.tasks))
@@ -66,7 +66,7 @@ def validate(request: JobRequest) -> Validated:
 
 
 def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
-    """The plan, whatever `spec.state` is, and warnings about the worker configuration.
+    """Return the plan, for any `spec.state`, and warnings about the worker configuration.
 
     Raises:
         ConfigError: as in `validate`.
@@ -77,7 +77,7 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
         update={"spec": resource.spec.model_copy(update={"state": State.RUNNING})}
     ).with_reading(resource.reading)
     worker, problems = _worker(request.worker, secrets)
-    if of_images := check_images(request.mounts):  # no class of theirs is imported
+    if of_images := check_images(request.mounts):  # then their classes are not imported
         raise ConfigError([*problems, *resource.reading.problems, *of_images])
     try:
         found = plan(
@@ -100,7 +100,7 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
 
 
 def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, list[Problem]]:
-    """The worker configuration and its problems. Wrong properties are left out, so that the connector is checked too."""
+    """Return the worker configuration and its problems, without wrong properties, so that the connector is checked too."""
     try:
         worker = worker_from(texts, secrets)
     except ConfigError as e:
@@ -118,18 +118,18 @@ def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, lis
 
 
 def _of_worker(name: str) -> str:
-    """The name of a worker property in problems, as the plan writes it."""
+    """Return the name of a worker property in problems, as in a plan."""
     return f"worker configuration, {name}" if name else "worker configuration"
 
 
 def _put_back_literals(task: TaskSpec, own: Mapping[str, str], literals: Sequence[Secret]) -> TaskSpec:
-    """The task with references in place of literal passwords, except in properties that are as the author wrote them."""
+    """Replace literal passwords in the task by references, except in properties that are as the author wrote them."""
     rest = {name: text for name, text in task.config.items() if own.get(name) != text}
     return task.model_copy(update={"config": {**task.config, **put_back(rest, {}, {}, literals)}})
 
 
 def _strip_incarnation(spec: TaskSpec) -> TaskSpec:
-    """The task spec without an incarnation, so that equal plans are equal bytes."""
+    """Return the task spec without an incarnation, so that equal plans are equal bytes."""
     return spec.for_incarnation(generation=0, incarnation=0, token="", plan="").model_copy(
         update={"state": TaskState.RUNNING}
     )
@@ -141,8 +141,8 @@ def _check_size(tasks: tuple[TaskSpec, ...]) -> None:
         raise ConfigError(
             Problem(
                 "spec.tasksMax",
-                f"the configurations of {len(tasks)} tasks take {size >> 10} KiB, and {LIMIT >> 10} KiB is what the "
-                f"ConfigMap of a plan holds: lower spec.tasksMax, split the connector into several, or shorten "
+                f"the configurations of {len(tasks)} tasks take {size >> 10} KiB, and the ConfigMap of a plan holds at "
+                f"most {LIMIT >> 10} KiB: lower spec.tasksMax, split the connector into several, or shorten "
                 f"spec.config (each task repeats it)",
             )
         )

@@ -132,7 +132,14 @@ class Admin:
         return {name: len(t.partitions) for name, t in found.items() if t.error is None}
 
     def ensure_compacted(
-        self, topic: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str], named_by: str
+        self,
+        topic: str,
+        *,
+        partitions: int,
+        replication_factor: int,
+        settings: Mapping[str, str],
+        named_by: str,
+        may_create: bool = True,
     ) -> bool:
         """Create an internal topic, or check that it is compacted; return whether it was created.
 
@@ -142,11 +149,19 @@ class Admin:
             replication_factor: likewise; -1 is the broker's default.
             settings: further topic settings; compaction always wins.
             named_by: the property that holds its name, for messages.
+            may_create: whether a missing topic is created (`internal.topics.automatic.creation.enable`).
 
         Raises:
-            ConnectError: it is not compacted, or cannot be created.
+            ConnectError: it is not compacted, or cannot be created, or is missing and must not be.
         """
         if topic not in self.topics():
+            if not may_create:
+                raise ConnectError(
+                    f"Topic '{topic}' specified via the '{named_by}' property is missing. The config "
+                    f"'internal.topics.automatic.creation.enable' is set to 'false', so automatic creation of internal "
+                    f"topics is disabled. Create the topic with cleanup.policy=compact, or enable automatic creation in "
+                    f"the worker configuration."
+                )
             wanted = {**settings, "cleanup.policy": "compact"}
             self._create_internal(RequestedTopic(topic, partitions, replication_factor, wanted, named_by), _COMPACTED)
             return True

@@ -1,1 +1,1 @@
-"""From records to records: transforms, predicates, converters, and what happens to records that fail."""
+"""Processing of records: transforms, predicates, converters, and handling of records that fail."""

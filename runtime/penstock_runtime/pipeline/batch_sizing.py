@@ -1,4 +1,4 @@
-"""How long to wait when there is nothing, how much to take when there is much."""
+"""Sizes of batches and puts, and pauses of idle sources, adapted to the load."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from penstock.source import Limits
 __all__ = ["AdaptiveBatchSize", "IdleBackoff", "PutSize"]
 
 _SMALLEST: Final = Limits(2_000, 256 << 10)
-"""What a batch holds at most that is not worth more than the driver. A trickle fills less than half of it."""
+"""Limits of a batch that is small enough for the driver. Low-rate records fill less than half of it."""
 
 
 class IdleBackoff:
-    """How long a source is not asked while it has nothing: the longer nothing has come, the longer. Times in seconds.
+    """Pause before an idle source is asked again: the longer nothing has come, the longer the pause. Times in seconds.
 
-    What comes waits for half as long as nothing came before it, and for 0.1 s at most; after ten quiet seconds and more for
-    a hundredth of that time, and for 0.5 s at most. What a look costs is that a process wakes: 0.3 ms of CPU, ten times as
-    much as the look itself.
+    A record waits for at most half as long as nothing came before it, and at most 0.1 s; after ten quiet seconds, for at
+    most a hundredth of the quiet time, and at most 0.5 s. A look costs the wake-up of a process: 0.3 ms of CPU, ten times
+    as much as the look itself.
     """
 
     SHORTEST: Final = 0.002
@@ -28,11 +28,11 @@ class IdleBackoff:
         self._quiet = 0.0
 
     def reset(self, quiet: float = 0.0) -> None:
-        """There was something, and the source will not be asked for `quiet` seconds."""
+        """Record that there was something, and that the source will not be asked for `quiet` seconds."""
         self._quiet = quiet
 
     def wait(self) -> float:
-        """How long to wait now that there was nothing."""
+        """Return how long to wait after finding nothing."""
         now = max(self.SHORTEST, min(self._quiet / 2, self.LONG), min(self._quiet / 100, self.LONGEST))
         self._quiet += now
         return now
@@ -40,28 +40,29 @@ class IdleBackoff:
 
 @dataclass
 class AdaptiveBatchSize:
-    """Limits that follow the load: small batches for a trickle, done by the driver; large ones for a backlog, by Spark.
+    """Limits that follow the load: small batches in the driver for low-rate records, large ones on Spark for a backlog.
 
-    A batch that used half of its limits asks for four times as much, one that used less than an eighth for a quarter; a
-    batch that took longer than `seconds` is not followed by a larger one, and one that failed is followed by a smaller.
+    After a batch that used half of its limits, the next one may be four times as large; after one that used less than an
+    eighth, a quarter. A batch that took longer than `seconds` is not followed by a larger one; one that failed is followed
+    by a smaller one.
 
     Attributes:
-        most: the connector's own limits (`batch.max.records`, `batch.max.bytes`).
-        seconds: how long a batch should take at most (`batch.max.ms`).
+        most: limits of the connector (`batch.max.records`, `batch.max.bytes`).
+        seconds: maximum time of a batch (`batch.max.ms`).
     """
 
     most: Limits
     seconds: float
     scale: int = 0
     is_trickle: bool = False
-    """Whether the last batch had much room left, and not because single records are looked for."""
+    """Whether the last batch was far from full, except while single records are isolated."""
 
     _LEAST: ClassVar = -5
-    """The scale of one record or two: for batches that failed because of single records."""
+    """Scale of one or two records: for batches that failed because of single records."""
 
     @property
     def limits(self) -> Limits:
-        """The next batch's limits."""
+        """Limits of the next batch."""
         grown = 4.0**self.scale
         return Limits(
             max(1, min(self.most.records, int(_SMALLEST.records * grown))),
@@ -69,11 +70,11 @@ class AdaptiveBatchSize:
         )
 
     def done(self, records: int, size: int, seconds: float) -> None:
-        """Learn from a batch that was delivered."""
+        """Learn from a delivered batch."""
         limits = self.limits
         share = max(records / limits.records, size / limits.bytes)
         self.is_trickle = self.scale == 0 and share < 0.5
-        if self.scale < 0:  # so small for the sake of single records, and not of time
+        if self.scale < 0:  # this small because of single records, not of time
             self.scale += share >= 0.5
         elif seconds > self.seconds:
             self.scale = max(0, self.scale - 1)
@@ -83,32 +84,32 @@ class AdaptiveBatchSize:
             self.scale -= 1
 
     def failed(self, *, isolating: bool = False) -> None:
-        """A batch failed or timed out: take less.
+        """Record that a batch failed or timed out: take less.
 
         Args:
-            isolating: for single records in it, which are looked for. It must not grow by what comes meanwhile, which
-                may hold more of them, or it would fail for ever.
+            isolating: whether the next batches search for single records that fail. Then limits must not grow with what
+                arrives meanwhile: it may hold more such records, and the batches would fail forever.
         """
         self.scale = max(min(self.scale, self._LEAST if isolating else 0), self.scale - 1)
 
 
 @dataclass
 class PutSize:
-    """How much a sink is given at once: as much as it writes in a moment, going by what it has written before.
+    """Size of a put: as much as the sink writes in a short time, judging by previous puts.
 
-    The first put is small, and each after it at most four times as large, until what its records cost, beside what a put
-    costs by itself, is a quarter of `seconds`. A sink that takes long for each put gets large ones all the same.
+    The first put is small, and each following one at most four times as large, until the cost of its records, without the
+    fixed cost of a put, is a quarter of `seconds`. So a sink with a high fixed cost for each put still gets large puts.
 
     Attributes:
-        most: the connector's own limits of a batch (`batch.max.records`, `batch.max.bytes`).
-        records: the most records of one put (`max.poll.records`).
-        seconds: how long a batch should take at most (`batch.max.ms`).
-        longest: how long a put may take before it counts as lost (`max.poll.interval.ms`), in seconds.
-        rate: records that one process writes in a second, as it was last; 0 until something was written.
-        record_bytes: what a record holds, likewise; until one was read rather too much than too little.
-        losses: how many batches in a row have lost a worker: for each of them a quarter is taken.
-        limit: the most records of the next put, which is cut further after a loss.
-        last: records and seconds of the last put that tells something.
+        most: limits of a batch, as configured (`batch.max.records`, `batch.max.bytes`).
+        records: maximum number of records of one put (`max.poll.records`).
+        seconds: maximum time of a batch (`batch.max.ms`).
+        longest: seconds that a put may take before it counts as lost (`max.poll.interval.ms`).
+        rate: records that one process writes in a second, as last measured; 0 until something was written.
+        record_bytes: size of a record, as last measured; until one was read, an estimate that is rather too high.
+        losses: number of batches in a row that have lost a worker: for each of them sizes are divided by four.
+        limit: maximum number of records of the next put, which losses reduce further.
+        last: records and seconds of the last put that was large enough to learn from.
         each: seconds that one more record costs.
     """
 
@@ -124,20 +125,20 @@ class PutSize:
     each: float = 0.0
 
     def put(self, processes: int = 1) -> Limits:
-        """The most of one put in each of so many processes."""
+        """Return the limits of one put in each of this many processes."""
         return self._smaller(Limits(min(self.records, self.limit), self.most.bytes // processes))
 
     def is_trickle(self, records: int) -> bool:
-        """Whether so many records that wait leave much room, so that more may be waited for before they are written."""
+        """Return whether this many waiting records are so few that writing may wait for more."""
         put = self.put()
         most = min(put.records, _SMALLEST.records)
         return 2 * records < most and 2 * records * self.record_bytes < min(put.bytes, _SMALLEST.bytes)
 
     def batch(self, processes: int, *, staged: bool) -> Limits:
-        """What a batch may hold that so many processes write.
+        """Return the limits of a batch that this many processes write.
 
-        It ends by time, wherever it is. Where it is staged, what lies behind a place that was not reached is done again:
-        then it holds what they write in `seconds`, and has several times as long.
+        A batch ends by time, wherever it has got to. If it is staged, everything after a place that was not reached is done
+        again: then it holds what they write in `seconds`, and has several times as long.
         """
         fitting = int(self.rate * self.seconds)
         least = 1 if staged and self.rate else self.records
@@ -149,7 +150,7 @@ class PutSize:
             return
         self.record_bytes = size / records
         if 2 * records < self.limit and seconds <= self.seconds:
-            return  # a trickle tells little of what many would cost
+            return  # a few records say little about the cost of many
         seconds = max(seconds, 1e-6)
         self.rate = records / seconds
         before, time_before = self.last
@@ -168,7 +169,7 @@ class PutSize:
             self.limit = max(1, self.limit // 4)
 
     def learn(self, others: Sequence["PutSize"], records: int, size: int, seconds: float) -> None:
-        """Learn from what other processes have learnt, and from what they wrote in so many seconds of all of them."""
+        """Learn from the sizes of other processes, and from what all of them wrote in a total of this many seconds."""
         self.losses = max(0, self.losses - 1)
         slowest = min(others, key=lambda o: o.limit)
         self.limit, self.last, self.each = slowest.limit, slowest.last, slowest.each
@@ -177,7 +178,7 @@ class PutSize:
             self.record_bytes = size / records
 
     def lost(self) -> None:
-        """A worker was lost: it ran out of memory, or did not end in time."""
+        """Record that a worker was lost: it ran out of memory, or did not end in time."""
         self.losses += 1
 
     def _smaller(self, limits: Limits) -> Limits:

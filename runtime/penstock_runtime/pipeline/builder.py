@@ -1,4 +1,4 @@
-"""The chain of a connector as objects: transforms with their predicates, each made and configured once."""
+"""Builds the chain of a connector: transforms with their predicates, each made and configured once."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,19 +15,19 @@ from penstock_runtime.plugins.open_plugins import OpenPlugins
 __all__ = ["ContextOf", "build_steps", "class_name", "made"]
 
 ContextOf: TypeAlias = Callable[[str, str], PluginContext]
-"""Makes the context of a plugin from its place and its version."""
+"""Makes the context of a plugin from its place and version."""
 
 
 def build_steps(
     config: Mapping[str, str], plugins: Mapping[str, PluginReference], context: ContextOf, opened: OpenPlugins
 ) -> tuple[Step, ...]:
-    """The steps of a chain, in order.
+    """Return the steps of a chain, in order.
 
     Args:
-        config: the connector's properties, variables resolved.
-        plugins: by place (`transforms.hoist`, `predicates.tombstone`), as a plan found them.
+        config: properties of the connector, variables resolved.
+        plugins: plugins by place (`transforms.hoist`, `predicates.tombstone`), as a plan found them.
         context: makes the context of each plugin.
-        opened: gets each plugin. The caller closes them, after an error too.
+        opened: collects the plugins. The caller closes them, also after an error.
 
     Raises:
         ConfigError: a plugin cannot be loaded, or refuses its properties.
@@ -51,16 +51,16 @@ def build_steps(
 
 
 def made(place: str, reference: PluginReference, context: ContextOf) -> Plugin:
-    """A new object of a plugin, which gets the context of its place and version.
+    """Return a new object of a plugin, with the context of its place and version.
 
     Raises:
-        ConfigError: it cannot be loaded.
+        ConfigError: the plugin cannot be loaded.
     """
     return plugin_ref.make(plugin_ref.load(reference.reference), context(place, reference.version))
 
 
 def class_name(plugin: object, variant: str | None = None) -> str:
-    """The class by the name that Connect's users know, else its own."""
+    """Return the class name that Kafka Connect's users know, else the Python name."""
     java = getattr(plugin, "java_names", ())
     name = java[0] if java else f"{type(plugin).__module__}.{type(plugin).__qualname__}"
     return f"{name}${variant}" if variant and not re.search(r"\$", name) else name

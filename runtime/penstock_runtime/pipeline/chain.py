@@ -1,8 +1,8 @@
-"""The chain: transforms with their predicates, over columns with an exact fallback.
+"""Chain of transforms with their predicates, over columns with an exact fallback.
 
-Each stage first tries its form for whole batches. Where there is none, or it raises, every record goes through the
-per-record form by itself, and those that fail there become `Failure`s: the others move on. A plugin of Java answers for
-each record of a batch, so that only those that failed are tried again.
+Each stage first tries its form for whole batches. If there is none, or it raises, every record goes separately through the
+per-record form, and records that fail there become `Failure`s: the others continue. A Java plugin answers for each record of
+a batch, so that only failed records are tried again.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ class Step:
     """One transform of a chain.
 
     Attributes:
-        alias: the name in `transforms`.
-        transform: the configured plugin.
-        name: its class, as the configuration names it, for messages.
-        predicate: guards it; None always applies.
-        negate: apply where the predicate does not hold.
+        alias: name in `transforms`.
+        transform: configured plugin.
+        name: class of the plugin as in the configuration, for messages.
+        predicate: condition of the transform; None: it always applies.
+        negate: whether to apply the transform where the predicate does not hold.
     """
 
     alias: str
@@ -40,7 +40,7 @@ class Step:
 
 
 def transform(steps: Sequence[Step], batch: RecordBatch, operator: RetryWithToleranceOperator) -> RecordBatch:
-    """What the chain makes of a batch; rows that were dropped or failed are missing."""
+    """Return the batch after the chain, without rows that were dropped or failed."""
     for step in steps:
         if not batch.length:
             return batch
@@ -63,7 +63,7 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
     elif has_own(step.predicate, Predicate, "test_batch"):
         try:
             found = step.predicate.test_batch(batch)
-        except Exception:  # noqa: BLE001 (the records are asked one by one below, and their errors are kept)
+        except Exception:  # noqa: BLE001 (each record is tested separately below, and its errors are kept)
             return _singly(step, batch, operator, answers=[None] * batch.length)
     else:
         answers = [_answer(step.predicate, record) for record in batch.records()]
@@ -82,7 +82,7 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
 def _where(
     step: Step, batch: RecordBatch, found: Sequence[bool | Exception], operator: RetryWithToleranceOperator
 ) -> RecordBatch:
-    """Apply a step to the records that its predicate has found, or to the others if it is negated."""
+    """Apply a step to the records for which its predicate holds, or to the others if it is negated."""
     hit = list(compress(range(batch.length), map(not_, found) if step.negate else found))
     if not hit:
         return batch
@@ -111,7 +111,7 @@ def _apply(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator)
 def _answer(predicate: Predicate, record: Record) -> bool | Exception:
     try:
         return bool(predicate.test(record))
-    except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
+    except Exception as e:  # noqa: BLE001 (a record's failure is data, for any exception of a plugin)
         return e
 
 
@@ -123,10 +123,10 @@ def _singly(
     answers: list[bool | Exception | None] | None = None,
     errors: list[Exception | None] | None = None,
 ) -> RecordBatch:
-    """Each record by itself.
+    """Process each record separately.
 
-    `answers` has what the predicate has said already, row by row: its first try, which is not made twice. None where it was
-    not asked, and as a whole if the predicate is not to be asked. `errors` likewise has what the transform has raised.
+    `answers` holds results of the predicate by row, which count as its first attempt. An item is None if the predicate was
+    not called for the row; the whole is None if it must not be called. `errors` likewise holds errors of the transform.
     """
     made, positions = [], []
     for row, (position, record) in enumerate(zip(batch.positions, batch.records(), strict=True)):
@@ -154,7 +154,7 @@ def _singly(
 
 
 def _given(batch: RecordBatch, made: Sequence[object], positions: Sequence[int]) -> str:
-    """What the transform was given where it made something else than a record, for messages."""
+    """Return a text that names the record for which the transform returned something other than a record."""
     wrong = next(position for one, position in zip(made, positions, strict=True) if not isinstance(one, Record))
     row = list(batch.positions).index(wrong)
     record = batch.record(row)
@@ -165,9 +165,9 @@ def _given(batch: RecordBatch, made: Sequence[object], positions: Sequence[int])
 
 
 def has_own(plugin: object, kind: type, form: str) -> bool:
-    """Whether a plugin has this batch form of its own.
+    """Return whether a plugin overrides this batch form.
 
-    The one of its kind only asks record by record, and all anew where one fails: a record that may be tried again would be
+    The inherited form only calls the per-record form, and starts over if one record fails: a record with retries would be
     tried once too often.
     """
     return getattr(type(plugin), form, None) is not getattr(kind, form)

@@ -1,7 +1,7 @@
-"""From a task spec to the configured objects of one process: plugins, chain, client settings, policies.
+"""Context of one process of a task: plugins, chain, client settings and policies, configured from a task spec.
 
-Each process of a task (the driver, each of Spark's workers) makes its own, from the same spec. What only one kind of task
-has is in `source/context.py` and `sink/context.py`; `task/context.py` makes the one that a spec asks for.
+Each process of a task (the driver, each of Spark's workers) makes a separate one, from the same spec. Parts of only one kind
+of task are in `source/context.py` and `sink/context.py`; `task/context.py` makes the context of a spec.
 """
 
 import logging
@@ -54,19 +54,19 @@ _OVERRIDES: Final[Mapping[ClientKind, str]] = {
 
 @dataclass(frozen=True, eq=False)
 class TaskContext(ABC):
-    """What a process of a task works with, of either kind. Made by `of`; parts are made when they are first asked for.
+    """Context of a process of a task of either kind. Made by `of`; its parts are made when they are first used.
 
     Attributes:
-        spec: the task spec.
-        config: this task's properties, variables resolved.
-        framework: the framework's own part of it.
-        worker: the worker configuration, variables resolved.
-        settings: how to connect.
-        followed: client properties that Penstock does in librdkafka's place.
-        shared: how to reach the worker's own cluster, where states and the worker's offsets are.
-        secrets: the variables that were resolved.
-        redactor: puts references back into texts that may hold secrets.
-        slots_dir: a folder of this incarnation, where a sink's workers find the end file.
+        spec: task spec.
+        config: properties of this task, variables resolved.
+        framework: the framework's part of the properties.
+        worker: worker configuration, variables resolved.
+        settings: connection to Kafka.
+        followed: client properties that Penstock applies instead of librdkafka.
+        shared: connection to the worker's cluster, which holds states and the worker's offsets.
+        secrets: resolved variables.
+        redactor: replaces secrets in texts by their references.
+        slots_dir: folder of this incarnation, where a sink's workers find the end file.
         exactly_once: whether records and offsets go into one transaction.
     """
 
@@ -92,17 +92,17 @@ class TaskContext(ABC):
         known: Sequence[Secret] = (),
         providers: ProviderTable | None = None,
     ) -> Self:
-        """The context of a spec of this kind.
+        """Return the context of a spec of this kind.
 
         Args:
-            spec: of the task.
-            slots_dir: as the attribute.
-            on_error: told of what hinders Kafka's clients.
+            spec: task spec.
+            slots_dir: see the attribute.
+            on_error: called with errors of Kafka's clients.
             known: variables that the driver has resolved for another process.
             providers: config providers; None: those of the spec.
 
         Raises:
-            ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
+            ConfigError: a variable cannot be resolved, or a property is wrong; it holds all problems.
             ConnectError: a config provider fails, or does not answer.
         """
         if providers is None:
@@ -144,7 +144,7 @@ class TaskContext(ABC):
     @staticmethod
     @abstractmethod
     def parse_framework(config: Mapping[str, str]) -> SourceConfig | SinkConfig:
-        """The framework's part of a configuration.
+        """Parse the framework's part of a configuration.
 
         Raises:
             ConfigError: a property is wrong.
@@ -152,20 +152,20 @@ class TaskContext(ABC):
 
     @staticmethod
     def is_exactly_once(framework: SourceConfig | SinkConfig, worker: WorkerConfig) -> bool:
-        """Whether records and offsets go into one transaction."""
+        """Return whether records and offsets go into one transaction."""
         return False
 
     @cached_property
     def spec_text(self) -> str:
-        """The spec as workers get it."""
+        """Spec as text, for workers."""
         return self.spec.to_json()
 
     @property
     def sent_secrets(self) -> Mapping[str, str]:
-        """The values of variables, by their references, for workers that cannot resolve them.
+        """Return the values of variables by reference, for workers that cannot resolve them.
 
-        Those on other machines have neither the files nor the environment that hold them. A worker on this machine resolves
-        its own, but for values of Java config providers, which would need a JVM in each.
+        Workers on other machines have neither the files nor the environment that hold them. A worker on this machine
+        resolves variables itself, except values of Java config providers, which would need a JVM in each worker.
         """
         is_away, of_java = self.spec.spark.cluster is not None, self.spec.config_providers
         return {s.reference: s.value for s in self.secrets if is_away or provider_of(s.reference) in of_java}
@@ -173,20 +173,20 @@ class TaskContext(ABC):
     @property
     @abstractmethod
     def connector(self) -> SourceConnector | SinkConnector:
-        """The connector plugin, made once."""
+        """Connector plugin, made once."""
 
     @cached_property
     def plugin_metrics(self) -> MetricsByPlace:
-        """The metrics of this process's plugins."""
+        """Metrics of this process's plugins."""
         return MetricsByPlace()
 
     @cached_property
     def reconfiguration(self) -> ReconfigurationRequests:
-        """What this process's plugins ask for."""
+        """Reconfiguration requests of this process's plugins."""
         return ReconfigurationRequests()
 
     def plugin_context(self, place: str, version: str) -> PluginContext:
-        """What the plugin of a place is told of this task."""
+        """Return the context of the plugin at a place, with information about this task."""
         spec, metrics, asked = self.spec, self.plugin_metrics.of(place), self.reconfiguration.ask
         return PluginContext(
             spec.connector,
@@ -194,7 +194,7 @@ class TaskContext(ABC):
             version,
             task=spec.task,
             tasks=spec.tasks,
-            life=self.life,
+            start_id=self.start_id,
             defines_transactions=self.defines_transactions,
             metrics=metrics,
             on_request=asked,
@@ -202,21 +202,21 @@ class TaskContext(ABC):
 
     @property
     def defines_transactions(self) -> bool:
-        """Whether the connector ends the transactions of its task itself."""
+        """Return whether the connector ends the transactions of its task itself."""
         return False
 
     @property
-    def life(self) -> str:
-        """Names this start of the task; a later one has a greater text."""
+    def start_id(self) -> str:
+        """Name of this start of the task; a later start has a greater text."""
         return f"{self.spec.generation:012d}-{self.spec.incarnation:06d}"
 
     def plugin(self) -> object:
-        """A new object of the connector plugin."""
+        """Return a new object of the connector plugin."""
         return made("connector", self.spec.plugins["connector"], self.plugin_context)
 
     @cached_property
     def plugin_config(self) -> Any:
-        """The connector's parsed `Config`."""
+        """Parsed `Config` of the connector."""
         return self.connector.Config.parse(self.config)
 
     @cached_property
@@ -238,12 +238,12 @@ class TaskContext(ABC):
 
     @property
     def java_places(self) -> tuple[str, ...]:
-        """The places of Java plugins (`transforms.unwrap`). They run in the JVM of the driver, not in Spark's workers."""
+        """Places of Java plugins (`transforms.unwrap`). They run in the JVM of the driver, not in Spark's workers."""
         return tuple(place for place, of in self.spec.plugins.items() if of.reference.startswith(PREFIX))
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The chain."""
+        """Steps of the chain."""
         return build_steps(self.config, self.spec.plugins, self.plugin_context, self._opened)
 
     @cached_property
@@ -251,12 +251,12 @@ class TaskContext(ABC):
         return OpenPlugins()
 
     def close_chain(self) -> None:
-        """Close the transforms, predicates and converters that this process has made. Call it last: they serve no more."""
+        """Close the transforms, predicates and converters of this process. Call it last: they cannot be used afterwards."""
         self._opened.close()
 
     @cached_property
     def policy(self) -> ErrorPolicy:
-        """`errors.*`."""
+        """Policy of `errors.*`."""
         f = self.framework
         return ErrorPolicy(
             tolerate=f.errors_tolerance == "all",
@@ -270,48 +270,48 @@ class TaskContext(ABC):
 
     @property
     def limits(self) -> Limits:
-        """The most that one batch holds."""
+        """Limits of one batch."""
         return Limits(self.framework.batch_max_records, self.framework.batch_max_bytes)
 
     @property
     def batch_seconds(self) -> float:
-        """How long one batch should take at most."""
+        """Maximum seconds that one batch should take."""
         return self.framework.batch_max_ms / 1000
 
     @property
     def linger_seconds(self) -> float:
-        """How long records that trickle in are gathered."""
+        """Seconds for which low-rate records are gathered."""
         return self.framework.batch_linger_ms / 1000
 
     @property
     def batch_attempts(self) -> int:
-        """How many batches in a row may lose a worker before the task fails."""
+        """Number of batches in a row that may lose a worker before the task fails."""
         return 5
 
     @property
     def cores(self) -> int:
-        """N of `local[n]`: the CPU limit, rounded up; two where there is none. Of a cluster, the most that it may be."""
+        """N of `local[n]`: the CPU limit, rounded up, or two if there is none. On a cluster, the maximum number of cores."""
         cluster = self.spec.spark.cluster
         return _cores() if cluster is None else cluster.cores
 
     @property
     def status_topic(self) -> str:
-        """The worker's status topic."""
+        """Status topic of the worker."""
         return self.worker.status_storage_topic
 
     @property
     def ids(self) -> TransactionalIds:
-        """This task's transactional ids."""
+        """Transactional ids of this task."""
         return TransactionalIds(self.worker.group_id, self.spec.connector, self.spec.task)
 
     @property
     def incarnation(self) -> Incarnation:
-        """The incarnation of the spec, at its start."""
+        """Incarnation of the spec, at its start."""
         spec = self.spec
         return Incarnation(spec.incarnation, 0, spec.token, 0, generation=spec.generation, plan=spec.plan)
 
     def at_least_once_fence(self) -> TaskFence:
-        """The fence of a task that writes in no transactions."""
+        """Return the fence of a task that writes without transactions."""
         return TaskFence(
             self.settings,
             self.shared,
@@ -324,7 +324,7 @@ class TaskContext(ABC):
 
 
 def config_providers(spec: TaskSpec) -> ConfigProviders:
-    """The config providers of a task, whose classes the plan has found."""
+    """Return the config providers of a task, whose classes the plan has found."""
     secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
     return ConfigProviders(spec.worker, secrets, references=spec.config_providers)
 
@@ -332,17 +332,17 @@ def config_providers(spec: TaskSpec) -> ConfigProviders:
 def client_settings(
     kind: str, connector: str, config: Mapping[str, str], worker: WorkerConfig, *, exactly_once: bool = False
 ) -> tuple[ClientSettings, Mapping[str, int]]:
-    """How a connector's clients connect, and the properties that Penstock itself follows (`Translated.own`).
+    """Return the settings of a connector's clients, and the properties that Penstock itself follows (`Translated.own`).
 
     Args:
         kind: `source` or `sink`.
-        connector: the Connect name.
-        config: of the connector, resolved; its overrides count. Without any: the worker's own clients.
-        worker: resolved.
-        exactly_once: its producers are transactional.
+        connector: name in Kafka Connect.
+        config: resolved properties of the connector, whose overrides apply. If empty: the worker's clients.
+        worker: resolved worker configuration.
+        exactly_once: whether its producers are transactional.
 
     Raises:
-        ConfigError: every property that is wrong.
+        ConfigError: properties are wrong; it holds all problems.
     """
     problems = []
     clients: dict[str, dict[str, str]] = {}
@@ -366,7 +366,7 @@ def client_settings(
 
 
 def _literals(spec: TaskSpec, config: Mapping[str, str]) -> Iterator[Secret]:
-    """Passwords of plugins that stand in the configuration as they are."""
+    """Return passwords of plugins that are in the configuration as plain text."""
     for place, reference in spec.plugins.items():
         prefix = "" if place == "connector" else f"{place}."
         texts = {name.removeprefix(prefix): text for name, text in config.items() if name.startswith(prefix)}

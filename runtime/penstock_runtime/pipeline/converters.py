@@ -1,4 +1,4 @@
-"""Between Kafka's bytes and records: converters over columns, with an exact fallback as in the chain."""
+"""Converts between Kafka's bytes and records: converters over columns, with an exact fallback as in the chain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, 
 __all__ = ["Converters", "convert_consumed", "convert_outgoing"]
 
 _ROWS_TO_GAIN: Final = 8
-"""Fewer rows of a schema cost more as a batch than one by one."""
+"""Minimum number of rows of a schema for which a batch costs less than single rows."""
 
 
 @dataclass(frozen=True)
 class Converters:
-    """The configured converters of a connector and their class names, for messages."""
+    """Configured converters of a connector and their class names, for messages."""
 
     key: Converter
     value: Converter
@@ -38,7 +38,7 @@ class Converters:
 
 
 def convert_outgoing(converters: Converters, batch: RecordBatch, operator: RetryWithToleranceOperator) -> Outgoing:
-    """Bytes for Kafka, in Connect's order of stages: header, key, value.
+    """Return bytes for Kafka; the stages run in Kafka Connect's order: header, key, value.
 
     Raises:
         ConnectError: a record without a topic, or with a negative timestamp or partition; `errors.tolerance` does not
@@ -78,7 +78,7 @@ def _check(batch: RecordBatch) -> None:
     partition = _negative(batch.partition)
     if partition is not None:  # librdkafka takes -1 for no partition, and would choose one
         raise ConnectError(
-            f"Invalid partition: {partition}. A partition is a number from 0, or None, where the producer is to choose one."
+            f"Invalid partition: {partition}. A partition is a number from 0, or None to let the producer choose one."
         )
 
 
@@ -94,7 +94,7 @@ def _side_out(
     headers: Any,
     operator: RetryWithToleranceOperator,
 ) -> tuple[RecordBatch, list[bytes | None] | None, Any]:
-    """The rows that are left, their bytes, and the headers of all rows, which a converter of Java may change."""
+    """Return the remaining rows, their bytes, and the headers of all rows, which a Java converter may change."""
     if isinstance(converter, JavaConverter) and batch.length and batch.topic is not None:
         return java_out(converter, name, side, batch, headers, operator)
     stage = Stage.KEY_CONVERTER if side == "key" else Stage.VALUE_CONVERTER
@@ -116,7 +116,7 @@ def _column_out(
             whole = _all_out(converter, batch.topic, schema, column)  # type: ignore[arg-type]
         except returned.ReturnedWrong:
             raise
-        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+        except Exception:  # noqa: BLE001, S110 (each record is converted separately below, and its errors are kept)
             pass
         else:
             return batch, whole
@@ -139,7 +139,7 @@ def _column_out(
 
 
 def _one_out(converter: Converter, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-    """The bytes of a value. Where it does not fit its schema, the error gets a note of the field."""
+    """Return the bytes of a value. If it does not fit its schema, the error gets a note that names the field."""
     try:
         return converter.from_connect(topic, schema, value)
     except Exception as e:
@@ -158,7 +158,7 @@ def _gains(schema: Schema | None | list[Schema | None]) -> bool:
 def _all_out(
     converter: Converter, topic: str | list[str], schema: Schema | None | list[Schema | None], column: Sequence[Any]
 ) -> list[bytes | None]:
-    """Every value's bytes, those of one schema at once."""
+    """Return the bytes of every value, converting values of one schema together."""
     if not isinstance(schema, list):
         return _written(converter, topic, schema, column)
 
@@ -179,10 +179,10 @@ def _written(
 
 
 def _says_nothing(converter: Converter, topic: str) -> bool:
-    """Whether no bytes are what it makes of nothing."""
+    """Return whether the converter returns None for a null value without a schema."""
     try:
         return converter.from_connect(topic, None, None) is None
-    except Exception:  # noqa: BLE001 (each record fails by itself)
+    except Exception:  # noqa: BLE001 (each record fails separately)
         return False
 
 
@@ -199,7 +199,7 @@ def _headers_out(
             for mark, header in each.items():
                 known[mark] = (header.name, convert(batch.topic, header.name, header.schema, header.value))
             return batch, [[known[id(header)] for header in headers] for headers in batch.headers]
-        except Exception as e:  # noqa: BLE001 (the records go one by one below; this was the first try of one of them)
+        except Exception as e:  # noqa: BLE001 (each record is converted separately below; this was the first attempt of one)
             failed[mark] = e
     made: list[list[RawHeader]] = []
     rows: list[int] = []
@@ -223,7 +223,7 @@ def _headers_out(
 
 
 def convert_consumed(converters: Converters, consumed: Consumed, operator: RetryWithToleranceOperator) -> RecordBatch:
-    """Records from Kafka's bytes, in Connect's order of stages: key, value, header; a record stops at its first failure."""
+    """Return records from Kafka's bytes; the stages are key, value and header, and a record stops at its first failure."""
     topic = consumed.source.topic
     rows: Sequence[int] = range(len(consumed.offset))
     keys, key_schema, rows = _side_in(
@@ -266,7 +266,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Retry
 
 
 def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
-    """A column without the rows that a later stage lost."""
+    """Return a column without the rows that a later stage lost."""
     if not isinstance(column, (list, Fields)) or len(before) == len(after):
         return column
     kept = set(after)
@@ -302,7 +302,7 @@ def _column_in(
     if data is None:  # no record has a key: one answer for all
         try:
             pair = converter.to_connect(topic, None)
-        except Exception:  # noqa: BLE001 (each record fails by itself below)
+        except Exception:  # noqa: BLE001 (each record fails separately below)
             data = [None] * (max(rows, default=-1) + 1)
         else:
             returned.read([pair], returned.name(converter, "to_connect"))
@@ -312,7 +312,7 @@ def _column_in(
     if has_own(converter, Converter, "to_connect_batch"):
         try:
             made = converter.to_connect_batch(topic, column)
-        except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
+        except Exception:  # noqa: BLE001, S110 (each record is converted separately below, and its errors are kept)
             pass
         else:
             return *_read(made, len(column), returned.name(converter, "to_connect_batch")), rows
@@ -332,7 +332,7 @@ def _column_in(
 
 
 def _read(found: Any, length: int, method: str) -> tuple[list[Any] | Fields, Any]:
-    """What a converter reads of a column: the values, and their schema or schemas."""
+    """Return the values that a converter read from a column, and their schema or schemas."""
     if not (isinstance(found, tuple) and len(found) == 2):
         raise returned.wrong(method, found, "a pair of a schema, or one of each message, and the values")
     schemas, values = found
@@ -367,7 +367,7 @@ def _headers_in(
     convert = known.__getitem__
     try:
         return [tuple(map(convert, headers[row])) for row in rows], rows
-    except Exception:  # noqa: BLE001, S110 (the records go one by one below; this was the first try of one of them)
+    except Exception:  # noqa: BLE001, S110 (each record is converted separately below; this was the first attempt of one)
         pass
     made: list[tuple[Header, ...]] = []
     good: list[int] = []
@@ -385,7 +385,7 @@ def _headers_in(
 
 
 class _KnownHeaders(dict[RawHeader, Header]):
-    """The headers of a batch by name and bytes: few differ from one record to the next."""
+    """Headers of a batch by name and bytes: few differ from one record to the next."""
 
     def __init__(self, converter: HeaderConverter, topic: str) -> None:
         super().__init__()
@@ -402,7 +402,7 @@ class _KnownHeaders(dict[RawHeader, Header]):
         return found
 
     def again(self, pair: RawHeader) -> Header:
-        """The header; what has failed before fails once more with that, which was its first try."""
+        """Return the header; an earlier error of it is raised once more, and counts as the first attempt."""
         if pair in self._failed:
             raise self._failed.pop(pair)
         return self[pair] if pair in self else self._convert(self._topic, *pair)

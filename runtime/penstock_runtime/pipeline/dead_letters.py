@@ -1,4 +1,4 @@
-"""The record that goes into the dead letter queue (KIP-298), for sources and sinks. Pure."""
+"""Builds records of the dead letter queue (KIP-298), for sources and sinks. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ __all__ = ["FailedRecord", "context_headers", "dead_letter"]
 
 @dataclass(frozen=True, slots=True)
 class FailedRecord:
-    """A record that failed, as bytes, and where it came from.
+    """Failed record as bytes, and its origin.
 
     Attributes:
-        connector, task: whose record it is.
-        topic, partition, offset: where a sink read it, or where a source wanted to write it; a source knows no offset.
-        key, value, headers: as they go into the queue.
-        timestamp: in milliseconds; None is the time of writing.
+        connector, task: task whose record failed.
+        topic, partition, offset: position from which a sink read it, or to which a source would write it, without offset.
+        key, value, headers: contents for the queue.
+        timestamp: in milliseconds; None: the time of writing.
     """
 
     connector: str
@@ -33,13 +33,13 @@ class FailedRecord:
 
 
 def dead_letter(record: FailedRecord, failure: Failure, policy: ErrorPolicy, redact: Callable[[str], str]) -> Outgoing:
-    """The dead letter of a record, under a policy that names a queue.
+    """Return the dead letter of a record, under a policy that names a queue.
 
     Args:
-        record: the one that failed.
-        failure: what happened to it.
-        policy: the queue, and whether headers say why.
-        redact: takes secrets out of what a plugin said.
+        record: the failed record.
+        failure: error of the record.
+        policy: names the queue, and says whether to add headers.
+        redact: masks secrets in texts of plugins.
     """
     headers = [*record.headers]
     if policy.dead_letter_headers:
@@ -64,12 +64,12 @@ def dead_letter(record: FailedRecord, failure: Failure, policy: ErrorPolicy, red
 def context_headers(
     failure: Failure, coordinates: dict[str, Any], redact: Callable[[str], str] = str
 ) -> list[tuple[str, bytes | None]]:
-    """The dead letter queue's context headers, in Connect's order.
+    """Return the context headers of the dead letter queue, in Kafka Connect's order.
 
     Args:
         failure: of the record.
         coordinates: topic, partition, offset, connector.name and task.id; those that are None are left out.
-        redact: takes secrets out of what a plugin said.
+        redact: masks secrets in texts of plugins.
     """
     message = str(failure.error)
     values: dict[str, str | None] = {

@@ -1,4 +1,4 @@
-"""Memory that a backlog has left: freed, but kept by the C library for this process, which may be quiet for days."""
+"""Returns freed memory after a backlog: the C library would keep it for this process, which may be idle for days."""
 
 import ctypes
 from collections.abc import Callable
@@ -8,19 +8,19 @@ from typing import Final
 __all__ = ["FreedMemory"]
 
 _MUCH: Final = 16 << 20
-"""Bytes of records after which it is worth some milliseconds: a trickle never gets there within an hour."""
+"""Bytes of records after which trimming is worth some milliseconds: low-rate records take over an hour to get there."""
 
 
 def _trim() -> None:
-    with suppress(OSError, AttributeError):  # another C library than glibc, which gives it back by itself, or never
+    with suppress(OSError, AttributeError):  # a C library other than glibc, which frees memory automatically, or never
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class FreedMemory:
-    """Gives freed memory back to the system once a backlog is over.
+    """Returns freed memory to the system once a backlog is over.
 
     Args:
-        trim: has the C library give back what it can.
+        trim: makes the C library return what it can.
     """
 
     def __init__(self, trim: Callable[[], None] = _trim) -> None:
@@ -28,11 +28,11 @@ class FreedMemory:
         self._moved = 0
 
     def moved(self, size: int) -> None:
-        """Records of so many bytes went through this process."""
+        """Record that this many bytes of records went through this process."""
         self._moved += size
 
     def give_back(self) -> None:
-        """To be called whenever little or nothing comes; it does something only if much came before."""
+        """Return memory if many records came before. Call this whenever few or no records come."""
         if self._moved >= _MUCH:
             self._moved = 0
             self._trim()

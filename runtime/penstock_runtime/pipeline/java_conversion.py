@@ -1,4 +1,4 @@
-"""Conversion by Java converters: whole columns cross into the JVM, and each record comes back by itself."""
+"""Conversion by Java converters: whole columns go to the JVM, and each record has a separate result."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
@@ -122,7 +122,7 @@ def java_in(
 
 
 def _after(error: Exception, work: Callable[[], T]) -> Callable[[], T]:
-    """Return work whose first try has failed already."""
+    """Return work whose first attempt has already failed with this error."""
     first = [error]
 
     def attempt() -> T:

@@ -1,7 +1,7 @@
-"""What happens to a record that fails: retries, tolerance, log lines (KIP-298), as data.
+"""Handling of records that fail: retries, tolerance, log lines (KIP-298), as data.
 
-A stage never fails a batch. It calls `RetryWithToleranceOperator.attempt` for each record that its fast form could not do.
-What fails there becomes a `Failure`, and at the end of the batch `errors.tolerance` decides once for all of them.
+A stage never fails a batch. It calls `RetryWithToleranceOperator.attempt` for each record that its batch form could not
+process. Records that fail there become `Failure`s, and at the end of the batch `errors.tolerance` decides about all of them.
 """
 
 import random
@@ -22,11 +22,11 @@ __all__ = ["ErrorPolicy", "Failure", "RetryWithToleranceOperator", "Stage"]
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
 _SLICE: Final = 0.1
-"""Waits are cut to this, in seconds, so that a task which is to stop does so."""
+"""Maximum seconds between two checks whether the task stops, during waits."""
 
 
 class Stage(StrEnum):
-    """Where a record can fail, in Connect's words."""
+    """Stage at which a record can fail, in Kafka Connect's words."""
 
     TRANSFORMATION = "TRANSFORMATION"
     KEY_CONVERTER = "KEY_CONVERTER"
@@ -37,16 +37,16 @@ class Stage(StrEnum):
 
 
 _ONCE: Final = (Stage.KAFKA_PRODUCE, Stage.TASK_PUT)
-"""Stages at which a record is not tried again by itself."""
+"""Stages at which a single record is not retried."""
 
 
 @dataclass(frozen=True)
 class ErrorPolicy:
-    """`errors.*` of one connector; times in seconds."""
+    """Settings `errors.*` of one connector; times in seconds."""
 
     tolerate: bool = False
     retry_timeout: float = 0.0
-    """0 tries once, a negative one for ever."""
+    """0: one attempt; negative: retry forever."""
     retry_delay_max: float = 60.0
     log: bool = False
     log_messages: bool = False
@@ -56,13 +56,13 @@ class ErrorPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A record that failed for good.
+    """Record that failed permanently.
 
     Attributes:
-        position: its row in the batch as it was read.
-        stage: where.
-        plugin: the class that failed, under the name by which the configuration knows it.
-        error: what was raised.
+        position: row of the record in the batch as it was read.
+        stage: stage of the failure.
+        plugin: class that failed, as named in the configuration.
+        error: exception that was raised.
     """
 
     position: int
@@ -71,7 +71,7 @@ class Failure:
     error: Exception
 
     def trace(self) -> str:
-        """The Python stack trace of the error, as the dead letter queue and the log show it."""
+        """Return the Python stack trace of the error, as in the dead letter queue and the log."""
         return "".join(traceback.format_exception(self.error))
 
 
@@ -79,12 +79,13 @@ class Failure:
 class RetryWithToleranceOperator:
     """Runs single records through a stage and collects those that fail.
 
-    Where nothing is tolerated the first record that fails ends the task. Those behind it are not tried any more: each could
-    wait for as long as `errors.retry.timeout` says. Those before it are, since they may fail at a later stage.
+    If no failure is tolerated, the first record that fails ends the task. Records after it are not tried any more, because
+    each could wait for as long as `errors.retry.timeout`. Records before it are tried, because they may fail at a later
+    stage.
 
     Args:
-        policy: how often to try.
-        stopping: asked while waiting; true abandons the batch.
+        policy: limits of retries.
+        stopping: called while waiting; returning true abandons the batch.
         waiting: called with the reason before each wait.
     """
 
@@ -97,15 +98,15 @@ class RetryWithToleranceOperator:
     waiting: Callable[[str], None] = lambda text: None
 
     def attempt(self, position: int, stage: Stage, plugin: str, work: Callable[[], T]) -> tuple[bool, T | None]:
-        """Do it, again while it raises `RetriableError` and time is left. `(False, None)` when it failed for good.
+        """Do work, and retry it while it raises `RetriableError` and time is left. Return `(False, None)` if it failed.
 
-        The wait before retry n is what the error asks for, else 0.3 s * 2^(n-1), once past the cap a random part of it, and
-        the last one ends at the deadline, which counts from the beginning of the first try (connect-semantics 5).
+        The wait before retry n is what the error asks for, else 0.3 s * 2^(n-1), or a random part of the cap once that
+        exceeds it; the last wait ends at the deadline, counted from the start of the first attempt (connect-semantics 5).
 
         Raises:
-            RetriableError: the task is to stop, or may wait here no longer, while a record waits for its next try. The
-                record has not failed, so that it must not be passed over: the batch is abandoned and comes again.
-            MemoryError, PluginFailed: of this process, not of the record: as Java's errors, it is not tolerated.
+            RetriableError: the task stops, or may no longer wait here, while a record waits for its next attempt. The record
+                has not failed, so it must not be skipped: the batch is abandoned and read again.
+            MemoryError, PluginFailed: errors of this process, not of the record: like Java's errors, they are not tolerated.
         """
         if self.failures and not self.policy.tolerate and position > self.failures[-1].position:
             return False, None
@@ -127,14 +128,14 @@ class RetryWithToleranceOperator:
                 self.retries += 1
             except (MemoryError, PluginFailed):
                 raise
-            except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
+            except Exception as e:  # noqa: BLE001 (a record's failure is data, for any exception of a plugin)
                 self.failures.append(Failure(position, stage, plugin, e))
                 return False, None
 
     def _wait(self, until: float, error: RetriableError) -> None:
         while (left := until - self.clock()) > 0 or self.stopping():
             if self.stopping():
-                raise RetriableError(f"A record waits for its next try: {error}", error.retry_after) from error
+                raise RetriableError(f"A record waits for its next attempt: {error}", error.retry_after) from error
             LOOP.turned()
             self.sleep(min(left, _SLICE))
 
@@ -145,39 +146,39 @@ class RetryWithToleranceOperator:
 
 
 def describe(error: Exception) -> str:
-    """Class and message of an error, for sentences."""
+    """Return class and message of an error, for use in a sentence."""
     text = printable(_noted(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def sentence(error: Exception) -> str:
-    """What an error says that ends a task or a job: a `ConnectError` is worded for users, of others the class counts too."""
+    """Return the text of an error that ends a task or a job; with its class, unless it is a `ConnectError`."""
     return (_noted(error) if isinstance(error, ConnectError) else describe(error)) + raised_in(error)
 
 
 def _noted(error: Exception) -> str:
-    """The message, with the notes of one line that say where it was. One of several lines is a trace."""
+    """Return the message, with one-line notes that say where the error was. Notes of several lines are traces."""
     return "; ".join([str(error), *(note for note in getattr(error, "__notes__", ()) if "\n" not in note)])
 
 
 def printable(text: str) -> str:
-    """A text that UTF-8 can say: a plugin may quote half of a surrogate pair, which must not hide what it has to tell."""
+    """Return a text that UTF-8 can encode: a plugin may quote half of a surrogate pair, and its message must still show."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def fatal(failure: Failure, policy: ErrorPolicy, *, where: str, task: str) -> ConnectError:
-    """The error that ends a task whose record failed under tolerance `none`; its cause is the record's."""
+    """Return the error that ends a task whose record failed under tolerance `none`; its cause is the record's error."""
     reason = describe(failure.error).removesuffix(".") + raised_in(failure.error)
     advice = "Correct the data or the configuration and restart"
     if isinstance(failure.error, RetriableError) and failure.stage not in _ONCE:
         advice = (
-            f"It asks to be tried again later: set errors.retry.timeout (now {round(policy.retry_timeout * 1000)}) to the "
-            f"milliseconds for which it is, or to -1 for ever"
+            f"It asks to be retried later: set errors.retry.timeout (now {round(policy.retry_timeout * 1000)}) to the "
+            f"milliseconds to retry for, or to -1 to retry forever"
         )
     error = ConnectError(
         f"Tolerance exceeded in error handler: {where} failed in task {task} at stage {failure.stage} "
         f"({failure.plugin}): {reason}. {advice}, or set "
-        f"errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to pass over it."
+        f"errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to skip it."
     )
     error.__cause__ = failure.error
     return error

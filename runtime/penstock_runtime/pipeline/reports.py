@@ -1,4 +1,4 @@
-"""What a task reports: states, progress, active topics. The pipeline knows this protocol, and not who implements it."""
+"""Protocol for reports of a task: states, progress, active topics. The pipeline does not know who implements it."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
@@ -12,41 +12,41 @@ __all__ = ["Reports"]
 
 
 class Reports(Protocol):
-    """Where a task's news go: the status topic, the metrics, the parent process."""
+    """Receiver of a task's reports: the status topic, the metrics, the parent process."""
 
     def state(self, state: State, *, trace: str | None = None) -> None:
-        """The task changed its state."""
+        """Report that the task changed its state."""
 
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
-        """A batch was delivered and committed."""
+        """Report that a batch was delivered and committed."""
 
     def looped(self, *, proven: bool) -> None:
-        """A round of the loop is complete. Called often.
+        """Report that a round of the loop is complete. Called often.
 
         Args:
-            proven: the task has shown that it works: it has delivered records, or knows that there are none.
+            proven: whether the task has shown that it works: it has delivered records, or knows that there are none.
         """
 
     def committed(self) -> None:
-        """Sink: a commit of offsets is through."""
+        """Report that a sink has committed offsets."""
 
     def partitions(self, number: int) -> None:
-        """Sink: this task reads so many partitions now."""
+        """Report how many partitions this sink task reads now."""
 
     def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
-        """How many records of each partition a sink is behind; None when unknown."""
+        """Report how many records of each partition a sink has yet to write; None if unknown."""
 
     def backlog(self, backlog: Backlog) -> None:
-        """How far a source is behind, as it says itself."""
+        """Report the backlog that a source states."""
 
     def active(self, topics: list[str]) -> None:
-        """Records went to these topics (sink: came from them)."""
+        """Report that records went to these topics (sink: came from them)."""
 
     def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
-        """Sink: its first task has begun; it reads the topics for which `is_read` holds, among them the known ones."""
+        """Report which topics a sink reads: those for which `is_read` holds, among them the known ones. Called by task 0."""
 
     def trouble(self, message: str | None) -> None:
-        """Something hinders the task that may pass (Kafka is away); None when it has passed."""
+        """Report temporary trouble of the task (such as an unavailable Kafka); None when it is over."""
 
     def spark(self, *, up: bool) -> None:
-        """The Spark session is there, or not."""
+        """Report whether there is a Spark session."""

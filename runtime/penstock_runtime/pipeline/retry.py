@@ -1,6 +1,6 @@
-"""Trying again what may pass (a batch, a commit, a start), for as long as the task is not to stop.
+"""Retries of temporary failures (of a batch, a commit, a start), until the task stops.
 
-How often a single record is tried again stands in `record_errors`.
+Retries of a single record are in `record_errors`.
 """
 
 import logging
@@ -17,13 +17,13 @@ __all__ = ["BATCH_BACKOFF", "rest", "until_done", "wait"]
 
 log = logging.getLogger(__name__)
 BATCH_BACKOFF: Final = ExponentialBackoff(first=0.2, longest=10.0)
-"""Before a batch, or a commit of a sink, is tried again."""
+"""Pauses before a batch, or a commit of a sink, is retried."""
 _BACKOFF: Final = ExponentialBackoff(first=0.1, longest=10.0)
 _SLICE: Final = 0.2
 
 
 def rest(seconds: float, *, stopping: threading.Event, paused: threading.Event) -> None:
-    """Wait so long, or until the task is to stop, to pause or to go on: none of these waits for trouble to pass."""
+    """Wait this long, or until the task stops, pauses or resumes: none of these must wait for trouble to pass."""
     deadline, before = time.monotonic() + seconds, paused.is_set()
     while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(_SLICE, left)):
         LOOP.turned()
@@ -32,7 +32,7 @@ def rest(seconds: float, *, stopping: threading.Event, paused: threading.Event) 
 
 
 def wait(seconds: float, stopping: threading.Event) -> None:
-    """Wait so long, or until the task is to stop: a wait that the task lives through."""
+    """Wait this long, or until the task stops; pausing does not end the wait."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(1.0, left)):
         LOOP.turned()
@@ -41,10 +41,10 @@ def wait(seconds: float, stopping: threading.Event) -> None:
 def until_done(
     work: Callable[[], None], *, passing: tuple[type[Exception], ...], stopping: threading.Event, reports: Reports
 ) -> None:
-    """Do it, again after growing pauses while it raises what may pass; return undone when the task is to stop.
+    """Do work, and retry it after growing pauses while it raises an exception in `passing`; return when the task stops.
 
     Raises:
-        Exception: whatever else `work` raises.
+        Exception: any other exception of `work`.
     """
     failures = 0
     while not stopping.is_set():

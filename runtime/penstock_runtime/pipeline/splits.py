@@ -11,15 +11,15 @@ __all__ = ["Range", "bounded", "cut", "dealt", "dealt_evenly", "reached"]
 T = TypeVar("T")
 
 Range = tuple[TopicPartition, int, int]
-"""A partition, the first offset, and the one after the last."""
+"""Partition, first offset, and the offset after the last one."""
 
 
 def bounded(ranges: Sequence[Range], limits: Limits, *, record_bytes: float, least: int = 1) -> list[Range]:
-    """The beginning of each range: together as much as one batch may hold, with equal shares.
+    """Return the beginning of each range: together as much as one batch may hold, with equal shares.
 
     Args:
-        ranges: what there is to read; if there are too many, only the first ones are used.
-        limits: of the batch.
+        ranges: ranges to read; if there are too many, only the first ones are used.
+        limits: limits of the batch.
         record_bytes: estimated size of a record.
         least: smallest share, because each range is at least one write.
     """
@@ -30,7 +30,7 @@ def bounded(ranges: Sequence[Range], limits: Limits, *, record_bytes: float, lea
 
 
 def dealt(ranges: Sequence[Range], groups: int) -> list[list[Range]]:
-    """The ranges, undivided, in at most that many groups of about the same size; each group keeps their order."""
+    """Distribute undivided ranges over at most `groups` groups of about the same size; each group keeps their order."""
     found: list[list[int]] = [[] for _ in range(min(groups, len(ranges)))]
     sizes = [0] * len(found)
     for at in sorted(range(len(ranges)), key=lambda n: ranges[n][1] - ranges[n][2]):
@@ -41,12 +41,12 @@ def dealt(ranges: Sequence[Range], groups: int) -> list[list[Range]]:
 
 
 def cut(ranges: Sequence[Range], groups: int, *, least: int) -> list[list[Range]]:
-    """The ranges in their order, in at most that many groups of about the same size; ranges at the borders are cut in two.
+    """Split ranges, in their order, into at most `groups` groups of about the same size; borders may divide a range.
 
     Args:
-        ranges: what there is to read.
-        groups: how many may be made.
-        least: smallest number of offsets of a group.
+        ranges: ranges to read.
+        groups: maximum number of groups.
+        least: minimum number of offsets of a group.
     """
     total = sum(end - start for _, start, end in ranges)
     count = max(1, min(groups, total // least))
@@ -64,7 +64,7 @@ def cut(ranges: Sequence[Range], groups: int, *, least: int) -> list[list[Range]
 
 
 def dealt_evenly(parts: Sequence[T], groups: int) -> list[Sequence[T]]:
-    """Parts of unknown size, in at most that many groups of the same number."""
+    """Distribute parts of unknown size over at most `groups` groups, each with the same number."""
     count = min(groups, len(parts))
     return [parts[n::count] for n in range(count)]
 
@@ -72,16 +72,16 @@ def dealt_evenly(parts: Sequence[T], groups: int) -> list[Sequence[T]]:
 def reached(
     groups: Sequence[Sequence[Range]], ends: Sequence[Mapping[TopicPartition, int]]
 ) -> tuple[list[int], dict[TopicPartition, int]]:
-    """Which groups count, and the offsets that they reach, when some groups ended before the end of their ranges.
+    """Return which groups count, and the offsets that they reach, when some groups ended before the end of their ranges.
 
-    A group that lies behind a gap in one of its partitions does not count, with all that it has done: it is read again.
+    A group that lies after a gap in one of its partitions does not count, with all of its work: it is read again.
 
     Args:
-        groups: as `dealt` or `cut` gave them.
-        ends: the offsets that each group has reached in the ranges that it has begun.
+        groups: result of `dealt` or `cut`.
+        ends: offsets that each group has reached in the ranges that it has begun.
 
     Returns:
-        The numbers of the groups that count, and the offsets reached.
+        Numbers of the groups that count, and the offsets reached.
     """
     starts = [{of: start for of, start, _ in group if of in end} for group, end in zip(groups, ends, strict=True)]
     at = {of: start for group in reversed(groups) for of, start, _ in reversed(group)}

@@ -1,4 +1,4 @@
-"""What a batch did, as plain data that travels from a Spark worker to the driver."""
+"""Counts and findings of a batch, as plain data that a Spark worker sends to the driver."""
 
 from typing import Any, Final
 
@@ -31,19 +31,19 @@ class Summary(msgspec.Struct):
         written: records given to Kafka, or to the sink.
         dropped: records that transforms dropped.
         bytes: bytes of keys and values delivered (sink: read).
-        failures: records that failed for good; under tolerance `all` they were passed over.
+        failures: records that failed permanently; under tolerance `all` they were skipped.
         retries: attempts after the first.
         dead_letters: records given to the dead letter queue.
-        dead_letters_lost: those of them that it did not take.
+        dead_letters_lost: dead letters that the queue did not take.
         seconds: time by stage of work (read, transform, convert, deliver, commit).
         topics: every topic that records were written to (sink: read from).
         offsets: sink: the next offset of each partition, as [topic, partition, offset].
-        messages: sink: what the writers returned.
-        unfinished: sink: not all of what was given is written; the rest is to be read again, from `offsets` on.
-        cause: what the last failure was, without values of the record.
-        logged: failures that were to be written to the log.
+        messages: sink: messages that the writers returned.
+        unfinished: sink: whether some of the records are not written; the rest must be read again, from `offsets` on.
+        cause: text of the last failure, without values of the record.
+        logged: number of failures for the log.
         log: lines for the log, at most fifty.
-        measures: what a worker's plugins have measured, which counts whatever becomes of the batch.
+        measures: measurements of a worker's plugins, which count even if the batch does not.
     """
 
     read: int = 0
@@ -65,7 +65,7 @@ class Summary(msgspec.Struct):
     measures: list[Measure] = []
 
     def add(self, other: "Summary") -> None:
-        """Take over what another part of the batch did."""
+        """Add the counts and findings of another part of the batch."""
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for stage, seconds in other.seconds.items():
@@ -77,17 +77,17 @@ class Summary(msgspec.Struct):
         self.log = [*self.log, *other.log][:_LOG_LINES]
 
     def add_time(self, stage: str, seconds: float) -> None:
-        """Time that a stage took."""
+        """Add the time that a stage took."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     def wrote_to(self, topic: object) -> None:
-        """Topics that records went to: one, or one for each record."""
+        """Add topics that records went to: one, or one for each record."""
         for name in {str(t) for t in topic} if isinstance(topic, list) else {str(topic)}:
             if name not in self.topics:
                 self.topics.append(name)
 
     def failed(self, failure: Failure, where: str, *, log: bool, detail: str) -> None:
-        """A failure that is passed over."""
+        """Record a failure that is skipped."""
         self.failures += 1
         self.cause = f"{failure.stage} ({failure.plugin}): {type(failure.error).__name__}"
         if log:
@@ -97,7 +97,7 @@ class Summary(msgspec.Struct):
 
 
 def error_line(failure: Failure, where: str, detail: str) -> str:
-    """Connect's line of the log for a record that failed, and what was raised."""
+    """Return Kafka Connect's log line for a failed record, with the error."""
     return printable(
         f"Error encountered in task {where}. Executing stage '{failure.stage}' with class '{failure.plugin}'{detail}. "
         f"{describe(failure.error)}"
@@ -105,10 +105,10 @@ def error_line(failure: Failure, where: str, detail: str) -> str:
 
 
 def encode(summary: Summary) -> bytes:
-    """A summary as bytes."""
+    """Encode a summary."""
     return msgspec.msgpack.encode(summary)
 
 
 def decode(data: bytes) -> Summary:
-    """A summary from its bytes."""
+    """Decode a summary."""
     return msgspec.msgpack.decode(data, type=Summary)

@@ -1,1 +1,1 @@
-"""A sink task: assign, read, write, commit."""
+"""Sink task: assign, read, write, commit."""

@@ -1,4 +1,4 @@
-"""What a sink has asked of its task: other positions, a commit. For all threads of the plugin."""
+"""Requests of a sink to its task: set positions, commit. Safe for all threads of the plugin."""
 
 import threading
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ __all__ = ["Asked"]
 
 
 class Asked:
-    """Requests are only noted here: the task's loop acts on them between two batches."""
+    """Collects the sink's requests; the task's loop acts on them between two batches."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -17,23 +17,23 @@ class Asked:
         self._commit = False
 
     def seek(self, to: Mapping[TopicPartition, int | None]) -> None:
-        """As `SinkTaskContext.seek`."""
+        """See `SinkTaskContext.seek`."""
         with self._lock:
             self._positions.update(to)
 
     def commit(self) -> None:
-        """As `SinkTaskContext.request_commit`."""
+        """See `SinkTaskContext.request_commit`."""
         with self._lock:
             self._commit = True
 
     def take_positions(self) -> dict[TopicPartition, int | None]:
-        """The positions that were asked for since the last call."""
+        """Return the positions requested since the last call."""
         with self._lock:
             taken, self._positions = self._positions, {}
         return taken
 
     def take_commit(self) -> bool:
-        """Whether a commit was asked for since the last call."""
+        """Return whether a commit was requested since the last call."""
         with self._lock:
             taken, self._commit = self._commit, False
         return taken

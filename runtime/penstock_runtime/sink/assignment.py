@@ -1,4 +1,4 @@
-"""Which partitions of which topics a sink task reads: dealt by rule, the same for every task, without a group."""
+"""Assignment of topic partitions to sink tasks: computed by a rule that is the same for every task, without a group."""
 
 import re
 import zlib
@@ -10,7 +10,7 @@ __all__ = ["assigned", "owner"]
 
 
 def owner(topic: str, partition: int, tasks: int) -> int:
-    """The task that partition p of topic t belongs to: `(crc32(t) + p) mod tasks`."""
+    """Return the task that reads partition p of topic t: `(crc32(t) + p) mod tasks`."""
     return (zlib.crc32(topic.encode()) + partition) % tasks
 
 
@@ -22,14 +22,14 @@ def assigned(
     task: int,
     tasks: int,
 ) -> list[TopicPartition]:
-    """The partitions of this task, in order.
+    """Return the partitions of this task, in order.
 
     Args:
         existing: every topic of the cluster and its number of partitions.
         topics: the names that the connector lists, or none.
-        matches: whether a name matches `topics.regex` as a whole, or None.
-        task: this task's number.
-        tasks: how many there are.
+        matches: returns whether a name matches `topics.regex` as a whole, or None.
+        task: number of this task.
+        tasks: number of tasks.
     """
     listed = set(topics)
     names = [t for t in existing if t in listed or (matches is not None and matches(t) and not _internal(t))]

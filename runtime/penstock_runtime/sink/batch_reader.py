@@ -1,4 +1,4 @@
-"""Reads what a sink is given at once by the driver: as much as it writes in a moment."""
+"""Reads the batches that the driver writes: each as large as can be written in a short time."""
 
 import time
 from collections.abc import Callable
@@ -15,20 +15,20 @@ from penstock_runtime.sink.context import SinkContext
 __all__ = ["BatchReader", "frame_limits"]
 
 _WAIT: Final = 0.2
-"""Seconds that the consumer is waited for."""
+"""Seconds to wait for the consumer."""
 _FEW: Final = 100
-"""Records that are read of a frame before their size is known, and that a frame may hold in any case."""
+"""Records of a frame to read before their size is known; a frame may always hold that many."""
 
 
 class BatchReader:
-    """How much is read for the next put, and reading it.
+    """Reader that decides how much to read for the next put.
 
     Args:
         context: of the task.
         consumer: reads.
-        size: of puts.
-        frames: for a sink of frames, which makes files of them: a batch is all that comes within `batch.max.ms`.
-        ending: whether to read no more.
+        size: sizes of puts.
+        frames: whether the sink takes frames, and makes files of them: a batch is all that arrives within `batch.max.ms`.
+        ending: returns whether to stop reading.
         clock: seconds, monotonic.
     """
 
@@ -51,11 +51,14 @@ class BatchReader:
         self._most = size.records
 
     def limits(self) -> Limits:
-        """Of the next put."""
+        """Return the limits of the next put."""
         return frame_limits(self._size, self._most) if self._frames else self._size.put()
 
     def read(self, limits: Limits) -> tuple[list[Consumed], dict[TopicPartition, int]]:
-        """Records up to these limits or a few more, and the partitions whose end was reached, with their ends.
+        """Read records up to these limits, or slightly more.
+
+        Returns:
+            Records, and the end offsets of the partitions whose end was reached.
 
         Raises:
             OutOfRange: a partition does not have the offset to read from.
@@ -64,7 +67,7 @@ class BatchReader:
         most, limit = limits.records, limits.bytes
         if not self._frames:
             return self._consumer.consume(min(most, 1 + int(limit / max(1.0, self._size.record_bytes))), _WAIT)
-        # The first are few: before their size is known, many could be far more than `batch.max.bytes`.
+        # Start with a few: before the size of records is known, many could exceed `batch.max.bytes` by far.
         consumed, ends = self._consumer.consume(min(most, _FEW), _WAIT)
         records, size = sum(len(c.offset) for c in consumed), sum(c.size() for c in consumed)
         deadline = self._clock() + self._context.batch_seconds
@@ -81,7 +84,7 @@ class BatchReader:
         return consumed, ends
 
     def wrote(self, summary: Summary) -> None:
-        """Learn from a put: where schemas change often, frames are many, and no more is read than is written in time."""
+        """Adapt to a put: when schemas change often, frames are many, so read only as much as is written in time."""
         if not self._frames:
             return
         if summary.unfinished:
@@ -91,11 +94,11 @@ class BatchReader:
 
 
 def frame_limits(size: PutSize, most: int) -> Limits:
-    """What is read for frames: what is written in time, as far as that is known.
+    """Return the limits of a batch of frames: as much as can be written in time, as far as the speed is known.
 
     Args:
-        size: knows how fast frames are written.
-        most: the most records.
+        size: measures how fast frames are written.
+        most: maximum number of records.
     """
     fitting = size.batch(1, staged=True) if size.rate else Limits(_FEW, size.most.bytes)
     return Limits(max(_FEW, min(most, fitting.records)), fitting.bytes)

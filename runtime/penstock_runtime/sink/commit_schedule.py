@@ -1,4 +1,4 @@
-"""When a sink is asked to commit: soon while something is new, after growing pauses while it keeps something back. Pure."""
+"""Schedule of a sink's commits: soon after new data, with growing pauses while the sink holds data back. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,11 +8,11 @@ __all__ = ["CommitSchedule"]
 
 
 class CommitSchedule:
-    """What `Sink.commit` was asked last, and when it is asked again.
+    """Schedule of calls to `Sink.commit`.
 
     Args:
-        interval: seconds between two commits at least.
-        longest: seconds after which a sink that returned less than it was given is asked again at the latest.
+        interval: minimum seconds between two commits.
+        longest: maximum seconds until a sink that returned less than it was given is asked again.
         now: seconds, monotonic.
     """
 
@@ -25,7 +25,7 @@ class CommitSchedule:
         self._beyond: set[TopicPartition] = set()
 
     def open(self, positions: Mapping[TopicPartition, int | None], committed: Mapping[TopicPartition, int]) -> bool:
-        """Whether a commit may lead to something: not where the sink has answered with more than it was given."""
+        """Return whether a commit can make progress; it cannot where the sink returned more than it was given."""
         return any(
             o is not None and committed.get(tp) != o and not (tp in self._beyond and self._asked.get(tp) == o)
             for tp, o in positions.items()
@@ -40,7 +40,15 @@ class CommitSchedule:
         messages: bool,
         asking: bool = False,
     ) -> bool:
-        """Whether to ask now; `messages`: writers have returned some; `asking`: ask now and then, whatever is new."""
+        """Return whether to ask the sink now.
+
+        Args:
+            now: seconds, monotonic.
+            positions: next offset of each partition.
+            committed: offsets of the group.
+            messages: whether writers have returned messages.
+            asking: whether to ask now and then even if nothing is new.
+        """
         since = now - self._last
         if since < self._interval:
             return False
@@ -57,14 +65,14 @@ class CommitSchedule:
         messages: bool,
         beyond: Iterable[TopicPartition],
     ) -> None:
-        """The sink was asked up to there.
+        """Record that the sink was asked to commit.
 
         Args:
             now: seconds, monotonic.
-            reached: what it was given.
-            committed: what the group held before.
-            messages: it was given some.
-            beyond: partitions for which it returned more.
+            reached: offsets that the sink was given.
+            committed: offsets that the group held before.
+            messages: whether the sink was given messages.
+            beyond: partitions for which the sink returned more than it was given.
         """
         self._pause = (
             self._interval
@@ -76,7 +84,7 @@ class CommitSchedule:
         self._beyond = set(beyond)
 
     def hurry(self) -> None:
-        """Ask as soon as there is something."""
+        """Ask as soon as there is something to commit."""
         self._last -= self._interval
 
     def _new(self, positions: Mapping[TopicPartition, int | None], committed: Mapping[TopicPartition, int]) -> bool:

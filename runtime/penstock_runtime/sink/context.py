@@ -1,4 +1,4 @@
-"""What a process of a sink task works with: beside what both kinds have, its group, topics and limits of puts."""
+"""Context of a sink task's process: adds the group, the topics and the limits of puts to what both kinds share."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -23,33 +23,33 @@ from penstock_runtime.spark.session import Spark
 __all__ = ["SinkContext"]
 
 _STAGED: Final = 6
-"""How many times `batch.max.ms` a part may take that is staged."""
+"""Factor by which a staged part may take longer than `batch.max.ms`."""
 _READING: Final = 60.0
-"""Seconds for which a worker of Spark waits for records (`RangeReader`)."""
+"""Seconds that a Spark worker waits for records (`RangeReader`)."""
 
 
 @dataclass(frozen=True, eq=False)
 class SinkContext(TaskContext):
-    """The context of a sink task."""
+    """Context of a sink task."""
 
     framework: SinkConfig
 
     @staticmethod
     def parse_framework(config: Mapping[str, str]) -> SinkConfig:
-        """As `TaskContext.parse_framework`."""
+        """See `TaskContext.parse_framework`."""
         return SinkConfig.parse(config)
 
     @cached_property
     def connector(self) -> SinkConnector:
-        """The connector plugin."""
+        """Connector plugin."""
         return cast("SinkConnector", self.plugin())
 
     @property
     def batch_timeout(self) -> float:
-        """When a batch on Spark counts as lost.
+        """Seconds after which a batch on Spark counts as lost.
 
-        Then its time is over, or nothing has come to be read for a minute, and the last write takes too long. A worker that
-        still answers notices that itself, earlier.
+        A worker's time for the batch, or a minute in which there was nothing to read, plus the longest time of its last
+        write. A worker that still responds notices this earlier.
         """
         return max(_READING, self.range_seconds) + self.put_seconds
 
@@ -60,12 +60,12 @@ class SinkContext(TaskContext):
 
     @property
     def client_prefix(self) -> str | None:
-        """The prefix of the Kafka client properties of a Java sink that commits its offsets itself; None: no such sink."""
+        """Prefix of the Kafka client properties of a Java sink that commits its offsets itself; None for any other sink."""
         return client_prefix(self.spec.plugins["connector"].reference)
 
     @cached_property
     def plugin_config(self) -> Any:
-        """The connector's parsed `Config`."""
+        """Parsed `Config` of the connector."""
         if self.client_prefix is None:
             return super().plugin_config
         layers = self.worker.clients("consumer")
@@ -73,80 +73,79 @@ class SinkContext(TaskContext):
 
     @property
     def topics(self) -> list[str]:
-        """`topics`."""
+        """Value of `topics`."""
         return self.framework.topics
 
     @cached_property
     def topic_matches(self) -> Callable[[str], object] | None:
-        """Whether a name matches `topics.regex`; None with `topics`."""
+        """Function that returns whether a name matches `topics.regex`; None if `topics` is set."""
         pattern = self.framework.topics_regex
         return compile_java(pattern).matches if pattern else None
 
     def reads(self, topic: str) -> object:
-        """Whether the sink reads a topic, of whichever task it is, and whether it exists or not."""
+        """Return whether any task of the sink reads a topic, whether or not the topic exists."""
         return topic in self.topics if self.topic_matches is None else self.topic_matches(topic)
 
     @property
     def topics_text(self) -> str:
-        """What the sink reads, for messages."""
+        """Text that names the topics of the sink, for messages."""
         if self.topics:
             return "topics " + ", ".join(f"'{t}'" for t in self.topics)
         return f"topics.regex '{self.framework.topics_regex}'"
 
     @property
     def put_records(self) -> int:
-        """How many records one `write` gets at most: `max.poll.records`."""
+        """Maximum number of records of one `write`: `max.poll.records`."""
         return self.followed.get("max.poll.records", 5_000)
 
     @property
     def range_seconds(self) -> float:
-        """After how long a worker of Spark ends its part of a batch, wherever it is.
+        """Seconds after which a Spark worker ends its part of a batch, wherever it has got to.
 
-        What is staged behind a part that has ended early is done again, so a machine that is busy for a while gets more
-        time.
+        If a part ends early, everything staged after it is done again, so staged batches get more time on a busy machine.
         """
         return self.batch_seconds * (_STAGED if self.staged else 1)
 
     @property
     def put_seconds(self) -> float:
-        """How long one `write` may take in a worker of Spark before that counts as lost: `max.poll.interval.ms`."""
+        """Seconds that one `write` may take in a Spark worker before the worker counts as lost: `max.poll.interval.ms`."""
         return self.followed.get("max.poll.interval.ms", 300_000) / 1000
 
     @property
     def frame_records(self) -> int:
-        """How many records one frame holds at most: as `put_records`, but each costs a Spark job, and files."""
+        """Maximum number of records of one frame: as `put_records`, but each frame costs a Spark job, and files."""
         return self.followed.get("max.poll.records", min(self.limits.records, 100_000))
 
     @property
     def metadata_seconds(self) -> float:
-        """How often new topics and partitions are looked for: `metadata.max.age.ms`."""
+        """Seconds between two searches for new topics and partitions: `metadata.max.age.ms`."""
         return self.followed.get("metadata.max.age.ms", 300_000) / 1000
 
     @property
     def commit_seconds(self) -> float:
-        """How long written records may wait for their offsets to be committed."""
+        """Maximum seconds between writing records and committing their offsets."""
         seconds = self.worker.offset_flush_interval_ms / 1000
         return seconds if self.connector.buffering else min(1.0, seconds)
 
     @property
     def single_writer(self) -> bool:
-        """Whether the sink writes in one place only."""
+        """Return whether the sink writes in one process only."""
         return self.connector.single_writer
 
     @property
     def staged(self) -> bool:
-        """Whether the sink's writers stage a backlog, in several processes at once."""
+        """Return whether the sink's writers stage a backlog in several processes in parallel."""
         return self.connector.staged
 
     def sink(self, pauses: PausedPartitions, asked: Asked, reported: ReportedRecords) -> Sink:
-        """The driver half of the sink, whose context asks for what these are given."""
+        """Return the driver half of the sink; its context forwards requests to these objects."""
         spec = self.spec
         sink = returned.instance(
             self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
         )
-        life = f"{self.life}-{uuid.uuid4().hex[:12]}"
+        start_id = f"{self.start_id}-{uuid.uuid4().hex[:12]}"
         given = (pauses.pause, pauses.resume, asked.seek, asked.commit, reported.report)
-        sink.initialize(SinkTaskContext(spec.connector, spec.task, life, *given))
+        sink.initialize(SinkTaskContext(spec.connector, spec.task, start_id, *given))
         return sink
 
     def _writer(self) -> Writer:
@@ -154,7 +153,7 @@ class SinkContext(TaskContext):
         return returned.instance(writer, (Writer,), returned.name(self.connector, "writer"))
 
     def writing_process(self, stopping: Callable[[], bool], **more: Any) -> SinkProcess:
-        """This process's end of a sink task that has writers."""
+        """Return this process's part of a sink task that has writers."""
         f = self.framework
         return SinkProcess(
             self.settings,
@@ -173,7 +172,7 @@ class SinkContext(TaskContext):
     def sink_process(
         self, sink: Sink, stopping: Callable[[], bool], *, spark: Spark | None, **more: Any
     ) -> SinkProcess | FramePut:
-        """The driver's end of a sink task."""
+        """Return the driver's part of a sink task."""
         process = self.writing_process(stopping, **more)
         if not isinstance(sink, FrameSink):
             return process

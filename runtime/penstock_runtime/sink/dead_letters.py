@@ -1,4 +1,4 @@
-"""The dead letter queue of a sink (KIP-298): what failed, as it was read from Kafka, with headers that say why."""
+"""Dead letter queue of a sink (KIP-298): failed records as read from Kafka, with headers that give the reason."""
 
 import logging
 from collections.abc import Callable
@@ -18,14 +18,14 @@ log = logging.getLogger(__name__)
 
 
 class DeadLetters:
-    """One process's way to the dead letter queue; where the policy names none, nothing is written.
+    """Writer of one process to the dead letter queue; writes nothing if the policy names no queue.
 
     Args:
-        settings: how to connect.
-        connector, task: whose failures.
-        policy: the topic, and whether headers are wanted.
-        redact: takes secrets out of what a plugin said.
-        lost: given the counts of dead letters that Kafka did not take, as their batch will not count them.
+        settings: connection to Kafka.
+        connector, task: the task whose records fail.
+        policy: names the topic, and says whether to add headers.
+        redact: masks secrets in texts of plugins.
+        lost: called with the counts of dead letters that Kafka did not take, because their batch will not count them.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class DeadLetters:
         self._producer: PlainProducer | None = None
 
     def bury(self, failure: Failure, consumed: Consumed, summary: Summary) -> None:
-        """Begin to write the record that failed, and count it.
+        """Start to write the failed record, and count it.
 
         Raises:
-            ConnectError: the client, or Kafka, refuses it.
+            ConnectError: the client or Kafka refuses the record.
         """
         if self._topic is None:
             return
@@ -78,14 +78,14 @@ class DeadLetters:
             self._drop()
             raise
         if refused:
-            self._tell_lost(1, summary)
+            self._report_lost(1, summary)
             raise ConnectError(
                 f"Record at {topic}-{partition} offset {record.offset} could not be written to the dead letter queue "
                 f"'{self._topic}': {refused[0].error}"
             )
 
     def bury_last(self, failure: Failure, consumed: Consumed) -> None:
-        """The record that fails the task is a dead letter too, as in Kafka Connect; never raises for it."""
+        """Write the record that fails the task as a dead letter too, as Kafka Connect does; a failure is only logged."""
         if self._topic is None:
             return
         summary = Summary()
@@ -96,11 +96,11 @@ class DeadLetters:
             log.warning("The record that fails the task is not in the dead letter queue: %s", e)
 
     def finish(self, summary: Summary, *, within: float = inf) -> None:
-        """Wait until the dead letters are in Kafka, so many seconds at most; offsets may not pass them before.
+        """Wait up to `within` seconds until the dead letters are in Kafka; do not commit offsets past them before.
 
         Raises:
-            RetriableError: Kafka is away, or the topic.
-            ConnectError: Kafka refuses one.
+            RetriableError: Kafka or the topic is unavailable.
+            ConnectError: Kafka refuses a dead letter.
         """
         if self._producer is None:
             return
@@ -108,11 +108,11 @@ class DeadLetters:
         try:
             lost = self._producer.flush(within=within)
         except RetriableError as e:
-            self._tell_lost(summary.dead_letters, summary)
+            self._report_lost(summary.dead_letters, summary)
             self._drop()
             raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
         if lost:
-            self._tell_lost(len(lost), summary)
+            self._report_lost(len(lost), summary)
             raise ConnectError(f"Records could not be written to {where}: {lost[0]}")
 
     def close(self) -> None:
@@ -120,10 +120,10 @@ class DeadLetters:
         self._drop()
 
     def _drop(self) -> None:
-        """After a failure the next letters go by another client: this one may be beyond use, and its letters come again."""
+        """Use a new client after a failure: the old one may be unusable, and its letters are written again."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.close()
 
-    def _tell_lost(self, count: int, summary: Summary) -> None:
+    def _report_lost(self, count: int, summary: Summary) -> None:
         self._lost(Summary(dead_letters=summary.dead_letters, dead_letters_lost=count))

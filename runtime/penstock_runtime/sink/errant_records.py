@@ -1,4 +1,4 @@
-"""The records that a sink's writer reports as failed (KIP-610), collected while their batch is written; none is lost."""
+"""Records that a sink's writer reports as failed (KIP-610), collected while their batch is written; none is lost."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class ReportedUnderNone(ConnectError):
-    """The writer reported a record, and `errors.tolerance` is `none`.
+    """Raised when the writer reports a record and `errors.tolerance` is `none`.
 
     Attributes:
         record: the record.
-        error: of the record, from the writer.
+        error: error of the record, from the writer.
     """
 
     def __init__(self, record: Record, error: Exception) -> None:
@@ -32,7 +32,7 @@ class ErrantRecords:
     """Collects the records that a writer reports from one batch, over all tries of the batch, from any thread.
 
     Args:
-        tolerate: whether the task goes on without these records.
+        tolerate: whether the task continues without these records.
         late: called with an error if a record is reported after `write` has returned.
     """
 
@@ -42,21 +42,21 @@ class ErrantRecords:
         self._reported: dict[Original | int, tuple[Record, Exception]] = {}
         self._open = False
         self._misused: TypeError | None = None
-        """What a report was refused with, because it is none: the writer may swallow that, and its record would be lost."""
+        """Error of an invalid report: the writer may swallow the error, and the record would be lost."""
 
     @property
     def reported(self) -> list[tuple[Record, Exception]]:
-        """Each record once, with its last error, in the order of the reports."""
+        """Reported records, each once with its last error, in the order of the reports."""
         return list(self._reported.values())
 
     def during(self, write: Callable[[Reporter], T]) -> T:
-        """Call `write`, and take reports meanwhile.
+        """Call `write`, and accept reports until it returns.
 
         Raises:
             ReportedUnderNone: a record was reported under tolerance `none`, even if the plugin ignored that error: a later
                 try might not report the record again, and it would be lost.
-            TypeError: `report` was called with something else than a record and an exception.
-            Exception: whatever `write` raises.
+            TypeError: `report` was called with something other than a record and an exception.
+            Exception: any exception of `write`.
         """
         self._open = True
         try:
@@ -90,13 +90,13 @@ class ErrantRecords:
             )
             self._late(late)
             raise late
-        # Kept from try to try, because a writer may report a record only once.
+        # Kept across attempts, because a writer may report a record only once.
         self._reported[record.original or id(record)] = (record, error)
         if not self._tolerate:
             raise ReportedUnderNone(record, error)
 
 
 def coordinates(record: Record) -> str:
-    """The record in words, for messages."""
+    """Return a text that identifies the record, for messages."""
     o = record.original
     return f"record of topic '{record.topic}'" if o is None else f"record at {o.topic}-{o.partition} offset {o.offset}"

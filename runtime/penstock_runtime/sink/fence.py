@@ -1,8 +1,8 @@
-"""Keeps a sink task that a newer incarnation or plan has superseded from writing and committing on.
+"""Stops a sink task from writing and committing after a newer incarnation or plan has superseded it.
 
-Kafka fences no commit of offsets to a group without members. So the task writes its incarnation record before it reads the
-group's offsets, and looks for a newer one before each commit. Then only a process that was held up between its look and its
-commit changes what a newer incarnation has read as committed (docs/decisions, 0013).
+Kafka does not fence offset commits of a group without members. So the task writes its incarnation record before it reads the
+group's offsets, and looks for a newer one before each commit. Then only a process that is held up between its look and its
+commit can change the offsets that a newer incarnation has read (docs/decisions, 0013).
 """
 
 import logging
@@ -18,17 +18,17 @@ __all__ = ["IDLE", "SinkFence"]
 
 log = logging.getLogger(__name__)
 IDLE: Final = 10.0
-"""Seconds for which a sink that has nothing to commit may not know that it was superseded."""
+"""Seconds for which a sink with nothing to commit may not notice that it was superseded."""
 _PATIENCE: Final = 10.0
-"""Seconds that an answer may take where a commit waits for it."""
+"""Seconds to wait for an answer before a commit."""
 
 
 class SinkFence:
-    """This process's right to commit. Used by one thread.
+    """Right of this process to commit. Used by one thread.
 
     Args:
-        fence: of this process, one that fences no transactional ids.
-        writer: for its record.
+        fence: fence of this process, one that fences no transactional ids.
+        writer: writes its record.
         clock: seconds, monotonic.
     """
 
@@ -39,20 +39,20 @@ class SinkFence:
         self._looked = clock() - IDLE
 
     def begin(self) -> None:
-        """Write the record; every older incarnation leaves when it looks.
+        """Write the record; every older incarnation stops at its next look.
 
         Raises:
             Superseded: a newer one exists.
-            RetriableError, ConnectError: Kafka is away, or refuses.
+            RetriableError, ConnectError: Kafka is unavailable, or refuses.
         """
         self._fence.begin(self._writer)
 
     def check(self) -> None:
-        """Look now: a commit follows.
+        """Look for a newer incarnation immediately, because a commit follows.
 
         Raises:
             Superseded: a newer incarnation exists; nothing may be committed any more.
-            RetriableError: whether one exists is not known.
+            RetriableError: it is unknown whether one exists.
         """
         try:
             self._fence.look(self._writer, _PATIENCE)
@@ -67,7 +67,7 @@ class SinkFence:
             self._looked = self._clock()
 
     def look(self, age: float = IDLE) -> None:
-        """Look unless that was tried within so many seconds; without an answer the next commit waits for one.
+        """Look unless a look was tried in the last `age` seconds; without an answer the next commit waits for one.
 
         Raises:
             Superseded: a newer incarnation exists.

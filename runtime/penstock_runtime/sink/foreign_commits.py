@@ -1,4 +1,4 @@
-"""Warns of offsets that another client has set in a running sink's group, before they are overwritten."""
+"""Warns when another client has set offsets in a running sink's group, before they are overwritten."""
 
 import logging
 import time
@@ -12,15 +12,15 @@ __all__ = ["ForeignCommits"]
 
 log = logging.getLogger(__name__)
 _OFTEN: Final = 1.0
-"""Seconds between two looks at least."""
+"""Minimum seconds between two looks."""
 _NAMED: Final = 3
 
 
 class ForeignCommits:
-    """Compares what a group holds with what this task has committed last.
+    """Compares the offsets of a group with this task's last commits.
 
     Args:
-        consumer: knows the group.
+        consumer: reads the group's offsets.
         clock: seconds, monotonic.
     """
 
@@ -30,14 +30,14 @@ class ForeignCommits:
         self._looked = clock() - _OFTEN
 
     def look(self, committed: Mapping[TopicPartition, int], following: Mapping[TopicPartition, int]) -> None:
-        """Warn where the group holds something else. One request; none within a second of the last.
+        """Warn where the group's offsets differ. Sends one request, and none within a second of the last.
 
         Args:
-            committed: this task's last commits; a partition whose last commit was not answered is not among them.
-            following: what is committed now.
+            committed: last commits of this task; a partition whose last commit was not answered is not included.
+            following: offsets that are committed now.
 
         Raises:
-            RetriableError, ConnectError: no answer, or not authorised.
+            RetriableError, ConnectError: no answer, or not authorized.
         """
         known = {tp: committed[tp] for tp in following if tp in committed}
         if not known or self._clock() - self._looked < _OFTEN:
@@ -53,7 +53,7 @@ class ForeignCommits:
             more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
             log.warning(
                 "Another client has set offsets of group '%s', which this task commits: %s%s. They are overwritten, and "
-                "reading goes on where it is. To set a sink's offsets, stop its connector first, and start it afterwards",
+                "reading continues where it is. To set a sink's offsets, stop its connector first, and start it afterwards",
                 self._consumer.group,
                 ", ".join(changed[:_NAMED]),
                 more,

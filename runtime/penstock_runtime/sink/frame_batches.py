@@ -1,4 +1,4 @@
-"""The backlog of a sink of frames: Spark's workers make the rows, and the driver gives the sink frames of them."""
+"""Backlog of a sink of frames: Spark's workers make the rows, and the driver passes them to the sink as frames."""
 
 from collections.abc import Callable
 from typing import Final
@@ -23,16 +23,16 @@ from penstock_runtime.spark.worker import part
 __all__ = ["FrameBatches"]
 
 _CHANGES: Final = 16
-"""A part ends after so many changes of schema. Each may be a frame, and so a job of Spark's."""
+"""Number of schema changes after which a part ends. Each may need a frame, and so a Spark job."""
 
 
 class FrameBatches(SparkBatches):
-    """The Spark half of a task whose sink takes frames.
+    """Spark half of a task whose sink takes frames.
 
     Args:
-        context, spark, consumer, offsets, size, ending, clock: as of `SparkBatches`.
-        put: gives frames to the sink.
-        look: whether a newer incarnation is there; called before the sink is given anything.
+        context, spark, consumer, offsets, size, ending, clock: see `SparkBatches`.
+        put: passes frames to the sink.
+        look: raises if there is a newer incarnation; called before the sink is given anything.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class FrameBatches(SparkBatches):
         self._look = look
 
     def splits(self) -> list[list[Range]]:
-        """As of `SparkBatches`, of no more records than a frame holds.
+        """See `SparkBatches.splits`; returns no more records than a frame holds.
 
-        Where the order matters no partition is divided, so that its rows lie in one partition of Spark's.
+        If the order matters, partitions are not divided, so that the rows of each lie in one Spark partition.
         """
         ranges = self._ranges()
         if not ranges:
@@ -67,11 +67,11 @@ class FrameBatches(SparkBatches):
         return dealt(batch, cores) if self._put.ordered else cut(batch, cores, least=least)
 
     def run(self, splits: list[list[Range]], *, meanwhile: Callable[[], None] | None) -> SparkBatch:
-        """Have workers make rows of these, and give the sink frames of what they made.
+        """Let workers make rows of these ranges, and pass frames of these rows to the sink.
 
         Raises:
-            ConnectError: the sink failed, or a newer incarnation is there.
-            RetriableError: as of `SparkBatches`, or the task is to stop while the sink asks to wait.
+            ConnectError: the sink failed, or there is a newer incarnation.
+            RetriableError: as in `SparkBatches.run`, or the task stops while the sink asks to wait.
         """
         begun, kept = self._clock(), KeptRows()
         try:
@@ -87,9 +87,9 @@ class FrameBatches(SparkBatches):
                 self._size.lost()
                 raise
         finally:
-            kept.let_go()
+            kept.remove()
         if total.unfinished or any(answer.changing for answer in answers):
-            self.rest()  # the driver goes by how many frames it writes in time
+            self.rest()  # the driver measures how many frames it writes in time
         self._size.learn([self._size], total.read, total.bytes, self._clock() - begun)
         errors = [part.error for part in parts if part.error is not None]
         return SparkBatch(total, not gaps and not errors, errors)

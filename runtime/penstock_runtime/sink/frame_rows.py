@@ -1,4 +1,4 @@
-"""The rows of a frame: records of one schema as a table of Arrow's, in the driver or in a worker of Spark."""
+"""Rows of a frame: records of one schema as an Arrow table, in the driver or in a Spark worker."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
@@ -16,10 +16,10 @@ __all__ = ["check", "shape_of", "stream_of", "table_of"]
 
 
 def check(runs: Sequence[Run]) -> None:
-    """Before anything of a batch is written: one that fails half way comes again.
+    """Check records before anything of their batch is written; a batch that fails halfway is written again.
 
     Args:
-        runs: of one schema.
+        runs: runs of one schema.
 
     Raises:
         DataError: a value is a tombstone.
@@ -35,12 +35,12 @@ def check(runs: Sequence[Run]) -> None:
 
 
 def shape_of(schema: Schema) -> Schema:
-    """The schema of the rows: a value that is no struct becomes the one column `value`."""
+    """Return the schema of the rows: a value that is not a struct becomes the only column, `value`."""
     return schema if schema.type is Type.STRUCT else struct({"value": schema})
 
 
 def table_of(runs: Sequence[Run]) -> "pa.Table":
-    """The rows of runs that `check` has passed, as one piece.
+    """Return the rows of runs that `check` has accepted, in one chunk.
 
     Raises:
         DataError: a value does not fit.
@@ -57,11 +57,11 @@ def table_of(runs: Sequence[Run]) -> "pa.Table":
 
 
 def stream_of(table: "pa.Table", shape: Schema) -> bytes:
-    """The table as a stream of Arrow's, with the types that Spark reads from a worker.
+    """Return the table as an Arrow stream, with the types that Spark reads from a worker.
 
     Args:
-        table: of rows.
-        shape: their schema.
+        table: the rows.
+        shape: schema of the rows.
     """
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema

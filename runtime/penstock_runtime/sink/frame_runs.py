@@ -1,4 +1,4 @@
-"""Records of several Kafka partitions as few frames, each of one schema, in the order that each partition has."""
+"""Combines records of several Kafka partitions into few frames of one schema each, in the order of each partition."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,18 +24,18 @@ class _Run(Protocol):
 
 
 R = TypeVar("R", bound=_Run)
-"""A run, wherever its rows are."""
+"""Run, wherever its rows are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Records of one partition that follow each other and have one schema.
+    """Consecutive records of one partition that have one schema.
 
     Attributes:
         source: the partition.
-        offset: of the first of them.
-        schema: of their values.
-        values: of each record.
+        offset: offset of the first record.
+        schema: schema of the values.
+        values: value of each record.
     """
 
     source: TopicPartition
@@ -48,7 +48,7 @@ class Run:
 
 
 class Count(msgspec.Struct, array_like=True):
-    """Records of one partition in one part: how many were read, their bytes, and how many failed."""
+    """Records of one partition in one part: number read, their bytes, and number failed."""
 
     read: int = 0
     bytes: int = 0
@@ -56,16 +56,16 @@ class Count(msgspec.Struct, array_like=True):
 
 
 class KeptRun(msgspec.Struct):
-    """Rows of one partition that follow each other, of one schema.
+    """Consecutive rows of one partition that have one schema.
 
     Attributes:
-        number: under which they are kept, in their part of the batch.
+        number: key of the rows within their part of the batch.
         source: the partition.
-        offset: of the first of them.
-        schema: of the rows, as JSON.
-        rows: how many.
-        rest: the records of the partition from here to the end of the part.
-        part: the number of that; the driver knows it.
+        offset: offset of the first row.
+        schema: schema of the rows, as JSON.
+        rows: number of rows.
+        rest: records of the partition from here to the end of the part.
+        part: number of the part, set by the driver.
     """
 
     number: int
@@ -81,7 +81,7 @@ class KeptRun(msgspec.Struct):
 
 
 def runs_of(source: TopicPartition, batch: RecordBatch) -> list[Run]:
-    """A batch of one partition, cut where the schema changes."""
+    """Split a batch of one partition where the schema changes."""
     if not batch.length:
         return []
     values = batch.column("value") if batch.fields is None else batch.fields
@@ -97,12 +97,12 @@ def runs_of(source: TopicPartition, batch: RecordBatch) -> list[Run]:
 
 
 def merged(partitions: Iterable[Sequence[R]]) -> list[list[R]]:
-    """Frames, as the runs that each consists of: of one schema, and those of one partition in their order.
+    """Return frames as lists of runs: each frame has one schema, and runs of one partition keep their order.
 
-    Records of different partitions have no order between them, so at each step one schema is chosen, and every partition
-    gives its leading runs of it. Chosen is the schema at the head of the partition that has most changes before it. Of two
-    schemas no other way needs fewer frames; of k schemas there are at most k times as many frames as the partition with
-    most changes would need alone. (The fewest are a shortest common supersequence, which is NP-hard to find.)
+    Records of different partitions have no order between them, so each step chooses one schema, and every partition gives
+    its leading runs of it. The step chooses the schema at the head of the partition with the most changes left. For two
+    schemas no other way needs fewer frames; for k schemas there are at most k times as many frames as the partition with
+    the most changes needs on its own. (Fewest frames means a shortest common supersequence, which is NP-hard to find.)
 
     Args:
         partitions: the runs of each partition, in order.
@@ -111,7 +111,7 @@ def merged(partitions: Iterable[Sequence[R]]) -> list[list[R]]:
     known: dict[int, int] = {}
 
     def number(run: R) -> int:
-        """The same for equal schemas; each object is hashed once, as that looks at all of its fields."""
+        """Return one number for equal schemas; hash each object once, because a hash visits all of its fields."""
         found = known.get(id(run.schema))
         if found is None:
             found = known[id(run.schema)] = numbers.setdefault(run.schema, len(numbers))

@@ -1,4 +1,4 @@
-"""What a sink of frames does in Spark's Python workers: it reads ranges of offsets and makes rows, which Spark keeps."""
+"""Work of a sink of frames in Spark's Python workers: read ranges of offsets and make rows, which Spark keeps."""
 
 import time
 from bisect import bisect_left
@@ -22,22 +22,22 @@ from penstock_runtime.sink.frame_rows import check, shape_of, stream_of, table_o
 from penstock_runtime.sink.frame_runs import Count, KeptRun, Run, runs_of
 from penstock_runtime.sink.offset_ranges import RangeReader
 from penstock_runtime.sink.process import SinkProcess
-from penstock_runtime.sink.spark_worker import RangesPart, let_go, measures_of, sink_of
+from penstock_runtime.sink.spark_worker import RangesPart, close_sinks, measures_of, sink_of
 from penstock_runtime.spark.kept_rows import ANSWER, Row
 from penstock_runtime.spark.worker import Answer, failure, redact
 
 __all__ = ["RowsAnswer", "rows_of"]
 
 _CHUNK: Final = Limits(10_000, 4 << 20)
-"""What is kept as one: Arrow and Spark take as many rows at once."""
+"""Limits of the rows that are kept together: Arrow and Spark take as many rows as a unit."""
 
 
 class RowsAnswer(Answer):
-    """What the driver is told of a part.
+    """Result of a part, for the driver.
 
     Attributes:
-        runs: what is kept.
-        changing: the part has ended because schemas change so often.
+        runs: rows that are kept.
+        changing: whether the part has ended because schemas change too often.
     """
 
     runs: list[KeptRun] = msgspec.field(default_factory=list)
@@ -45,9 +45,9 @@ class RowsAnswer(Answer):
 
 
 def rows_of(data: bytes) -> Iterator[Row]:
-    """Read ranges of offsets and make rows of them until the time is over; the entry that Spark calls for sinks of frames.
+    """Read ranges of offsets and make rows of them until the time is over; Spark calls this entry for sinks of frames.
 
-    What was made before an error counts, as with `spark_worker.consume`.
+    Rows made before an error count, as in `spark_worker.consume`.
     """
     begun = time.monotonic()
     task = RangesPart.decode(data)
@@ -61,7 +61,7 @@ def rows_of(data: bytes) -> Iterator[Row]:
         answer = RowsAnswer(**msgspec.structs.asdict(failure(as_failure(e), redact)))
     total.measures = measures_of(task)
     if answer.kind:
-        let_go()  # what the reader had fetched is not to be trusted
+        close_sinks()  # records that the reader has prefetched cannot be trusted
     total.offsets = [(*of, offset) for of, offset in ends.items()]
     total.add_time("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
     answer.summary, answer.runs, answer.changing = summaries.encode(total), made.runs(), made.changing
@@ -86,14 +86,14 @@ def _rows_made(
                 made_of = made.of(chunk)
                 process.handle_failures([(c, failed) for c, _, failed in chunk.parts], chunk.summary)
             total.add(chunk.summary)
-            made.keep(made_of)  # not before: what is refused above is not kept, and is read again
+            made.keep(made_of)  # only now: records refused above are not kept, and are read again
             yield from made_of.rows
             reached = chunk.parts[-1][0].next_offset
         ends[of] = reached
 
 
 class _Chunk(NamedTuple):
-    """Records of one partition, converted."""
+    """Converted records of one partition."""
 
     parts: list[tuple[Consumed, list[Run], Sequence[Failure]]]
     summary: Summary
@@ -108,7 +108,7 @@ def _converted(process: SinkProcess, portions: Sequence[Consumed]) -> _Chunk:
 
 
 def _before(chunk: _Chunk, number: int, place: int) -> _Chunk:
-    """A chunk without what begins with a run of one of its parts."""
+    """Return the chunk up to the given run of one of its parts."""
     consumed, runs, failures = chunk.parts[number]
     row = bisect_left(consumed.offset, runs[place].offset)
     kept = [*chunk.parts[:number]]
@@ -126,7 +126,7 @@ def _before(chunk: _Chunk, number: int, place: int) -> _Chunk:
 
 
 class _MadeOf(NamedTuple):
-    """Rows, what the driver is told of them, and the records of their partition in the part so far."""
+    """Rows of a chunk, their description for the driver, and the records of their partition in the part so far."""
 
     source: TopicPartition
     rows: list[Row]
@@ -135,10 +135,10 @@ class _MadeOf(NamedTuple):
 
 
 class _Made:
-    """The rows of one part.
+    """Rows of one part.
 
     Args:
-        changes: after so many changes of schema in a partition the part ends; None: their order does not matter.
+        changes: number of schema changes in a partition after which the part ends; None: the order of rows does not matter.
     """
 
     def __init__(self, changes: int | None = None) -> None:
@@ -148,12 +148,12 @@ class _Made:
         self._changes: Counter[TopicPartition] = Counter()
         self._last: dict[TopicPartition, Schema | None] = {}
         self.changing = False
-        """Whether the part is to end because of changes of schema."""
+        """Whether the part must end because of changes of schema."""
 
     def cut(self, chunk: _Chunk) -> _Chunk:
-        """The records before the change of schema with which the part ends; all of them if it does not end there.
+        """Return the records before the change of schema that ends the part; all of them if none ends it.
 
-        They are not converted again: a transform may give something else the second time.
+        The kept records are not converted again, because a transform may return something else the second time.
         """
         if self._most is None:
             return chunk
@@ -169,7 +169,7 @@ class _Made:
         return chunk
 
     def of(self, chunk: _Chunk) -> _MadeOf:
-        """The rows of these records, which do not count before `keep`.
+        """Make the rows of these records; they do not count until `keep`.
 
         Raises:
             ConnectError: records cannot become rows.
@@ -208,12 +208,12 @@ class _Made:
         return [*groups.values()]
 
     def keep(self, made: _MadeOf) -> None:
-        """They count."""
+        """Count these rows as part of the result."""
         self._runs += made.runs
         self._counts[made.source] = made.so_far
 
     def runs(self) -> list[KeptRun]:
-        """What was made: each with what the part holds from there on."""
+        """Return all runs that were made, each with the records of the part from there on."""
         found = []
         for run in self._runs:
             whole, before = self._counts[TopicPartition(*run.source)], run.rest

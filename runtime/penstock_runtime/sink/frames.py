@@ -1,4 +1,4 @@
-"""From record batches to Spark DataFrames, for sinks that take a frame."""
+"""Converts record batches to Spark DataFrames, for sinks that take a frame."""
 
 import time
 from bisect import bisect_left
@@ -31,14 +31,14 @@ __all__ = ["FramePut"]
 
 
 class FramePut:
-    """Converts like a `SinkProcess`, and gives the sink frames of one schema each.
+    """Converter like `SinkProcess` that passes the sink frames of one schema each.
 
     Args:
-        process: converts, and waits where the sink asks to.
+        process: converts, and waits when the sink asks to.
         sink: takes the frames.
-        spark: makes them.
-        seconds: how long a batch should take; one of many frames ends then, and its rest is read again.
-        stopping: ends a batch of many frames as well.
+        spark: makes the frames.
+        seconds: how long a batch should take; a batch of several frames ends then, and the rest is read again.
+        stopping: returns whether to end a batch of several frames early.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class FramePut:
 
     @property
     def ordered(self) -> bool:
-        """Whether the order of a partition's records matters to the sink."""
+        """Return whether the order of a partition's records matters to the sink."""
         return self._sink.ordered
 
     def put(self, consumed: Sequence[Consumed]) -> Summary:
-        """As `SinkProcess.put`; or a part of it, and `Summary.unfinished` says so: its offsets are those of that part."""
+        """Write as `SinkProcess.put` does, or only a part: `Summary.unfinished` is set, and the offsets are of that part."""
         summary = Summary()
         partitions: dict[TopicPartition, list[Run]] = {}
         failures: list[tuple[Consumed, Sequence[Failure]]] = []
@@ -68,7 +68,7 @@ class FramePut:
         for frame in frames:
             check(frame)
         if frames:
-            self._spark.session()  # may have to start, or be waited for: before dead letters, which would be written again
+            self._spark.session()  # may have to start: do it before dead letters, which a retry would write again
         if (
             not self.ordered or len(frames) < 2
         ):  # none is left out, and a dead letter that is refused leaves nothing half done
@@ -81,12 +81,12 @@ class FramePut:
         return summary
 
     def put_kept(self, kept: KeptRows, runs: Sequence[KeptRun], summary: Summary) -> None:
-        """Write the rows that workers have made, as `put` does; dead letters of these records are in Kafka already.
+        """Write rows that workers have made, as `put` does; dead letters of these records are already in Kafka.
 
         Args:
             kept: holds the rows.
-            runs: those that count, of each partition in order.
-            summary: of the workers; on return of what is written.
+            runs: runs that count, in the order of each partition.
+            summary: of the workers; on return, of the records written.
 
         Raises: as `put`.
         """
@@ -116,7 +116,7 @@ class FramePut:
         """Write frames until the time is over.
 
         Returns:
-            Those that are left.
+            Frames that are not written.
         """
         started = time.perf_counter()
         try:
@@ -140,14 +140,14 @@ class FramePut:
 
         def made() -> "DataFrame":
             fields = cast("StructType", to_spark(shape_of(schema)))
-            # In one partition of Spark's, as writers may work on several at once, where a later record of a Kafka partition
-            # could be written before an earlier one. And each would be a file.
+            # Use one Spark partition: writers may work on several at a time, and could write a later record of a Kafka
+            # partition before an earlier one. Also, each Spark partition would become a file.
             return self._spark.session().createDataFrame(table, schema=fields).coalesce(1)
 
         return made
 
     def _given(self, made: Callable[[], "DataFrame"]) -> WorkerLost | None:
-        """Give the sink a frame. A lost worker is no case for another try of it: what was kept may be lost as well."""
+        """Pass a frame to the sink. Return a lost worker, so that the frame is not retried: kept rows may be lost too."""
         try:
             self._put(made)
         except WorkerLost as e:
@@ -157,7 +157,7 @@ class FramePut:
     def _put(self, made: Callable[[], "DataFrame"]) -> None:
         try:
             frame = made()
-            # A plugin's call, which Spark may work on for an hour.
+            # A call into a plugin, which Spark may work on for an hour.
             with LOOP.witnessed(self._spark.at_work), self._spark.watched():
                 self._sink.put_frame(frame)
         except BaseException as e:
@@ -173,10 +173,10 @@ class FramePut:
 def _leave_out(
     frames: Sequence[Sequence[Run]], failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary
 ) -> list[tuple[Consumed, Sequence[Failure]]]:
-    """The batch ends before these frames: each partition goes on with the first record of its own in them.
+    """End the batch before these frames: each partition continues with its first record in them.
 
     Returns:
-        The failures that do not come again.
+        Failures of records that are not read again.
     """
     first: dict[TopicPartition, int] = {}
     for frame in frames:
@@ -203,12 +203,12 @@ def _made_of(kept: KeptRows, frame: Sequence[KeptRun]) -> Callable[[], "DataFram
 
 
 def _has_not_failed(left: Sequence[Sequence[KeptRun]]) -> bool:
-    """Whether no dead letter would come again with what is left: those of the batch are in Kafka."""
+    """Return whether none of these rows has a dead letter that would be written again: the batch's are already in Kafka."""
     return not any(of.rest.failed for frame in left for of in frame)
 
 
 def _leave_out_kept(frames: Sequence[Sequence[KeptRun]], summary: Summary) -> None:
-    """As `_leave_out`, of what workers have made."""
+    """Do as `_leave_out` does, for rows that workers have made."""
     first: dict[tuple[str, int], KeptRun] = {}
     for frame in frames:
         for of in frame:

@@ -1,4 +1,4 @@
-"""Reading an exact range of offsets in a Spark worker, with a consumer that is kept from job to job."""
+"""Reads exact ranges of offsets in a Spark worker, with a consumer that is kept from job to job."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,15 +14,15 @@ __all__ = ["RangeReader", "gathered", "puts"]
 
 _PATIENCE: Final = 60.0
 _AWAY: Final = 10.0
-"""The patience while no broker answers: the driver tells of it, and asks again."""
+"""Seconds to wait while no broker answers: the driver reports it, and retries."""
 _NEARLY: Final = 4
-"""A portion is not cut for the last quarter of a list: each list from then on would have two parts of portions more."""
+"""Do not split a portion to fill the last quarter of a list: each later list would hold two more partial portions."""
 
 
 class RangeReader:
-    """Reads `[start, end)` of one partition after the other.
+    """Reader of `[start, end)` ranges, one partition at a time.
 
-    What was fetched beyond an end is kept: the next job of a backlog begins there.
+    Records fetched beyond an end are kept, because the next job of a backlog begins there.
     """
 
     def __init__(self, consumer: RecordConsumer, *, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,10 +34,10 @@ class RangeReader:
         self._eof = -1
 
     def read(self, of: TopicPartition, start: int, end: int) -> Iterator[Consumed]:
-        """The committed records of the range, in portions; offsets may have gaps.
+        """Return the committed records of the range, in portions; offsets may have gaps.
 
         Raises:
-            RetriableError: nothing came for a minute (for 10 s while no broker answers), or the partition's offsets have
+            RetriableError: nothing arrived for a minute (for 10 s while no broker answers), or the partition's offsets have
                 moved: plan again.
         """
         position = start
@@ -53,7 +53,7 @@ class RangeReader:
                 found, rest = [rest], None
             else:
                 found, ends = self._consumer.consume(self._most, 1.0)
-                # The end of a partition is reported once, perhaps to an earlier job that left records for this one.
+                # The end of a partition is reported once, possibly to an earlier job that left records for this one.
                 self._eof = max(self._eof, ends.get(of, -1))
             for consumed in found:
                 if consumed.source != of:
@@ -93,23 +93,22 @@ def puts(
     ending: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:
-    """What is to be written at once, range after range, until the time is over or enough was read.
+    """Yield records to write together, range after range, until the time is over or enough was read.
 
-    Each range gets its part of the time, and the first one put in any case. The time that passes while the caller writes
-    counts.
+    Each range gets its share of the time, and at least one put. The time that passes while the caller writes counts.
 
     Args:
-        ranges: what there is to do.
-        read: gives the records of a range.
-        put: asked before each write how much it may hold.
-        until: when it is over, by `clock`.
-        room: how many bytes may be read before it is over.
-        ending: asked after each put whether it is over for another reason.
-        clock: tells the time.
+        ranges: ranges to read.
+        read: returns the records of a range.
+        put: returns how much the next write may hold.
+        until: end of the time, by `clock`.
+        room: number of bytes after which to stop.
+        ending: called after each put; returns whether to stop for another reason.
+        clock: seconds, monotonic.
 
     Yields:
-        A partition, records of it, and the offset that is reached once they are written; without records at the end of a
-        range, which may lie behind its last record.
+        A partition, records of it, and the offset that is reached once they are written. At the end of a range, which may
+        be beyond its last record, the records are empty.
     """
     size = 0
     for number, (of, start, end) in enumerate(ranges):
@@ -127,7 +126,7 @@ def puts(
 
 
 def gathered(portions: Iterable[Consumed], limits: Callable[[], Limits]) -> Iterator[list[Consumed]]:
-    """Portions in lists of no more records and bytes than `limits()` says; a record that is larger stands alone."""
+    """Group portions into lists within the records and bytes of `limits()`; a larger record forms a list of one."""
     found: list[Consumed] = []
     records = size = 0
     most = limits()
@@ -152,7 +151,7 @@ def gathered(portions: Iterable[Consumed], limits: Callable[[], Limits]) -> Iter
 
 
 def _split(consumed: Consumed, end: int) -> tuple[Consumed | None, Consumed | None]:
-    """The part before `end`, and the rest."""
+    """Return the part before `end`, and the rest."""
     if consumed.offset[-1] < end:
         return consumed, None
     row = next(i for i, o in enumerate(consumed.offset) if o >= end)

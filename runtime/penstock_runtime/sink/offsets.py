@@ -1,4 +1,4 @@
-"""Where a sink task stands in each partition, and what of that is final and known to its group."""
+"""Positions of a sink task in its partitions, and the offsets that are final and committed to its group."""
 
 import logging
 import threading
@@ -28,26 +28,26 @@ _DO: Final = (
     "Set it to earliest or latest, or set the group's offsets (kafka-consumer-groups.sh --reset-offsets), then restart."
 )
 _AGAIN: Final = 600.0
-"""A group without members loses each offset offsets.retention.minutes after its commit, seven days by default; one that
-was Kafka Connect's loses all of them at once so long after Kafka Connect left it."""
+"""Seconds between commits of unchanged offsets. A group without members loses each offset offsets.retention.minutes after
+its commit, seven days by default; a group of Kafka Connect loses all offsets together that long after Connect left it."""
 _SOON: Final = 60.0
 _NAMED: Final = 3
-"""So many members are named."""
+"""Maximum number of members to name in a message."""
 _BRIEF: Final = 0.1
-"""Seconds that `Sink.commit` may take before another look for a newer incarnation is due."""
+"""Seconds that `Sink.commit` may take before the task must look again for a newer incarnation."""
 
 
 class SinkOffsets:
-    """Positions, commits, and the messages of writers that the next commit takes.
+    """Positions, commits, and the messages of writers for the next commit.
 
-    Offsets go to the group after `Sink.commit` has made what lies before them final, never before, and only while `fence`
-    knows of no newer incarnation: every method that commits, or may, also raises Superseded.
+    Offsets are committed to the group only after `Sink.commit` has made the records before them final, and only while
+    `fence` knows of no newer incarnation: every method that may commit can also raise Superseded.
 
     Args:
-        sets_back: whether a partition that the sink pauses is read again from what it let be committed last.
-        asked: what the sink has asked for.
+        sets_back: whether a partition that the sink pauses is read again from its last commit.
+        asked: requests of the sink.
         settle: waits for dead letters of records that the sink has handed back; nothing is committed before.
-        commits: whether offsets are committed here; otherwise the sink does it, as a member of the group.
+        commits: whether to commit offsets here; otherwise the sink commits them as a member of the group.
     """
 
     def __init__(
@@ -77,35 +77,35 @@ class SinkOffsets:
         """Partitions that are neither read nor planned, because the sink has paused them."""
         self._held_more = False
         self._sought: set[TopicPartition] = set()
-        """Partitions that the sink has set since the batch began, which is read from elsewhere."""
+        """Partitions that the sink has set to other positions since the batch began."""
         self._fence = fence
         self._consumer = consumer
         self._reports = reports
         self._stopping = stopping
         self._clock = clock
         self.positions: dict[TopicPartition, int | None] = {}
-        """The next offset of each partition; None where `auto.offset.reset` says where to begin."""
+        """Next offset of each partition; None where `auto.offset.reset` decides where to begin."""
         self._ends: dict[TopicPartition, int] = {}
         self._marked: set[TopicPartition] = set()
-        """Partitions with offsets that are no records, as the markers at the end of transactions are."""
+        """Partitions with offsets that are not records, such as markers at the end of transactions."""
         self._committed: dict[TopicPartition, int] = {}
-        """What the group holds, as far as that is known."""
+        """Offsets that the group holds, as far as known."""
         self._rewinds: dict[TopicPartition, int] = {}
-        """Where reading goes on after a failure: at what the sink let be committed last, else where it began."""
+        """Offsets to resume at after a failure: the last commit that the sink allowed, else where reading began."""
         self._begun: dict[TopicPartition, int] = {}
-        """Where `auto.offset.reset` began, of partitions whose group does not know it yet: that is not the sink's to say."""
+        """Offsets chosen by `auto.offset.reset` that are not in the group yet; they do not depend on the sink."""
         self._messages: list[Any] = []
         self._opened = False
         self._schedule = CommitSchedule(interval, longest, clock())
         self._foreign = ForeignCommits(consumer, clock)
         self._warned: set[TopicPartition] = set()
-        """Partitions of which the sink returned offsets that it was not given: each is logged once."""
+        """Partitions for which the sink returned offsets that it was not given: each is logged once."""
         self._anew_at = clock() + _AGAIN
         self._failing = False
         self._patient = True
 
     def read(self, consumed: Sequence[Consumed]) -> None:
-        """These come next."""
+        """Record that these records are written next."""
         self._sought.clear()
         for part in consumed:
             position = self.positions.get(part.source)
@@ -114,7 +114,7 @@ class SinkOffsets:
                 self._marked.add(part.source)
 
     def lag(self, partition: TopicPartition, low: int, high: int) -> int:
-        """How many records lie between the position and the end. The marker of the last transaction is none of them."""
+        """Return the number of records between position and end. The marker of the last transaction does not count."""
         position = self.positions[partition]
         if position is None:
             position = self._ends.get(partition, low)
@@ -122,7 +122,7 @@ class SinkOffsets:
         return 0 if offsets == 1 and partition in self._marked else offsets
 
     def lag_to(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return how many records are not written yet up to these ends, of each partition of which a beginning is known.
+        """Return how many records up to these ends are not written yet, for each partition with a known start.
 
         Raises:
             KeyError: a partition has no end.
@@ -131,15 +131,15 @@ class SinkOffsets:
         return {of: self.lag(of, start, ends[of]) for of, start in starts.items() if start is not None}
 
     def wrote(self, summary: Summary) -> None:
-        """A batch was written up to its offsets."""
+        """Record that a batch was written up to its offsets."""
         for topic, partition, offset in summary.offsets:
             of = TopicPartition(topic, partition)
-            if of not in self.held and of not in self._sought:  # else it was set back while Spark's workers wrote
+            if of not in self.held and of not in self._sought:  # otherwise it was set back while Spark's workers wrote
                 self.positions[of] = offset
         self._messages.extend(summary.messages)
 
     def at_end(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Nothing more lies before these offsets: markers of transactions at the end are no records."""
+        """Record that there are no records before these offsets: markers at the end of transactions are not records."""
         for partition, end in ends.items():
             position = self.positions.get(partition)
             if position is not None and position < end:
@@ -150,17 +150,17 @@ class SinkOffsets:
 
     @property
     def places(self) -> dict[TopicPartition, int | None]:
-        """Where reading goes on: the positions, and for a partition that no record has moved yet the end that was seen.
+        """Offsets to read next: the positions, and for a partition without a position the end that was seen.
 
         Without that end a partition that began at its end (`auto.offset.reset=latest`) would begin at a later end each time.
         """
         return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items() if tp not in self.held}
 
     def hold(self) -> bool:
-        """Act on what the sink has paused, resumed and set since the last call.
+        """Apply what the sink has paused, resumed and set since the last call.
 
         Returns:
-            Whether other partitions are to be read than before.
+            Whether the partitions to read have changed.
 
         Raises: as `commit`.
         """
@@ -176,7 +176,7 @@ class SinkOffsets:
         return changed or bool(resumed)
 
     def _seek(self) -> bool:
-        """Go where the sink wants to go on."""
+        """Set the positions that the sink has requested."""
         wanted = {tp: o for tp, o in self._asked.take_positions().items() if tp in self.positions}
         for tp, offset in wanted.items():
             if offset is not None:
@@ -187,9 +187,9 @@ class SinkOffsets:
         return bool(wanted)
 
     def _hold_paused(self) -> None:
-        """Set what is paused back to where the sink let it be committed last, so that what it holds comes again.
+        """Set paused partitions back to the last commit that the sink allowed, so that records it holds are read again.
 
-        At once after `Sink.commit`: asked again, the sink is not to be given the offsets that it has refused.
+        Called directly after `Sink.commit`: the next call must not give the sink offsets that it has refused.
         """
         self._pauses.holding(self.held)
         paused = [tp for tp in sorted(self._pauses.wanted - self.held) if tp in self.positions]
@@ -210,16 +210,16 @@ class SinkOffsets:
         first: Collection[TopicPartition] = (),
         grown: Collection[TopicPartition] = (),
     ) -> None:
-        """Begin with new partitions, where the sink stored offsets with its data, else where the group stands.
+        """Begin to read new partitions: at offsets that the sink stored with its data, else at the group's offsets.
 
         Args:
-            partitions: these.
-            first: of a topic that was created again; an offset of the group there is one of the topic before.
-            grown: of a topic that had fewer partitions at the last look: all that they hold has come since.
+            partitions: new partitions.
+            first: partitions of a topic that was created again; offsets of the group there belong to the deleted topic.
+            grown: partitions of a topic that had fewer partitions at the last look: all of their records are new.
 
         Raises:
-            ConnectError: the group has members, so that another program runs this connector; or neither the group nor
-                `auto.offset.reset` says where to begin.
+            ConnectError: the group has members, so another program runs this connector; or neither the group nor
+                `auto.offset.reset` decides where to begin.
         """
         if self.positions:
             self.commit()
@@ -229,10 +229,10 @@ class SinkOffsets:
         committed = {**self._consumer.committed(partitions), **dict.fromkeys(first, 0)}
         if (
             committed and self._commits
-        ):  # as it has them; refused when it has members, which may not be asked everywhere
+        ):  # commit what the group holds: this fails if the group has members, which not every cluster lets us list
             self._consumer.commit(committed)
-        # Found out now, not when reading begins: what comes to a task that is paused, or is lost before its first record,
-        # is no record of before.
+        # Look up ends now, not when reading begins: records that arrive while the task is paused, or before it has read its
+        # first record, are new.
         unknown = {tp for tp in partitions if tp not in committed} if self._consumer.reset == "latest" else set()
         ends = {**self._consumer.ends(unknown.difference(grown)), **dict.fromkeys(unknown.intersection(grown), 0)}
         stored = self._open(partitions)
@@ -242,11 +242,11 @@ class SinkOffsets:
             names = ", ".join(f"{t}-{p}" for t, p in nowhere)
             raise ConnectError(
                 f"Undefined offset with no reset policy for partitions: [{names}] (NoOffsetForPartition): "
-                f"group '{self._consumer.group}' has committed none there, and {_NONE} begins nowhere by itself. {_DO}"
+                f"group '{self._consumer.group}' has committed none there, and {_NONE} does not choose a start. {_DO}"
             )
         begun = {tp: ends[tp] for tp in nowhere if tp in ends}
         if begun:
-            self._schedule.hurry()  # the group is to know
+            self._schedule.hurry()  # commit the start to the group
         starts.update(begun)
         self._opened = True
         self._begun.update(begun)
@@ -259,7 +259,7 @@ class SinkOffsets:
         return returned.positions(self._sink.open(partitions), returned.name(self._sink, "open"))
 
     def _refuse_members(self) -> None:
-        """Before anything is written twice."""
+        """Refuse a group with members before anything is written twice."""
         members = self._consumer.members()
         if members:
             more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
@@ -270,17 +270,17 @@ class SinkOffsets:
             )
 
     def reopen(self) -> None:
-        """After a batch of which it is not known how much was written: ask the sink, which may have offsets with its data.
+        """Ask the sink for its positions after a batch of unknown outcome; it may have stored offsets with its data.
 
-        Where it has none, what it has not let be committed is read again, as in Kafka Connect: it may have held records back
-        and drop them in `close`.
+        For other partitions, read again from the last commit that the sink allowed, as Kafka Connect does: the sink may hold
+        records back, and drop them in `close`.
 
         Raises: as `commit`.
         """
         if self.pending:
             self.commit()
         if self._opened:
-            self._opened = False  # where `open` asks to wait, what is closed is not closed again
+            self._opened = False  # if `open` asks to wait, do not close a second time
             self._close(list(self.positions))
         stored = self._open(list(self.positions))
         for tp, position in self.positions.items():
@@ -294,25 +294,25 @@ class SinkOffsets:
         self._opened = True
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
-        """Go on where `auto.offset.reset` says, and log what is gone: deleted by retention, or with the whole topic.
+        """Continue where `auto.offset.reset` says, and log the lost records: deleted by retention, or with the topic.
 
         Raises:
-            ConnectError: it says `none`.
+            ConnectError: `auto.offset.reset` is `none`.
         """
         topic, number = partition
         low, high = self._consumer.bounds([partition])[partition]
-        if low <= offset <= high:  # it was, a moment ago
+        if low <= offset <= high:  # it was out of range a moment ago
             return
         held = f"the partition holds {low} to {high}" if low < high else f"the partition is empty, its end is {high}"
         if self._consumer.reset == "none":
             raise ConnectError(
                 f"Offsets out of range with no configured reset policy for partitions: {{{topic}-{number}={offset}}} "
-                f"(OffsetOutOfRange): {held}, and {_NONE} skips nothing by itself. {_DO}"
+                f"(OffsetOutOfRange): {held}, and {_NONE} skips no offsets. {_DO}"
             )
         to = low if self._consumer.from_beginning else high
         log.warning(
-            "%s-%d has no offset %d: %s. Reading goes on from there at %d (auto.offset.reset=%s); %d offsets are gone, and "
-            "%d that are there are passed over",
+            "%s-%d has no offset %d: %s. Reading continues at %d (auto.offset.reset=%s); %d offsets are gone, and "
+            "%d existing ones are skipped",
             topic,
             number,
             offset,
@@ -325,7 +325,7 @@ class SinkOffsets:
         self.positions[partition] = self._rewinds[partition] = self._begun[partition] = to
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop partitions that are gone, after the sink has flushed what it has of them.
+        """Drop partitions that are gone, after the sink has flushed their records.
 
         Raises: as `commit`.
         """
@@ -339,7 +339,7 @@ class SinkOffsets:
             self._marked.discard(tp)
 
     def close(self) -> None:
-        """The sink writes no more."""
+        """Close all partitions of the sink."""
         if self.positions and self._opened:
             self._close(list(self.positions))
 
@@ -349,11 +349,11 @@ class SinkOffsets:
 
     @property
     def pending(self) -> bool:
-        """Whether there is something to commit."""
+        """Return whether there is anything to commit."""
         return bool(self._messages) or self._schedule.open(self.positions, self._committed)
 
     def commit_if_due(self) -> None:
-        """Commit what is due, and what idle partitions stand at anew. Raises as `commit`."""
+        """Commit what is due, and commit offsets of idle partitions again. Raises as `commit`."""
         if self._asked.take_commit() or self._schedule.due(
             self._clock(), self.positions, self._committed, messages=bool(self._messages), asking=bool(self.held)
         ):
@@ -375,7 +375,7 @@ class SinkOffsets:
             raise
         except ConnectError as e:
             self._anew_at = self._clock() + _SOON
-            log.warning("Offsets could not be committed anew, which is tried again in a minute: %s", e)
+            log.warning("Offsets could not be committed again to keep them; retrying in a minute: %s", e)
 
     def _commit_anew(self) -> None:
         now = self._clock()
@@ -386,13 +386,13 @@ class SinkOffsets:
             self._anew_at = now + _AGAIN
 
     def commit(self, *, without: Collection[TopicPartition] = ()) -> None:
-        """Make what was written final, and commit its offsets to the group, except of partitions that are gone.
+        """Make written records final, and commit their offsets to the group, except for partitions that are gone.
 
         Raises:
-            RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
+            RetriableError: Kafka did not answer, or the task stops while the sink asks to wait.
             ConnectError: the sink or the group refuses.
         """
-        self._held_more = self._seek() or self._held_more  # first: what the sink gives up is not to be committed
+        self._held_more = self._seek() or self._held_more  # first, so that what the sink gives up is not committed
         reached = {tp: o for tp, o in self.positions.items() if o is not None}
         self._failing = True  # until it has not
         self._fence.check()
@@ -401,7 +401,7 @@ class SinkOffsets:
         self._settle()
         allowed = self._final(reached)
         self._messages = []
-        self._settle()  # what was handed back meanwhile
+        self._settle()  # for records that were handed back meanwhile
         beyond = [tp for tp, offset in allowed.items() if tp not in reached or offset > reached[tp]]
         self._warn(beyond, allowed)
         sound = {**self._begun, **{tp: o for tp, o in allowed.items() if tp not in beyond}}
@@ -410,7 +410,7 @@ class SinkOffsets:
             if self._clock() - begun > _BRIEF:
                 self._fence.check()
             self._foreign.look(self._committed, good)
-            for tp in good:  # until it is answered, and where it fails, what the group holds is not known
+            for tp in good:  # until the commit is answered, and if it fails, the group's offsets are unknown
                 self._committed.pop(tp, None)
             self._consumer.commit(good)
             self._committed.update(good)
@@ -434,14 +434,14 @@ class SinkOffsets:
         self._warned = {*beyond, *(self._warned - allowed.keys())}
 
     def commit_at_the_end(self, *, failed: bool) -> None:
-        """On the way out: what was written need not come again, though nothing is lost where it does.
+        """Commit before the task ends, so that written records need not be written again; a failure loses nothing.
 
         Args:
-            failed: the task has failed: a sink that asks to wait is not waited for, and where committing is what failed, it
-                is not tried again.
+            failed: whether the task has failed: then do not wait for a sink that asks to wait, and do not retry a commit
+                that has failed.
 
         Raises:
-            Superseded: what was written is another's to commit.
+            Superseded: a newer incarnation commits what was written.
         """
         if failed and self._failing:
             return
@@ -451,11 +451,11 @@ class SinkOffsets:
                 self.commit()
         except Superseded:
             raise
-        except Exception as e:  # noqa: BLE001 (after a failure, its error is the one to report)
+        except Exception as e:  # noqa: BLE001 (after a failure, report the error of the failure)
             log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
 
     def _final(self, reached: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """`Sink.commit`, with the same arguments until it does not ask to wait; on the way out once."""
+        """Call `Sink.commit` with the same arguments until it does not ask to wait; only once before the task ends."""
         attempt = 0
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Which of its partitions a sink has paused by its context. For all threads of the plugin."""
+"""Partitions that a sink has paused in its context. Safe for all threads of the plugin."""
 
 import threading
 from collections.abc import Collection, Iterable, Sequence
@@ -10,9 +10,9 @@ __all__ = ["PausedPartitions"]
 
 
 class PausedPartitions:
-    """The pauses that a sink asks for, until it resumes them or its partitions are closed.
+    """Pauses that a sink has requested, until it resumes them or its partitions are closed.
 
-    They are only noted here: the task's loop acts on `wanted` between two batches.
+    They are only collected here: the task's loop acts on `wanted` between two batches.
     """
 
     def __init__(self) -> None:
@@ -20,41 +20,41 @@ class PausedPartitions:
         self._open: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
         self._unseen: set[TopicPartition] = set()
-        """Paused since the loop looked last. One that is resumed by then is held for a moment all the same, so that what the
-        sink did not write of it comes again."""
+        """Paused since the loop's last look. A partition resumed by then is still held briefly, so that records that the
+        sink did not write are read again."""
 
     @property
     def wanted(self) -> frozenset[TopicPartition]:
-        """The partitions that are not to be read."""
+        """Partitions that must not be read."""
         with self._lock:
             return frozenset(self._paused | self._unseen)
 
     def holding(self, partitions: Iterable[TopicPartition]) -> None:
-        """The loop holds these partitions."""
+        """Record that the loop holds these partitions."""
         with self._lock:
             self._unseen.difference_update(partitions)
 
     def opening(self, partitions: Iterable[TopicPartition]) -> None:
-        """The sink is about to get these partitions."""
+        """Record that the sink is about to get these partitions."""
         with self._lock:
             self._open.update(partitions)
 
     def closed(self, partitions: Iterable[TopicPartition]) -> None:
-        """The sink has these partitions no more: their pauses are forgotten, as in Kafka Connect."""
+        """Record that the sink no longer has these partitions; forget their pauses, as Kafka Connect does."""
         with self._lock:
             self._open.difference_update(partitions)
             self._paused.difference_update(partitions)
             self._unseen.difference_update(partitions)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
-        """As `SinkTaskContext.pause`."""
+        """See `SinkTaskContext.pause`."""
         with self._lock:
             self._check(partitions, "pause")
             self._paused.update(partitions)
             self._unseen.update(partitions)
 
     def resume(self, partitions: Sequence[TopicPartition]) -> None:
-        """As `SinkTaskContext.resume`."""
+        """See `SinkTaskContext.resume`."""
         with self._lock:
             self._check(partitions, "resume")
             self._paused.difference_update(partitions)

@@ -1,6 +1,6 @@
-"""A process that writes a sink's records: the driver, or one of Spark's Python workers.
+"""Process that writes a sink's records: the driver, or one of Spark's Python workers.
 
-It converts and transforms raw records into batches and gives these to the plugin's `Writer`. Records that fail go to the log
+It converts and transforms raw records into batches and passes these to the plugin's `Writer`. Failed records go to the log
 and the dead letter queue, with the bytes that were read. Only the driver commits offsets, after `Sink.commit`.
 """
 
@@ -44,16 +44,16 @@ T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
 
 PUT_CLASS: Final = "org.apache.kafka.connect.sink.SinkTask"
-"""The class that Kafka Connect gives for failures in `put`; tools search for it."""
+"""Class that Kafka Connect names for failures in `put`; tools search for it."""
 
 
 @dataclass(frozen=True)
 class PutRetries:
-    """How a `RetriableError` of `Writer.write` is treated; times in seconds.
+    """Handling of a `RetriableError` of `Writer.write`; times in seconds.
 
     Attributes:
-        timeout: time for which a batch is tried; negative: forever, as in Kafka Connect.
-        delay_max: longest pause between two tries.
+        timeout: time for which a batch is retried; negative: forever, as in Kafka Connect.
+        delay_max: longest pause between two attempts.
     """
 
     timeout: float = -1.0
@@ -61,17 +61,17 @@ class PutRetries:
 
 
 class SinkProcess:
-    """What a sink task keeps in one process.
+    """State of a sink task in one process.
 
     Args:
-        settings: how to connect, for the dead letter queue.
+        settings: connection to Kafka, for the dead letter queue.
         steps, converters, policy, retries: applied to each record and batch.
         writer: makes the sink's writer; called once, when the writer is first needed.
-        stopping: ends retries; in a Spark worker, also the tries of a record.
+        stopping: ends retries; in a Spark worker, also the attempts of a record.
         redact: masks secrets in texts of plugins, for the dead letter queue.
-        retries_here: wait and try again in this process; otherwise raise the `RetriableError` (a Spark worker returns it to
+        retries_here: wait and retry in this process; otherwise raise the `RetriableError` (a Spark worker returns it to
             the driver, which reports it and waits without holding a job).
-        trouble: called with the reason while a batch is tried again, and with None when it is written.
+        trouble: called with the reason while a batch is retried, and with None when it is written.
         lost: called with the counts of dead letters that Kafka did not take, because their batch will not count them.
     """
 
@@ -109,7 +109,7 @@ class SinkProcess:
             settings, connector=connector, task=task, policy=policy, redact=redact, lost=lost
         )
         self._late: list[ConnectError] = []
-        """The errors of records that the writer reported after `write` had returned."""
+        """Errors of records that the writer reported after `write` had returned."""
 
     def put(self, consumed: Sequence[Consumed], *, stage: bool = False) -> Summary:
         """Write these records, or stage them; on return each one is written, staged, dropped or reported as failed.
@@ -129,7 +129,7 @@ class SinkProcess:
         return summary
 
     def staged(self) -> list[Any]:
-        """The message of what was staged since the last call, if there is one.
+        """Return the message for records staged since the last call, if there is one.
 
         Raises: as `put`.
         """
@@ -147,7 +147,7 @@ class SinkProcess:
         return batch
 
     def converted(self, consumed: Consumed, summary: Summary) -> tuple[RecordBatch, Sequence[Failure]]:
-        """Convert and transform records; return them and the failures, for `handle_failures`.
+        """Convert and transform records; return the batch, and the failures for `handle_failures`.
 
         Raises:
             ConnectError: a record failed and `errors.tolerance` is `none`.
@@ -159,7 +159,7 @@ class SinkProcess:
         converted = time.perf_counter()
         failed = len(operator.failures)
         result = chain.transform(self._steps, batch, operator)
-        if result.offset is None:  # a transform made new records; they get the offsets of the records that it was given
+        if result.offset is None:  # a transform made new records; give them the offsets of its input records
             result = result.replace(offset=[consumed.offset[row] for row in result.positions])
         summary.add_time("convert", converted - started)
         summary.add_time("transform", time.perf_counter() - converted)
@@ -175,9 +175,9 @@ class SinkProcess:
         return result, operator.failures
 
     def handle_failures(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary) -> None:
-        """Count and log records that failed, and write their dead letters; on return these are in Kafka.
+        """Count and log failed records, and write their dead letters; on return these are in Kafka.
 
-        It is retried alone, because other records of the batch may be written already. Raises as `retrying`.
+        Retries do not include the rest of the batch, which may be written already. Raises as `retrying`.
         """
         if any(of for _, of in failures):
             summary.add(self.retrying(lambda: self._failures_handled(failures), summary))
@@ -215,7 +215,7 @@ class SinkProcess:
         self._check_reports()
         reported = reports.reported
         if reported:
-            # Retried alone: the batch is written, and if the writer stores offsets it is not read again.
+            # Retried without the batch: it is written, and if the writer stores offsets it is not read again.
             summary.add(self.retrying(lambda: self._reports_handled(reported, consumed), summary))
         summary.written += sum(b.length for b in batches) - len(reported)
         if message is not None:
@@ -241,9 +241,9 @@ class SinkProcess:
         """Do `work`, and retry it while it raises `RetriableError`, within `sink.retry.timeout.ms`.
 
         Raises:
-            RetriableError: the task is to stop; the next incarnation reads the batch again.
+            RetriableError: the task stops; the next incarnation reads the batch again.
             ConnectError: the time is over.
-            Exception: whatever else `work` raises.
+            Exception: any other exception of `work`.
         """
         deadline = time.monotonic() + self._retries.timeout if self._retries.timeout >= 0 else float("inf")
         attempt = 0
@@ -274,7 +274,7 @@ class SinkProcess:
                 return result
 
     def _check_reports(self) -> None:
-        """Fail the task if a record was reported late: no dead letter queue has it, and its offset may be committed soon.
+        """Fail the task if a record was reported late: it is in no dead letter queue, and its offset may be committed soon.
 
         Raises:
             ConnectError: there is such a record; the plugin has ignored the error of its report.
@@ -290,7 +290,7 @@ class SinkProcess:
         raise AssertionError("tolerated")
 
     def _handle_report(self, record: Record, error: Exception, consumed: Iterable[Consumed], summary: Summary) -> None:
-        """Handle a reported record as any that fails: with its offset in Kafka and the bytes that were read there."""
+        """Handle a reported record like any failed one: with its offset in Kafka and the bytes that were read there."""
         original = record.original
         for of in consumed:
             if original is not None and of.source == (original.topic, original.partition):
@@ -328,11 +328,11 @@ class SinkProcess:
 
 
 class _RetriesExhausted(ConnectError):
-    """`sink.retry.timeout.ms` is over."""
+    """Raised when `sink.retry.timeout.ms` is over."""
 
 
 class _Stopped(RetriableError):
-    """The task was stopped while it waited for the next try."""
+    """Raised when the task is stopped while it waits for the next attempt."""
 
 
 def _range(consumed: Sequence[Consumed]) -> str:

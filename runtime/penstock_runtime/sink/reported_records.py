@@ -1,4 +1,4 @@
-"""Records that a sink hands back at any time (KIP-610), each a dead letter before anything behind it is committed."""
+"""Records that a sink may hand back at any time (KIP-610), each a dead letter before any later offset is committed."""
 
 import threading
 import time
@@ -22,20 +22,20 @@ from penstock_runtime.sink.process import PUT_CLASS, SinkProcess
 __all__ = ["ReportedRecords"]
 
 _READ: Final = 30.0
-"""Seconds for reading a record again."""
+"""Seconds to wait when a record is read again."""
 _SLICE: Final = 0.2
 
 
 class ReportedRecords:
-    """Writes the dead letters of records that a sink reports, in a thread of its own.
+    """Writer of dead letters for records that a sink reports, in a separate thread.
 
-    The bytes of a record are those of the batch that is being written, else they are read from Kafka again.
+    The bytes of a record come from the batch that is being written, or are read from Kafka again.
 
     Args:
-        process: makes what writes dead letters, in that thread.
-        consumer: makes what reads records again, in that thread.
-        tolerate: whether the task goes on without these records.
-        waiting: called now and then by the thread that waits for dead letters, with what holds them up.
+        process: makes the writer of dead letters, in that thread.
+        consumer: makes the consumer that reads records again, in that thread.
+        tolerate: whether the task continues without these records.
+        waiting: called now and then by the thread that waits for dead letters, with the reason for the delay.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class ReportedRecords:
         self._summaries: list[Summary] = []
 
     def report(self, record: Record, error: Exception) -> "Future[None]":
-        """As `SinkTaskContext.report`."""
+        """See `SinkTaskContext.report`."""
         if record.original is None:
             raise ConnectError(f"The sink handed back a record that it was not given: {coordinates(record)}")
         with self._lock:
             letter = self._letters.get(record.original)
-            if letter is None:  # else it comes from a second try of the same batch
+            if letter is None:  # otherwise it comes from a second attempt at the same batch
                 letter = self._letters[record.original] = Future()
                 self._queue.put((record, error, letter))
                 if self._thread is None:
@@ -79,10 +79,10 @@ class ReportedRecords:
 
     @contextmanager
     def of(self, consumed: Sequence[Consumed]) -> Iterator[None]:
-        """Write these within the block. Where nothing is tolerated, a report from it fails the task.
+        """Accept reports for these records within the block. If no failure is tolerated, a report fails the task.
 
         Raises:
-            ConnectError: in place of what the plugin made of the report.
+            ConnectError: replaces any exception that the plugin raised because of the report.
         """
         self._writing = consumed
         try:
@@ -96,25 +96,25 @@ class ReportedRecords:
         """Wait until all dead letters are in Kafka.
 
         Raises:
-            RetriableError: the task is to stop, and some are not.
-            ConnectError: one cannot be written, or nothing is tolerated.
+            RetriableError: the task stops, and some are not in Kafka.
+            ConnectError: one cannot be written, or no failure is tolerated.
         """
-        told = False
+        reported = False
         with self._lock:
             while self._failure is None and not all(letter.done() for letter in self._letters.values()):
                 self._lock.wait(_SLICE)
                 LOOP.turned()
-                if self._trouble is not None or told:
+                if self._trouble is not None or reported:
                     self._waiting(self._trouble)
-                    told = self._trouble is not None
+                    reported = self._trouble is not None
             if self._failure is not None:
                 raise self._failure
             self._letters.clear()
-        if told:
+        if reported:
             self._waiting(None)
 
     def take_summaries(self) -> list[Summary]:
-        """What was done since the last call.
+        """Return summaries of the dead letters written since the last call.
 
         Raises:
             ConnectError: as `settle`.
@@ -147,7 +147,7 @@ class ReportedRecords:
                     each.close()
 
     def _next(self) -> list[tuple[Record, Exception, Future[None]]] | None:
-        """Return all that wait; None: the end."""
+        """Return all records that wait; None: the thread must end."""
         first = self._queue.get()
         if first is None:
             return None
@@ -185,7 +185,7 @@ class ReportedRecords:
         return again, [Failure(0, Stage.TASK_PUT, PUT_CLASS, error)]
 
     def _read(self, original: Original) -> Consumed:
-        """Read a record again, of a batch that was written before."""
+        """Read again a record of an earlier batch."""
         if self._consumer is None:
             self._consumer = self._make_consumer()
         self._consumer.assign({TopicPartition(original.topic, original.partition): original.offset})

@@ -1,4 +1,4 @@
-"""A sink's backlog in batches that Spark's workers read and write: what each does, and what counts of it."""
+"""Backlog of a sink in batches that Spark's workers read and write: what each worker does, and what of it counts."""
 
 import logging
 import time
@@ -26,16 +26,16 @@ __all__ = ["SparkBatch", "SparkBatches"]
 
 log = logging.getLogger(__name__)
 _REST: Final = 60.0
-"""Seconds for which a sink that asked to wait is written to by the driver."""
+"""Seconds for which the driver writes to a sink that asked to wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkBatch:
-    """What the workers have done together.
+    """Combined result of the workers.
 
     Attributes:
-        summary: of the workers that count.
-        complete: nothing that a worker did lies behind a gap, and none has failed.
+        summary: of the workers whose work counts.
+        complete: whether no work of a worker lies after a gap, and none has failed.
         errors: of the workers.
     """
 
@@ -44,24 +44,24 @@ class SparkBatch:
     errors: Sequence[ConnectError]
 
     def raise_first_error(self) -> NoReturn:
-        """Raise an error that ends the task, or the first one, and log the others."""
+        """Raise the first error that is not retriable, else the first one, and log the others."""
         first = next((e for e in self.errors if not isinstance(e, RetriableError)), self.errors[0])
         for other in self.errors:
             if other is not first:
-                log.warning("Another worker has met this: %s", other)
+                log.warning("Another worker has failed: %s", other)
         raise first
 
 
 class SparkBatches:
-    """The Spark half of a sink task.
+    """Spark half of a sink task.
 
     Args:
         context: of the task.
         spark: its session.
-        consumer: knows the bounds of partitions.
-        offsets: knows the positions.
-        size: of puts; learns from what workers have learnt.
-        ending: whether workers are to end after the puts that they are at.
+        consumer: looks up the bounds of partitions.
+        offsets: holds the positions.
+        size: of puts; learns from the sizes of the workers.
+        ending: returns whether workers must end after their current puts.
         clock: seconds, monotonic.
     """
 
@@ -85,25 +85,25 @@ class SparkBatches:
         self._clock = clock
         self._end_file = spark_worker.end_file(context.slots_dir)
         self._turns: dict[TopicPartition, int] = {}
-        """When each partition was last in a batch: one that comes too short in one is among the first in the next."""
+        """Turn in which each partition was last in a batch: partitions left out of one batch come first in the next."""
         self._turn = 0
         self._rests_until = 0.0
 
     @property
     def resting(self) -> bool:
-        """Whether the driver writes for a while, as the sink has asked to wait: it waits as long as the user says."""
+        """Return whether the driver writes for a while, because the sink asked to wait; it waits as long as configured."""
         return self._clock() < self._rests_until
 
     def rest(self) -> None:
-        """Leave the sink to the driver for a minute."""
+        """Let the driver write for a minute."""
         self._rests_until = self._clock() + _REST
 
     def are_workers_ready(self, reports: Reports) -> bool:
-        """Whether Spark is there (`backlog.are_workers_ready`)."""
+        """Return whether Spark is ready (`backlog.are_workers_ready`)."""
         return are_workers_ready(self._spark, reports)
 
     def splits(self) -> list[list[Range]]:
-        """What each worker is to do; nothing when the consumer must find positions first."""
+        """Return the ranges for each worker; none if the consumer must find positions first."""
         context = self._context
         cores = self._spark.cores if context.staged or not context.single_writer else 1
         ranges = self._ranges()
@@ -118,14 +118,14 @@ class SparkBatches:
         return dealt(batch, cores)
 
     def run(self, splits: list[list[Range]], *, meanwhile: Callable[[], None] | None) -> SparkBatch:
-        """Have workers read and write these. Each ends when its time is over, and reports how far it has come.
+        """Let workers read and write these ranges. Each ends when its time is over, and reports how far it has got.
 
         Args:
-            splits: one for each worker.
-            meanwhile: is done here while they work.
+            splits: ranges of each worker.
+            meanwhile: called here while the workers run.
 
         Raises:
-            RetriableError: a worker, or Spark, is lost: how much is written is not known.
+            RetriableError: a worker or Spark is lost: it is unknown how much is written.
         """
         parts = [part(result) for result in self._results(splits, spark_worker.consume, in_workers, meanwhile)]
         total, _, gaps = self._joined(splits, parts)
@@ -160,9 +160,9 @@ class SparkBatches:
                 self._end_file.touch()
 
     def _joined(self, splits: list[list[Range]], parts: Sequence[Part]) -> tuple[Summary, list[int], bool]:
-        """What the workers have done together, whose parts count, and whether some do not, as they lie behind a gap."""
+        """Return the combined summary, the parts that count, and whether other parts do not because they lie after a gap."""
         summaries = [part.summary for part in parts]
-        for each in summaries:  # also of those that lie behind a gap, and are written again
+        for each in summaries:  # including those after a gap, which are written again
             self._context.plugin_metrics.add(each.measures)
         good, ends = reached(splits, [{TopicPartition(t, p): o for t, p, o in each.offsets} for each in summaries])
         total = Summary()
@@ -171,7 +171,7 @@ class SparkBatches:
         total.offsets = [(*of, offset) for of, offset in ends.items()]
         gaps = any(summaries[number].offsets for number in range(len(parts)) if number not in good)
         if gaps:
-            log.info("Workers had no time for all of their parts: what was staged behind them is staged again")
+            log.info("Workers had no time for all of their parts: records staged after a gap are staged again")
         self._turn += 1
         self._turns.update(dict.fromkeys(ends, self._turn))
         return total, good, gaps
@@ -196,7 +196,7 @@ class SparkBatches:
         )
 
     def _ranges(self) -> list[Range]:
-        """What lies ahead, the partitions first that have waited longest; none when the consumer must find positions."""
+        """Return the ranges to read, longest-waiting partitions first; none if the consumer must find positions."""
         ranges = []
         positions = {of: o for of, o in self._offsets.positions.items() if of not in self._offsets.held}
         bounds = self._consumer.bounds(positions)

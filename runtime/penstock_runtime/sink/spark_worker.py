@@ -1,4 +1,4 @@
-"""What a sink does in Spark's Python workers: it reads ranges of offsets and writes them, until the time is over."""
+"""Work of a sink in Spark's Python workers: read ranges of offsets and write them, until the time is over."""
 
 import atexit
 import logging
@@ -30,9 +30,9 @@ from penstock_runtime.spark.worker import Answer, context_of, failure, redact, w
 __all__ = [
     "RangeLimits",
     "RangesPart",
+    "close_sinks",
     "consume",
     "end_file",
-    "let_go",
     "measures_of",
     "range_payload",
     "sink_of",
@@ -40,11 +40,11 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 _PORTION: Final = 1_000
-"""Records that are converted together: as many as stay in the processor's cache."""
+"""Number of records to convert together: as many as fit in the processor's cache."""
 
 
 class RangesPart(msgspec.Struct):
-    """A worker's part of a sink's batch."""
+    """Part of a sink's batch for one worker."""
 
     spec: str
     slots: str
@@ -55,13 +55,13 @@ class RangesPart(msgspec.Struct):
 
     @classmethod
     def decode(cls, data: bytes) -> "RangesPart":
-        """From a payload."""
+        """Decode a payload."""
         return msgspec.msgpack.decode(data, type=cls)
 
     def puts(
         self, reader: RangeReader, put: Callable[[], Limits], *, ending: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:
-        """`offset_ranges.puts` for this part, until its time is over."""
+        """Yield as `offset_ranges.puts` for this part, until its time is over."""
         wait_for(self.limits.seconds, end_file(self.slots))
         ranges = [(TopicPartition(topic, number), start, end) for topic, number, start, end in self.ranges]
         until, room = waits_until(), self.limits.room
@@ -69,9 +69,9 @@ class RangesPart(msgspec.Struct):
 
     @contextmanager
     def watched(self, of: TopicPartition) -> Iterator[None]:
-        """End this process when it takes longer than a put may.
+        """End this process if a put takes longer than allowed.
 
-        The driver then counts it as lost, and begins again behind what it knows.
+        The driver then counts the worker as lost, and resumes after the last records known to be written.
         """
         seconds, thread = self.limits.put_seconds, threading.get_ident()
 
@@ -94,15 +94,15 @@ class RangesPart(msgspec.Struct):
 
 
 class RangeLimits(msgspec.Struct):
-    """When a worker's part of a batch ends, wherever it is.
+    """Limits that end a worker's part of a batch, wherever it has got to.
 
     Attributes:
-        size: of puts, as the driver knows it.
-        workers: how many there are.
-        room: bytes that may be read before the part ends.
-        seconds: after them it ends.
+        size: sizes of puts, as known to the driver.
+        workers: number of workers.
+        room: bytes to read before the part ends.
+        seconds: time after which the part ends.
         put_seconds: a put that takes longer counts as lost, and its process ends.
-        changes: of a sink of frames; after so many changes of schema in a partition it ends. None: order does not matter.
+        changes: for a sink of frames, the number of schema changes in a partition that ends it. None: order does not matter.
     """
 
     size: PutSize
@@ -114,7 +114,7 @@ class RangeLimits(msgspec.Struct):
 
 
 def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int, int]], limits: RangeLimits) -> bytes:
-    """What a worker needs to read and write these ranges of offsets."""
+    """Return the payload for a worker to read and write these ranges of offsets."""
     return msgspec.msgpack.encode(
         RangesPart(
             spec=setup.spec_text,
@@ -128,9 +128,9 @@ def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int
 
 
 def consume(data: bytes) -> bytes:
-    """Read and write ranges of offsets until the time is over; the entry that Spark calls for sinks.
+    """Read and write ranges of offsets until the time is over; Spark calls this entry for sinks.
 
-    It returns what was written also when an error ends it, so that these records are not read again.
+    Even if an error ends it, it returns what was written, so that these records are not read again.
     """
     begun = time.monotonic()
     task = RangesPart.decode(data)
@@ -143,7 +143,7 @@ def consume(data: bytes) -> bytes:
     if task.stage and ends:
         try:
             if error is not None and not isinstance(error, RetriableError):
-                raise error  # who knows what is staged of the put that failed
+                raise error  # it is unknown what is staged of the failed put
             total.messages = process.staged()
         except BaseException as e:  # noqa: BLE001 (as above)
             total, ends, error = Summary(), {}, as_failure(e)
@@ -151,7 +151,7 @@ def consume(data: bytes) -> bytes:
     answer = Answer()
     if error is not None:
         answer = failure(error, redact)
-        let_go()  # what the reader had fetched is not to be trusted
+        close_sinks()  # records that the reader has prefetched cannot be trusted
     total.offsets = [(*of, offset) for of, offset in ends.items()]
     total.add_time("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
     answer.summary, answer.size = summaries.encode(total), task.limits.size
@@ -173,9 +173,9 @@ def _write(
 
 
 def end_file(slots: str | Path) -> Path:
-    """While it exists, workers on this machine end their parts of a sink's batch as if their time were over.
+    """Return the file whose existence ends the parts of workers on this machine as if their time were over.
 
-    Those on other machines do not see it: a stop waits until their time is over, which is `batch.max.ms`.
+    Workers on other machines do not see it: a stop waits until their time is over, which is `batch.max.ms`.
     """
     return Path(slots) / "end"
 
@@ -183,8 +183,8 @@ def end_file(slots: str | Path) -> Path:
 _sinks: dict[str, tuple[RangeReader, SinkProcess, SinkContext]] = {}
 
 
-def let_go() -> None:
-    """Close what this worker reads and writes with; the next batch makes it anew."""
+def close_sinks() -> None:
+    """Close this worker's reader and process; the next batch makes new ones."""
     while _sinks:
         _, (reader, process, setup) = _sinks.popitem()
         for close in (process.close, setup.close_chain, reader.close):
@@ -194,13 +194,13 @@ def let_go() -> None:
 
 
 def measures_of(task: RangesPart) -> list[Measure]:
-    """What this worker's plugins have measured since the last call."""
+    """Return what this worker's plugins have measured since the last call."""
     found = _sinks.get(task.spec)
     return [] if found is None else found[2].plugin_metrics.changes()
 
 
 def sink_of(task: RangesPart) -> tuple[RangeReader, SinkProcess]:
-    """What this worker reads and writes with, kept from batch to batch."""
+    """Return this worker's reader and process, kept from batch to batch."""
     found = _sinks.get(task.spec)
     if found is None:
         setup = context_of(SinkContext, task.spec, task.slots, task.secrets)

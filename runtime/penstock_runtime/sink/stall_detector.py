@@ -1,4 +1,4 @@
-"""Finds records that wait at their brokers and are not fetched: a client can miss that a broker is back."""
+"""Detects records that wait at their brokers and are not fetched: a client can miss that a broker is back."""
 
 import time
 from collections.abc import Callable
@@ -11,19 +11,19 @@ from penstock_runtime.sink.offsets import SinkOffsets
 __all__ = ["StallDetector"]
 
 _SILENCE: Final = 30.0
-"""How often brokers are asked for the ends of partitions while nothing comes, in seconds."""
+"""Seconds between requests for the ends of partitions while no records arrive."""
 _RETURN: Final = 5.0
-"""The same while brokers have just come back."""
+"""Seconds between requests after brokers have come back."""
 _LOOKS_AFTER_RETURN: Final = 3
-"""How many looks are `_RETURN` seconds apart: records that waited at two looks have stalled."""
+"""Number of looks that are `_RETURN` seconds apart: records that waited at two looks have stalled."""
 
 
 class StallDetector:
-    """Which of a sink's partitions had more to read at one look, and at the next, with nothing read between.
+    """Detector of partitions that had more to read at two successive looks, with nothing read in between.
 
     Args:
-        consumer: knows the ends.
-        offsets: knows the positions.
+        consumer: looks up the ends.
+        offsets: holds the positions.
         clock: seconds, monotonic.
     """
 
@@ -40,22 +40,22 @@ class StallDetector:
 
     @property
     def due(self) -> bool:
-        """Whether to look, if nothing comes."""
+        """Return whether to look if no records arrive."""
         return self._clock() >= self._next_look
 
     def assigned(self) -> None:
-        """The consumer was assigned anew: brokers have time to answer it."""
+        """Record that the consumer has a new assignment: give brokers time to answer it."""
         self._next_look = self._clock() + _SILENCE
 
     def failed(self) -> None:
-        """Something has failed, perhaps as brokers are away."""
+        """Record a failure, which may mean that brokers are unavailable."""
         self._had_trouble = True
 
     def consumed(self, trouble: str | None) -> None:
-        """The consumer has answered. Once trouble is over the next looks are sooner.
+        """Record that the consumer has answered. When trouble is over, the next looks follow sooner.
 
         Args:
-            trouble: of the consumer, at present.
+            trouble: current trouble of the consumer.
         """
         if trouble is not None:
             self._had_trouble = True
@@ -65,12 +65,12 @@ class StallDetector:
             self._schedule()
 
     def look(self) -> list[TopicPartition]:
-        """The partitions that have stalled. To be called when nothing is there to be written.
+        """Return the partitions that have stalled. Call this only when there are no records to write.
 
-        What waits behind others in the client's queue has not stalled.
+        Partitions that wait for others in the client's queue have not stalled.
 
         Raises:
-            RetriableError: not all ends could be asked for.
+            RetriableError: not all ends could be read.
         """
         self._schedule()
         places = self._offsets.places

@@ -1,4 +1,4 @@
-"""The topics and partitions that a sink task reads: which are new, deleted, or created again since the last look."""
+"""Topics and partitions that a sink task reads: detects new, deleted and recreated ones at each look."""
 
 import sys
 import time
@@ -14,21 +14,21 @@ from penstock_runtime.sink.context import SinkContext
 __all__ = ["Change", "Subscription"]
 
 _SOON: Final = 5.0
-"""How often a topic that is listed and does not exist is looked for, in seconds."""
+"""Seconds between searches for a listed topic that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from the last look.
+    """Differences from the last look.
 
     Attributes:
-        added: partitions to begin with.
+        added: partitions to begin to read.
         gone: partitions that are no longer read: deleted, or of a topic that was created again.
         recreated: topics that were deleted and created again.
-        first: those of `added` whose topic was created again.
-        grown: those of `added` whose topic had fewer partitions at the last look.
-        topic_ids: of the topics that this task has partitions of.
-        partition_counts: of every topic.
+        first: partitions in `added` whose topic was created again.
+        grown: partitions in `added` whose topic had fewer partitions at the last look.
+        topic_ids: ids of the topics that this task has partitions of.
+        partition_counts: number of partitions of every topic.
     """
 
     added: list[TopicPartition]
@@ -41,7 +41,7 @@ class Change:
 
 
 class Subscription:
-    """Looks for topics and partitions every `metadata.max.age.ms`.
+    """Detector of changes in topics and partitions, every `metadata.max.age.ms`.
 
     Args:
         context: of the task.
@@ -57,27 +57,27 @@ class Subscription:
         self._clock = clock
         self._next_look = 0.0
         self._topic_ids: dict[str, str] = {}
-        """Of topics that are gone, too: one that comes back is another."""
+        """Ids of topics, including deleted ones: a topic that comes back has another id."""
         self._partition_counts: Mapping[str, int] = {}
         self.waiting_for: str | None = None
-        """What the task waits for, as its trouble."""
+        """Reason why the task waits, reported as its trouble."""
 
     @property
     def due(self) -> bool:
-        """Whether it is time to look."""
+        """Return whether it is time to look."""
         return self._clock() >= self._next_look
 
     @property
     def topics(self) -> Collection[str]:
-        """The topics that the sink reads, by any of its tasks, as of the last look; those that are listed need not exist."""
+        """Topics that the sink reads in any of its tasks, as of the last look; listed topics need not exist."""
         return {*self._context.topics, *filter(self._context.reads, self._partition_counts)}
 
     def hurry(self) -> None:
-        """Look at the next occasion: something has failed, perhaps as a partition is gone."""
+        """Look at the next opportunity: something has failed, perhaps because a partition is gone."""
         self._next_look = 0.0
 
     def look(self, current: Collection[TopicPartition]) -> Change:
-        """What differs from the partitions that the task has at present. To be confirmed by `changed`.
+        """Return differences from the partitions that the task has now. Confirm them by calling `changed`.
 
         Raises:
             RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -111,7 +111,7 @@ class Subscription:
         """Record that the task has dropped the partitions that are gone and begun with those that were added.
 
         Args:
-            change: as `look` gave it.
+            change: result of `look`.
             current: the partitions that the task has now.
         """
         context = self._context
@@ -124,4 +124,4 @@ class Subscription:
         if missing:
             self.waiting_for = f"Waiting for topics that do not exist, or that may not be read: {', '.join(missing)}"
         elif not current:
-            self.waiting_for = f"Waiting: no partition of {context.topics_text} falls to this task"
+            self.waiting_for = f"Waiting: no partition of {context.topics_text} is assigned to this task"

@@ -1,8 +1,8 @@
-"""The driver's loop of a sink task: read, write, commit, and what happens when it fails.
+"""Driver loop of a sink task: read, write, commit, and handle failures.
 
-A trickle is read and written here, gathered for `batch.linger.ms`, since each write costs. When the lag is worth a Spark
-job, ranges of offsets are read and written by Spark's workers, or become rows of frames there, while this consumer stands
-still. Offsets go to the group after `Sink.commit`, never before.
+Low-rate records are read and written here, gathered for `batch.linger.ms`, because each write has a cost. When the lag is
+large enough for a Spark job, Spark's workers read ranges of offsets and write them, or make rows of frames from them, while
+this consumer does not fetch. Offsets are committed to the group after `Sink.commit`, never before.
 """
 
 import logging
@@ -50,11 +50,11 @@ _START: Final = 3600.0
 """Seconds that a sink's start may take; Kafka Connect sets no limit to it."""
 _WAIT: Final = 0.2
 _UNFETCHED: Final = (-1, -1)
-"""The bounds of a partition that is held: the client keeps those of when it was read last."""
+"""Bounds of a held partition: the client returns those of the time when it was last read."""
 _PROOF: Final = 10.0
-"""Seconds without a failure that prove that a sink works, where its topics hold records of open transactions only."""
+"""Seconds without a failure that prove that a sink works if its topics hold only records of open transactions."""
 _FRESH: Final = 1.0
-"""How long ago, in seconds, a sink may have looked for a newer incarnation when it writes."""
+"""Maximum seconds since the last look for a newer incarnation when a sink writes."""
 
 
 class SinkTask:
@@ -76,7 +76,7 @@ class SinkTask:
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        if context.connector.buffering or context.java_places:  # what it buffers, and its JVM, are in this process
+        if context.connector.buffering or context.java_places:  # its buffer, or its JVM, is in this process
             spark = None
         self._spark = spark
         self._clock = clock
@@ -153,11 +153,11 @@ class SinkTask:
         return SparkBatches(*given, ending=ending, clock=clock)
 
     def run(self) -> None:
-        """Until `stopping`, or an error.
+        """Run until `stopping` is set, or an error.
 
         Raises:
             Superseded: a newer incarnation works; nothing has failed, and nothing is committed any more.
-            ConnectError: the task has failed. What was written before is committed as far as it can be.
+            ConnectError: the task has failed. Records written before are committed as far as possible.
         """
         self._until_done(self._fence.begin)
         try:
@@ -165,7 +165,7 @@ class SinkTask:
         except Superseded:
             raise
         except Exception:
-            self._fence.look(0.0)  # what a newer incarnation has taken away is no failure
+            self._fence.look(0.0)  # a failure caused by a newer incarnation is not a failure
             raise
 
     def _work(self) -> None:
@@ -184,10 +184,10 @@ class SinkTask:
         self._offsets.commit_at_the_end(failed=False)
 
     def close(self, *, failure: Exception | None = None) -> None:
-        """Commit what was written, if that is possible, and close everything, once. It may wait for the outside system.
+        """Commit written records if possible, and close everything, once. This may wait for the external system.
 
         Args:
-            failure: what `run` has raised; nothing is committed after `Superseded`.
+            failure: exception that `run` has raised; nothing is committed after `Superseded`.
         """
         if failure is not None and not isinstance(failure, Superseded):
             _quietly("commit", lambda: self._offsets.commit_at_the_end(failed=True))
@@ -202,13 +202,13 @@ class SinkTask:
     def _once(self) -> None:
         try:
             self._fence.look()
-            if self._subscription.due:  # first: what is gone can no longer be committed
+            if self._subscription.due:  # first: offsets of partitions that are gone can no longer be committed
                 self._refresh()
             if isinstance(self._state, Unknown):
                 self._offsets.reopen()
                 self._state = task_state.detached(self._state)
             self._attend()
-            if self._offsets.hold():  # also what the sink has just set
+            if self._offsets.hold():  # including positions that the sink has just set
                 self._state = task_state.detached(self._state)
             batches = self._spark_batches
             if batches is not None and self._may_begin(batches):
@@ -237,7 +237,7 @@ class SinkTask:
     def _proves(self) -> bool:
         """Return whether the task has shown that it works: records are written, or there are none for it to read.
 
-        A round in which nothing was fetched says nothing: the record that the sink fails at may come with the next one.
+        A round in which nothing was fetched proves nothing: the record that makes the sink fail may come in the next one.
         """
         if not self._is_proven and self._trouble_now() is None:
             may_read = bool(self._offsets.places)
@@ -245,12 +245,12 @@ class SinkTask:
         return self._is_proven
 
     def _trouble_now(self) -> str | None:
-        """What hinders the task although nothing fails."""
+        """Return what hinders the task although nothing fails."""
         of_spark = None if self._spark is None else self._spark.trouble
         return self._consumer.trouble or self._subscription.waiting_for or of_spark
 
     def _is_gathering(self, state: task_state.State) -> TypeGuard[Reading]:
-        """Whether what trickles in is to wait for more. Nothing is held: it waits in the consumer, and in Kafka."""
+        """Return whether low-rate records wait for more. They wait in the consumer and in Kafka; none is buffered here."""
         if not isinstance(state, Reading) or self._clock() >= state.gathers_until:
             return False
         waiting = self._lag(held=False)
@@ -262,9 +262,9 @@ class SinkTask:
         self._report_lag()
 
     def _here(self) -> None:
-        """Read and write what there is, in this process."""
+        """Read and write available records in this process."""
         if not isinstance(self._state, Reading):
-            if self._offsets.pending:  # what was staged last
+            if self._offsets.pending:  # records of the last staging
                 self._offsets.commit()
             self._assign()
         if not self._offsets.positions:
@@ -283,16 +283,16 @@ class SinkTask:
         if not consumed and self._stalls.due:
             self._look_for_stalls()
         begun = self._clock()
-        for portions in gathered(consumed, lambda: limits):  # one, unless they are larger than those before
+        for portions in gathered(consumed, lambda: limits):  # one list, unless records are larger than before
             LOOP.turned()
             self._fence.look(_FRESH)
             summary = self._write(portions)
-            if summary.unfinished:  # of these the end is not reached, though it was read
-                self._state = task_state.detached(self._state)  # read on from what was written
+            if summary.unfinished:  # the end of these partitions is not reached, although it was read
+                self._state = task_state.detached(self._state)  # read on after the last written record
                 ends = {of: end for of, end in ends.items() if of not in {c.source for c in consumed}}
                 break
             if portions[-1] is not consumed[-1] and self._is_interrupted():
-                self._state = task_state.detached(self._state)  # what was read and is not written comes again
+                self._state = task_state.detached(self._state)  # records that were read but not written are read again
                 return
         self._offsets.at_end(ends)
         if consumed:
@@ -310,15 +310,15 @@ class SinkTask:
         return summary
 
     def _look_for_stalls(self) -> None:
-        """Where records have stalled, begin to read anew."""
+        """Assign the partitions again if records have stalled."""
         try:
             stalled = self._stalls.look()
         except RetriableError as e:
-            log.warning("Whether records wait is not known: %s", e)
+            log.warning("Cannot determine whether records have stalled: %s", e)
             self._subscription.hurry()
-            return  # what is assigned stays so: others may be read
+            return  # keep the assignment: other partitions may be readable
         if stalled:
-            log.warning("Records in %s wait and do not come: they are asked for anew", names_of(stalled))
+            log.warning("Records in %s are not delivered: their partitions are assigned again", names_of(stalled))
             self._state = task_state.detached(self._state)
 
     def _may_begin(self, batches: SparkBatches) -> bool:
@@ -327,7 +327,7 @@ class SinkTask:
         return is_backlog and batches.are_workers_ready(self._reports)
 
     def _on_spark(self, batches: SparkBatches) -> None:
-        """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next."""
+        """Let Spark's workers read and write one batch of ranges; meanwhile commit what they staged in the last one."""
         context = self._context
         splits = batches.splits()
         if not splits:
@@ -339,10 +339,10 @@ class SinkTask:
         failures: list[RetriableError] = []
 
         def commit() -> None:
-            """What the batch before this one has staged."""
+            """Commit what the previous batch has staged."""
             try:
                 self._offsets.commit()
-            except RetriableError as e:  # nothing that a worker met
+            except RetriableError as e:  # not an error of a worker
                 failures.append(e)
 
         meanwhile = commit if context.staged and self._offsets.pending else None
@@ -388,10 +388,10 @@ class SinkTask:
         if change.gone or change.added:
             self._assign()
             self._reports.partitions(len(self._offsets.positions))
-        if isinstance(self._state, Reading):  # of those that are held the ends have moved
+        if isinstance(self._state, Reading):  # the ends of held partitions have moved
             for of in self._offsets.held:
                 self._state.bounds.pop(of, None)
-        if (trouble := self._trouble_now()) is not None:  # reported now: what follows may take long
+        if (trouble := self._trouble_now()) is not None:  # reported immediately, because the next steps may take long
             self._reports.trouble(trouble)
 
     def _assign(self) -> None:
@@ -401,7 +401,7 @@ class SinkTask:
         self._consumer.assign(self._offsets.places if fetching else {})
 
     def _failed(self, error: RetriableError) -> None:
-        """The batch comes again: from where the sink says that it is, else from the last positions that were written."""
+        """Prepare to read the batch again: from the position that the sink returns, else after the last written record."""
         self._failures += 1
         self._proven_by = self._clock() + _PROOF
         self._stalls.failed()
@@ -437,7 +437,7 @@ class SinkTask:
 
     def _pause_once(self) -> None:
         self._fence.look()
-        if self._subscription.due:  # what is gone can no longer be committed
+        if self._subscription.due:  # offsets of partitions that are gone can no longer be committed
             self._refresh()
         self._attend()
         reported = isinstance(self._state, Paused) and self._state.reported
@@ -462,11 +462,11 @@ class SinkTask:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Those that this task reads now. From any thread."""
+        """Partitions that this task reads now. May be called from any thread."""
         return list(self._offsets.positions)
 
     def lag_to(self, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Return how many records of each partition are not written yet up to these ends. From any thread.
+        """Return how many records of each partition up to these ends are not written yet. May be called from any thread.
 
         Raises:
             KeyError: another partition was assigned meanwhile.
@@ -474,12 +474,12 @@ class SinkTask:
         return self._offsets.lag_to(ends)
 
     def _lag(self, *, held: bool = True) -> int | None:
-        """Records that are not written yet, with or without those that the sink holds; None where that is not known."""
+        """Return the number of records not written yet, with or without held partitions; None if it is unknown."""
         lags = self._lags(held=held)
         return None if lags is None else sum(lags.values())
 
     def _lags(self, *, held: bool = True) -> dict[TopicPartition, int] | None:
-        """The same by partition."""
+        """Return the lag by partition; see `_lag`."""
         offsets = self._offsets
         positions = offsets.positions if held else offsets.places
         if not positions:
@@ -489,7 +489,7 @@ class SinkTask:
                 watermarks = {
                     of: _UNFETCHED if of in offsets.held else self._consumer.watermarks(of) for of in positions
                 }
-                # Nothing was fetched of these yet: while others fill the client's queue, that may be long.
+                # Nothing was fetched of these yet; while other partitions fill the client's queue, this may take long.
                 unfetched = [of for of, (_, high) in watermarks.items() if high < 0]
                 bounds = self._bounds([of for of in unfetched if of not in asked])
                 if bounds is None:
@@ -506,11 +506,11 @@ class SinkTask:
     def _bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]] | None:
         try:
             return self._consumer.bounds(partitions)
-        except RetriableError:  # of one of them perhaps; the others are read here meanwhile
+        except RetriableError:  # perhaps only for one partition; the others are read here meanwhile
             return None
 
     def _held_up(self, text: str | None) -> None:
-        """A write is tried again, perhaps for hours: the lag grows meanwhile."""
+        """Report that a write is retried, perhaps for hours; the lag grows meanwhile."""
         self._reports.trouble(text)
         self._offsets.keep_alive()
         self._report_lag()
@@ -520,7 +520,7 @@ class SinkTask:
 
 
 def _quietly(what: str, work: Callable[[], None]) -> None:
-    """On the way out: an error here must not take the place of the one that ended the task."""
+    """Do work while the task ends: log an error, because it must not replace the one that ended the task."""
     try:
         work()
     except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)

@@ -1,6 +1,6 @@
-"""The states of a sink task between two calls of anything outside, and every transition between them. Pure.
+"""States of a sink task between two external calls, and all transitions between them. Pure.
 
-`SinkTask` acts on a state; it changes none by itself. Each state holds what is of use in that state alone.
+`SinkTask` acts on a state, and changes it only through these functions. Each state holds only what that state needs.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,11 +30,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The consumer fetches from the positions, and this process writes what it fetches.
+    """Fetch from the positions, and write the fetched records in this process.
 
     Attributes:
-        bounds: first offset and end of partitions of which nothing was fetched yet, asked for once.
-        gathers_until: when a trickle is read again: until then the consumer gathers what comes. Seconds, monotonic.
+        bounds: first offset and end of partitions of which nothing was fetched yet, looked up once.
+        gathers_until: time until which the consumer gathers low-rate records before the next read. Seconds, monotonic.
     """
 
     bounds: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
@@ -43,15 +43,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """The positions are known, and the consumer does not fetch from them: it is assigned anew before it is read from."""
+    """Positions are known, but the consumer does not fetch from them: it needs an assignment before it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """This process has begun to write a batch: until it ends, only the sink knows how much of it is written.
+    """Batch that this process has begun to write: until it ends, only the sink knows how much of it is written.
 
     Attributes:
-        resumes: the state to return to.
+        resumes: state to return to.
     """
 
     resumes: Reading | Detached
@@ -59,21 +59,21 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class OnSpark:
-    """Spark's workers have begun to read and write a batch of ranges: as `Writing`, and nothing is read here."""
+    """Batch of ranges that Spark's workers have begun to read and write: as `Writing`, and nothing is read here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A batch was begun and has not ended: the sink is asked for its positions before anything is read."""
+    """Batch that was begun and has not ended: the sink is asked for its positions before anything is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The consumer fetches nothing, and only offsets are committed.
+    """Pause: the consumer fetches nothing, and only offsets are committed.
 
     Attributes:
-        resumes: the state to return to.
-        reported: what was pending is committed, and the state `PAUSED` is reported.
+        resumes: state to return to.
+        reported: whether pending offsets are committed, and the state `PAUSED` is reported.
     """
 
     resumes: Reading | Detached | Unknown
@@ -84,10 +84,10 @@ State = Reading | Detached | Writing | OnSpark | Unknown | Paused
 
 
 def assigned(state: State, *, fetching: bool) -> State:
-    """The consumer was assigned the positions, or nothing where it is not to fetch."""
+    """Return the state after the consumer was assigned the positions, or nothing if it must not fetch."""
     following = Reading() if fetching else Detached()
     match state:
-        case Unknown() | Paused(resumes=Unknown()):  # the sink is still to be asked for the positions
+        case Unknown() | Paused(resumes=Unknown()):  # the sink must still be asked for its positions
             return state
         case Paused():
             return replace(state, resumes=following)
@@ -96,7 +96,7 @@ def assigned(state: State, *, fetching: bool) -> State:
 
 
 def detached(state: State) -> State:
-    """Reading is to go on from elsewhere than the consumer fetches, or the sink has been asked for the positions."""
+    """Return the state when the next read is not where the consumer fetches, or the sink has returned its positions."""
     match state:
         case Reading() | Detached() | Unknown():
             return Detached()
@@ -105,7 +105,7 @@ def detached(state: State) -> State:
 
 
 def writing(state: State) -> State:
-    """This process begins to write a batch that it has read."""
+    """Return the state when this process begins to write a batch that it has read."""
     match state:
         case Reading() | Detached():
             return Writing(state)
@@ -114,12 +114,12 @@ def writing(state: State) -> State:
 
 
 def gathering(state: State, until: float) -> State:
-    """A batch was written here, and where the consumer goes on to fetch, a trickle may be gathered until then."""
+    """Return the state after a batch was written here: if the consumer still fetches, low-rate records gather until then."""
     return replace(state, gathers_until=until) if isinstance(state, Reading) else state
 
 
 def on_spark(state: State) -> State:
-    """Spark's workers begin to read and write a batch."""
+    """Return the state when Spark's workers begin to read and write a batch."""
     match state:
         case Detached():
             return OnSpark()
@@ -128,11 +128,11 @@ def on_spark(state: State) -> State:
 
 
 def ended(state: State, *, complete: bool = True) -> State:
-    """The batch that was begun has ended.
+    """Return the state after the batch has ended.
 
     Args:
         state: of the batch.
-        complete: how much was written is known, and all of it counts.
+        complete: whether the number of written records is known, and all of them count.
     """
     match state:
         case _ if not complete:
@@ -144,7 +144,7 @@ def ended(state: State, *, complete: bool = True) -> State:
 
 
 def failed(state: State) -> State:
-    """Kafka, Spark or the sink asks to try again."""
+    """Return the state after Kafka, Spark or the sink asks to retry."""
     match state:
         case Writing() | OnSpark() | Unknown():
             return Unknown()
@@ -157,15 +157,15 @@ def failed(state: State) -> State:
 
 
 def paused(state: State) -> Paused:
-    """The task is to pause, and the consumer was assigned nothing."""
+    """Return the state of a task that pauses, after the consumer was assigned nothing."""
     return Paused(Unknown() if isinstance(state, Unknown) else Detached())
 
 
 def reported(state: State) -> State:
-    """What was pending is committed, and the state `PAUSED` is reported."""
+    """Return the state after pending offsets are committed, and the state `PAUSED` is reported."""
     return replace(state, reported=True) if isinstance(state, Paused) else state
 
 
 def resumed(state: State) -> State:
-    """The task is to go on, or to stop."""
+    """Return the state of a task that resumes, or stops."""
     return state.resumes if isinstance(state, Paused) else state

@@ -1,1 +1,1 @@
-"""A source task: read, deliver, commit."""
+"""Source task: read, deliver, commit."""

@@ -1,4 +1,4 @@
-"""What a process of a source task works with: beside what both kinds have, its offsets, transactions and topics."""
+"""Context of a source task's process: adds offsets, transactions and topics to what both kinds of task share."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -32,18 +32,18 @@ _DAY: Final = 86_400.0  # seconds
 
 @dataclass(frozen=True, eq=False)
 class SourceContext(TaskContext):
-    """The context of a source task."""
+    """Context of a source task."""
 
     framework: SourceConfig
 
     @staticmethod
     def parse_framework(config: Mapping[str, str]) -> SourceConfig:
-        """As `TaskContext.parse_framework`."""
+        """See `TaskContext.parse_framework`."""
         return SourceConfig.parse(config)
 
     @staticmethod
     def is_exactly_once(framework: SourceConfig | SinkConfig, worker: WorkerConfig) -> bool:
-        """As the worker allows, unless the connector asks for less."""
+        """Return whether the worker allows exactly once and the connector does not ask for less."""
         return (
             isinstance(framework, SourceConfig)
             and worker.exactly_once
@@ -52,37 +52,37 @@ class SourceContext(TaskContext):
 
     @cached_property
     def connector(self) -> SourceConnector:
-        """The connector plugin."""
+        """Connector plugin."""
         return cast("SourceConnector", self.plugin())
 
     @property
     def batch_timeout(self) -> float:
-        """When a batch on Spark counts as lost: a transaction would have timed out by then.
+        """Seconds after which a batch on Spark counts as lost: a transaction would have timed out by then.
 
-        At least once no transaction sets a limit, and Spark itself sees a worker that dies. A worker on a cluster may stand
-        still unseen.
+        At least once, no transaction sets a limit, and Spark itself notices a worker that dies. A worker on a cluster may
+        hang unnoticed.
         """
         has_limit = self.exactly_once or self.spec.spark.cluster is not None
         return self.transaction_timeout + 5 if has_limit else _DAY
 
     def transactional_fence(self) -> TaskFence | None:
-        """The fence of a task that writes in transactions; None at least once."""
+        """Return the fence of a task that writes in transactions; None at least once."""
         if not self.exactly_once:
             return None
-        incarnation = replace(self.incarnation, slots=2 * self.cores)  # as many are offered as are held
+        incarnation = replace(self.incarnation, slots=2 * self.cores)  # as many slots to offer as are held
         return TaskFence(self.settings, self.shared, self.status_topic, self.ids, incarnation, known=self.spec.status)
 
     @property
     def offsets_topic(self) -> str:
-        """Where this connector's offsets are written: its own topic, or the worker's."""
+        """Topic to which this connector's offsets are written: its own topic, or the worker's."""
         return self.framework.offsets_storage_topic or self.worker.offset_storage_topic
 
     @cached_property
     def own_offsets(self) -> bool:
-        """Whether offsets live elsewhere than in the worker's topic: under another name, or on another cluster.
+        """Return whether offsets are kept elsewhere than in the worker's topic: under another name, or on another cluster.
 
         Raises:
-            RetriableError, ConnectError: as `cluster_id`, which is asked where addresses differ: both may be one cluster's.
+            RetriableError, ConnectError: as `cluster_id`, called if addresses differ: both may belong to one cluster.
         """
         if self.offsets_topic != self.worker.offset_storage_topic:
             return True
@@ -91,12 +91,12 @@ class SourceContext(TaskContext):
 
     @property
     def linger_seconds(self) -> float:
-        """As for every task; but not where a transaction gathers batches for an interval anyway."""
+        """Seconds as for every task, but none where a transaction gathers batches for an interval anyway."""
         return 0.0 if self.spans_batches else super().linger_seconds
 
     @cached_property
     def boundary(self) -> TransactionBoundary | None:
-        """`transaction.boundary=interval`: when a transaction ends; None where each batch is one, or there are none.
+        """Rule for the end of a transaction (`transaction.boundary=interval`); None if each batch is one, or there are none.
 
         A connector that cannot read again from an offset is not asked for more before a batch is committed.
         """
@@ -109,17 +109,17 @@ class SourceContext(TaskContext):
 
     @property
     def defines_transactions(self) -> bool:
-        """`transaction.boundary=connector`: the connector ends transactions. At least once there are none."""
+        """Return whether the connector ends transactions (`transaction.boundary=connector`); at least once, false."""
         return self.exactly_once and self.framework.transaction_boundary == "connector"
 
     @property
     def spans_batches(self) -> bool:
-        """Whether a transaction may hold several batches."""
+        """Return whether a transaction may hold several batches."""
         return self.boundary is not None or self.defines_transactions
 
     @cached_property
     def repeatable(self) -> bool:
-        """Whether the connector reads the same records again from an offset."""
+        """Return whether the connector reads the same records again from an offset."""
         return self.connector.exactly_once(self.plugin_config)
 
     @property
@@ -128,7 +128,7 @@ class SourceContext(TaskContext):
         return float(self.settings.producer.get("transaction.timeout.ms", 60_000)) / 1000
 
     def topic_creator(self) -> TopicCreator | None:
-        """Creates this source's topics; None leaves that to the brokers.
+        """Return the creator of this source's topics; None leaves their creation to the brokers.
 
         Raises:
             ConfigError: the rules are wrong.
@@ -142,20 +142,20 @@ class SourceContext(TaskContext):
             raise ConfigError(f"The TopicCreationPolicy {names} cannot be followed: {e}") from e
         is_off = not self.worker.topic_creation_enable
         if is_off:
-            rules = None  # limits hold all the same: what they forbid is not left to the brokers
+            rules = None  # limits still apply: a topic that they forbid is not left to the brokers
         elif policy.rules is None:
             rules = TopicRules.of(self.config, enabled=True)
         return None if rules is None and not limits else TopicCreator(self.settings, rules, limits, is_off=is_off)
 
     @cached_property
     def placements(self) -> Placements | None:
-        """Where this process's records are in Kafka, for a task that is notified of each; None: it is not."""
+        """Positions in Kafka of this process's records, for a task that is notified of each; None if it is not."""
         connector = self.connector
         is_notified = isinstance(connector, JavaSourceConnector) and connector.is_notified_of_records(self.config)
         return Placements() if is_notified else None
 
     def source(self) -> Source | PollingSource:
-        """The driver half of the source."""
+        """Return the driver half of the source."""
         source: Source | PollingSource = self.connector.source(self.plugin_config)
         if isinstance(source, JavaSource):
             source.placements = self.placements
@@ -167,7 +167,7 @@ class SourceContext(TaskContext):
         return returned.instance(reader, (PartitionReader,), returned.name(self.connector, "reader"))
 
     def source_process(self, transactional_id: str | None, stopping: Callable[[], bool]) -> SourceProcess:
-        """This process's end of a source task."""
+        """Return this process's part of a source task."""
         creator = self.topic_creator()
         delivery = Delivery(
             connector=self.spec.connector,

@@ -1,4 +1,4 @@
-"""The whole path of a source's records: read, transform, convert, produce. It runs in the driver and in Spark's workers."""
+"""Path of a source's records: read, transform, convert, produce. It runs in the driver and in Spark's workers."""
 
 import logging
 import time
@@ -29,11 +29,11 @@ __all__ = ["Delivery", "Port"]
 log = logging.getLogger(__name__)
 
 PRODUCE_CLASS: Final = "org.apache.kafka.connect.runtime.WorkerSourceTask"
-"""The class that Kafka Connect gives for records that the producer refuses."""
+"""Class that Kafka Connect names for records that the producer refuses."""
 
 
 class Port(Protocol):
-    """Takes converted records: a transaction, or a producer without transactions."""
+    """Receiver of converted records: a transaction, or a producer without transactions."""
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
         """Send records; return those that the client refuses."""
@@ -41,18 +41,18 @@ class Port(Protocol):
 
 @dataclass(frozen=True)
 class Delivery:
-    """The configured chain of one source task.
+    """Configured chain of one source task.
 
     Attributes:
-        task: `<connector>-<task>`, for messages.
+        connector, task: name of the connector and number of the task, for messages.
         steps, converters, policy: applied to each record.
-        forbidden: the offsets topic, to which no record may go with exactly once.
+        forbidden: offsets topic, to which records must not be sent with exactly once.
         create_topics: creates missing topics before records are sent; None: the brokers do that.
-        bury_alone: writes the dead letter of the record that fails the task and waits until Kafka has it; without the
+        bury_alone: writes the dead letter of the record that fails the task and waits until Kafka has it; outside the
             transaction, which is aborted.
         redact: masks secrets in texts of plugins, for the dead letter queue.
         stopping: ends retries and long portions.
-        placements: takes where each record is in Kafka; None: nobody asks.
+        placements: receives the position of each record in Kafka; None: positions are not needed.
     """
 
     connector: str
@@ -78,7 +78,7 @@ class Delivery:
 
         Raises:
             ConnectError: a record failed and `errors.tolerance` is `none`, or a failure that is never tolerated.
-            Exception: whatever the reader or the port raises.
+            Exception: any exception of the reader or the port.
         """
         clock = time.perf_counter
         started = clock()
@@ -157,7 +157,7 @@ class Delivery:
         return f", where source record is = {_source_record_text(record)}" if self.policy.log_messages else ""
 
     def _letter(self, failure: Failure, record: Record) -> Outgoing | None:
-        """The dead letter of a record: as the source gave it, because it was never in Kafka."""
+        """Return the dead letter of a record: as the source gave it, because it was never in Kafka."""
         if self.policy.dead_letter_topic is None:
             return None
         failed = FailedRecord(
@@ -181,10 +181,10 @@ class Delivery:
         refused = port.send(letter)
         summary.dead_letters += 1
         summary.dead_letters_lost += len(refused)
-        for r in refused:  # it is too large, which no retry changes; the outside system still has the record
+        for r in refused:  # the record is too large, so retries fail; the external system still has it
             summary.logged += 1
             summary.log.append(
-                f"A failed record for topic '{record.topic}' is passed over and not in the dead letter queue "
+                f"A failed record for topic '{record.topic}' is skipped and not in the dead letter queue "
                 f"'{letter.topic}', which cannot take it: {r.error}"
             )
 
@@ -204,7 +204,7 @@ class Delivery:
 
 
 def _written_topics(outgoing: Outgoing, refused: Sequence[Refused]) -> list[str]:
-    """The topics of the records that were not refused."""
+    """Return the topics of the records that were not refused."""
     if not isinstance(outgoing.topic, list):
         return [outgoing.topic] if len(refused) < outgoing.length else []
     rows = {r.row for r in refused}
@@ -212,7 +212,7 @@ def _written_topics(outgoing: Outgoing, refused: Sequence[Refused]) -> list[str]
 
 
 def _raw(value: Any) -> bytes | None:
-    """A value without a converter: bytes as they are, everything else as text."""
+    """Encode a value without a converter: bytes as they are, everything else as text."""
     if value is None or isinstance(value, bytes):
         return value
     return (value if isinstance(value, str) else repr(value)).encode("utf-8", "replace")

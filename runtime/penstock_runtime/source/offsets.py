@@ -1,8 +1,8 @@
-"""Where a source's offsets are kept: the worker's offsets topic, and the connector's own before it (KIP-618).
+"""Storage of a source's offsets: the worker's offsets topic, and the connector's own, which takes precedence (KIP-618).
 
 With exactly once, source offsets are part of the transaction, so they are on the cluster that the connector writes to; the
 worker's topic gets them afterwards, as in Kafka Connect. Reading merges both; the connector's own value wins. (Kafka Connect
-4.3.1 ignores the worker's value, so a connector that is given an offsets topic of its own loses its position.)
+4.3.1 ignores the worker's value, so a connector that is given a separate offsets topic loses its position.)
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ __all__ = ["OffsetStore"]
 
 
 class OffsetStore:
-    """Reads offsets, and writes those that no transaction carries.
+    """Reader of offsets, and writer of those that are not part of a transaction.
 
     Args:
         context: names topics and clusters.
-        writer: to the worker's cluster.
+        writer: writes to the worker's cluster.
     """
 
     def __init__(self, context: SourceContext, writer: StatusWriter) -> None:
@@ -43,7 +43,7 @@ class OffsetStore:
 
     @property
     def writes(self) -> bool:
-        """Whether this task writes offsets outside of a transaction."""
+        """Return whether this task writes offsets outside of a transaction."""
         return self._context.own_offsets or not self._context.exactly_once
 
     def delivered(self, entries: Sequence[Entry]) -> None:

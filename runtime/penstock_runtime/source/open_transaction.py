@@ -1,4 +1,4 @@
-"""A producer's transaction that begins with the first record, so that a batch without records begins none."""
+"""Producer's transaction that begins with the first record, so that a batch without records begins none."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ __all__ = ["OpenTransaction"]
 
 
 class OpenTransaction:
-    """Each transaction of a producer lasts from the first `send` to `commit`. After an error, this object cannot be used.
+    """Transactions of a producer, each from the first `send` to `commit`. After an error, this object cannot be used.
 
     Attributes:
-        sent: number of portions that the producer was given, in all transactions.
-        void: a transaction failed, or its outcome is not known; the producer must be fenced before another one writes.
+        sent: number of portions passed to the producer, in all transactions.
+        void: whether a transaction failed, or its outcome is unknown: fence the producer before another one writes.
     """
 
     def __init__(self, producer: TransactionalProducer, clock: Callable[[], float] = time.monotonic) -> None:
@@ -66,7 +66,7 @@ class OpenTransaction:
             raise TransactionExpired(self._too_long())
 
     def abandon(self) -> None:
-        """Abort the transaction if that is possible; the producer is not used again."""
+        """Abort the transaction if possible; the producer is not used again."""
         self.void = True
         with suppress(Exception):
             self._producer.abort()

@@ -1,4 +1,4 @@
-"""Reads the next portion while the one before is transformed and delivered."""
+"""Reads the next portion while the previous one is transformed and delivered."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ __all__ = ["ReadingThread"]
 
 T = TypeVar("T")
 _PORTIONS: Final = 2
-"""Portions that may wait: enough to cover pauses of reading and of delivering, and few enough to bound memory."""
+"""Number of portions that may wait: enough to cover pauses of reading and delivery, few enough to bound memory."""
 
 
 class _End:
@@ -19,9 +19,10 @@ class _End:
 
 
 class ReadingThread(Generic[T]):
-    """The one thread that reads in a process, one iterator after the other.
+    """The only thread that reads in a process, one iterator after the other.
 
-    It is always the same thread, because a reader may hold an object of one thread, such as a database connection.
+    It is always the same thread, because a reader may hold an object that is bound to a thread, such as a database
+    connection.
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,7 @@ class ReadingThread(Generic[T]):
         """Iterate over `read()`, which is called and iterated in the reading thread.
 
         Raises what `read()` raises, after the items before that. When the caller abandons the iteration, the reading ends
-        after the present item.
+        after the current item.
         """
         items: SimpleQueue[T | _End] = SimpleQueue()
         room = threading.Semaphore(_PORTIONS)
@@ -55,7 +56,7 @@ class ReadingThread(Generic[T]):
             abandoned.set()
             room.release()
 
-        # An abandoned iterator that a traceback still refers to is not closed; without this, the thread would wait forever.
+        # An abandoned iterator that a traceback still references is not closed; without this, the thread would wait forever.
         self._abandon()
         self._abandon = abandon
         future = self._executor.submit(pump)

@@ -1,4 +1,4 @@
-"""A process that delivers a source's records: the driver, or one of Spark's Python workers.
+"""Process that delivers a source's records: the driver, or one of Spark's Python workers.
 
 It owns one transactional id and keeps its producer, reader and chain from batch to batch. It follows rule 3 of
 `incarnation`: after each `init_transactions` it checks whether it may still write.
@@ -30,20 +30,20 @@ from penstock_runtime.source.prefetch import ReadingThread
 __all__ = ["SourceProcess", "Work"]
 
 Work = tuple[InputPartition, Sequence[Entry]]
-"""A part of a batch, and the records of its source offsets."""
+"""Part of a batch, and the records of its source offsets."""
 
 
 class SourceProcess:
-    """What a source task keeps in one process.
+    """State of a source task in one process.
 
     Args:
-        settings: how to connect.
-        delivery: the configured chain.
+        settings: connection to Kafka.
+        delivery: configured chain.
         reader: makes the source's reader; called once, when the reader is first needed.
-        read_ahead: read in a second thread (`SourceConnector.read_ahead`).
-        offsets_topic: where the transaction's source offsets are written.
-        transactional_id: of this process; None: it delivers at least once.
-        client_id: as brokers see it.
+        read_ahead: whether to read in a second thread (`SourceConnector.read_ahead`).
+        offsets_topic: topic to which the transaction's source offsets are written.
+        transactional_id: id of this process; None: it delivers at least once.
+        client_id: name shown to the brokers.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class SourceProcess:
         self._incarnation: Incarnation | None = None
 
     def write_as(self, transactional_id: str, *, kept: bool) -> None:
-        """Have this transactional id from the next `take_over` on; the producer stays if it was `kept` and has that id."""
+        """Use this transactional id from the next `take_over` on; keep the producer if it was `kept` and has that id."""
         if not kept or self._id != transactional_id:
             self.drop_producer()
             self._id = transactional_id
 
     def take_over(self, fence: TaskFence) -> None:
-        """Make the producer of this incarnation and fence, unless it exists already (rule 3 of `incarnation`).
+        """Make the producer for this incarnation and fence, unless it already exists (rule 3 of `incarnation`).
 
         Raises:
             Superseded: a newer incarnation exists.
@@ -94,7 +94,7 @@ class SourceProcess:
         self._incarnation = fence.current
 
     def deliver_batch(self, work: Sequence[Work], *, where: str) -> Summary:
-        """Deliver these parts and their offsets in one transaction; at least once, deliver the records alone.
+        """Deliver these parts and their offsets in one transaction; at least once, deliver only the records.
 
         Raises: as `add` and `commit`.
         """
@@ -109,21 +109,21 @@ class SourceProcess:
         At least once, the records are in Kafka on return. `summary` counts them meanwhile.
 
         Raises:
-            Fenced, TransactionAborted, RetriableError: the outcome is not known; fence and plan again. If `void` is false,
+            Fenced, TransactionAborted, RetriableError: the outcome is unknown; fence and plan again. If `void` is false,
                 nothing of these parts was sent, and the open transaction with the parts before is still good.
             ConnectError: the task fails; no reader sees anything of the transaction.
         """
         self._add(map(self._read, parts), summary, where)
 
     def add_read(self, portions: Iterator[RecordBatch], summary: Summary, *, where: str) -> None:
-        """As `add`, for records that the caller reads."""
+        """Deliver as `add` does, but records that the caller reads."""
         self._add([portions], summary, where)
 
     def commit(self, entries: Sequence[Entry], summary: Summary) -> None:
         """Add these offset records to the transaction and commit it. At least once, do nothing.
 
         Raises:
-            Fenced, TransactionAborted, RetriableError: the outcome is not known; fence and plan again.
+            Fenced, TransactionAborted, RetriableError: the outcome is unknown; fence and plan again.
             ConnectError: the task fails; no reader sees anything of the transaction.
         """
         if self._id is None:
@@ -137,10 +137,10 @@ class SourceProcess:
         summary.add_time("commit", time.perf_counter() - started)
 
     def roll_back(self, summary: Summary) -> None:
-        """Abort the open transaction, if there is one; what `commit` is given next goes into another one.
+        """Abort the open transaction, if there is one; the next `commit` goes into another one.
 
         Args:
-            summary: of the records in it; none of them counts as written any more.
+            summary: counts of the records in it; none of them counts as written any more.
 
         Raises: as `commit`.
         """
@@ -165,20 +165,20 @@ class SourceProcess:
 
     @property
     def void(self) -> bool:
-        """Whether a transaction failed or its outcome is not known: nothing may be written before `take_over`."""
+        """Return whether a transaction failed or its outcome is unknown: nothing may be written before `take_over`."""
         return self._id is not None and (self._transaction is None or self._transaction.void)
 
     @property
     def isolating(self) -> bool:
-        """Whether the records that Kafka refuses are being searched for.
+        """Return whether the process is searching for records that Kafka refuses.
 
-        Then each batch has a transaction of its own, because each refused record makes the whole transaction void.
+        Then each batch has a separate transaction, because each refused record makes the whole transaction void.
         """
         return self._refusals.isolating
 
     @property
     def reader(self) -> PartitionReader:
-        """The source's reader; it is made at the first use."""
+        """Reader of the source; made at the first use."""
         if self._reader is None:
             self._reader = self._make_reader()
         return self._reader
@@ -202,7 +202,7 @@ class SourceProcess:
 
     @contextmanager
     def _abandoning(self) -> Iterator[OpenTransaction]:
-        """The transaction, which is abandoned after an error."""
+        """Return the transaction, and abandon it after an error."""
         transaction = self._writable()
         try:
             yield transaction
@@ -274,7 +274,7 @@ class SourceProcess:
 
 
 def _place(part: InputPartition) -> str:
-    """The part of a batch, for messages."""
+    """Return a text that names the part of a batch, for messages."""
     places = [f"{dict(p)} up to {None if o is None else dict(o)}" for p, o in islice(part.offsets.items(), 3)]
     return f" in the part of {', '.join(places)}" if places else ""
 

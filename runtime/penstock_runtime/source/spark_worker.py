@@ -1,4 +1,4 @@
-"""What a source does in Spark's Python workers: the same process as in the driver's, kept from batch to batch."""
+"""Work of a source in Spark's Python workers: the same process as in the driver, kept from batch to batch."""
 
 import atexit
 import uuid
@@ -23,7 +23,7 @@ from penstock_runtime.spark.worker import Answer, context_of, failure, redact, w
 __all__ = ["deliver_on_worker", "payload"]
 
 _SOURCE_WAITS: Final = 30.0
-"""Seconds for which a source's record that asks to wait is tried again here."""
+"""Seconds for which a worker retries a source's record that asks to wait."""
 
 
 class _Payload(msgspec.Struct):
@@ -38,7 +38,7 @@ class _Payload(msgspec.Struct):
 
 
 def payload(setup: SourceContext, incarnation: Incarnation | None, work: Sequence[Work], offer: Offer | None) -> bytes:
-    """What a worker needs to deliver these parts; without an incarnation and an offer it writes in no transaction."""
+    """Return the payload of a worker for these parts; without an incarnation and an offer, it uses no transaction."""
     return msgspec.msgpack.encode(
         _Payload(
             spec=setup.spec_text,
@@ -56,13 +56,13 @@ def _plain(offsets: OffsetUpdates) -> list[tuple[dict[str, Any], dict[str, Any] 
 
 
 def deliver_on_worker(data: bytes) -> bytes:
-    """Deliver one part of a batch; the entry that Spark calls."""
+    """Deliver one part of a batch; Spark calls this entry."""
     try:
         task = msgspec.msgpack.decode(data, type=_Payload)
         process, setup = _process(task)
         holder = None
         if task.incarnation is not None:
-            assert task.offer is not None  # else it would deliver at least once
+            assert task.offer is not None  # otherwise it would deliver at least once
             holder = _holder(task.offer)
             # One worker may get several parts of a batch, and the driver does not know which it delivered last.
             process.write_as(setup.ids.slot(holder[1]), kept=holder[0] in task.offer.held)
@@ -89,7 +89,7 @@ _processes: dict[str, tuple[SourceProcess, SourceContext]] = {}
 
 
 def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
-    """This process's end of the task: made once, kept for its life."""
+    """Return this process's part of the task: made once, and kept for the life of the process."""
     found = _processes.get(task.spec)
     if found is None:
         setup = context_of(SourceContext, task.spec, task.slots, task.secrets)
@@ -105,12 +105,12 @@ def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
 
 
 def _holder(offer: Offer) -> Holder:
-    """This worker, and the slot that it holds or takes."""
+    """Return this worker, and the slot that it holds or takes."""
     name = _name()
     return name, offer.held.get(name, offer.free)
 
 
 @cache
 def _name() -> str:
-    """Never asked for before the fork: each worker has its own."""
+    """Return the name of this worker. Call this only after the fork, so that each worker gets a different one."""
     return uuid.uuid4().hex

@@ -1,4 +1,4 @@
-"""The loop of a source task: it plans, delivers and commits batches, and recovers from failures."""
+"""Loop of a source task: plan, deliver and commit batches, and recover from failures."""
 
 import logging
 import threading
@@ -43,11 +43,11 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 _RETRIED = (Fenced, TransactionAborted, RetriableError)
 _FENCE_CHECK_SECONDS: Final = 10.0
-"""A task that writes nothing learns within this time that it was superseded."""
+"""Seconds within which a task that writes nothing learns that it was superseded."""
 _BACKLOG_SECONDS: Final = 10.0
-"""Between two questions for the backlog of the source."""
+"""Seconds between two requests for the backlog of the source."""
 _MOST_EXPIRIES: Final = 3
-"""The task fails when so many of the smallest batches, or of the connector's own transactions, in a row took too long."""
+"""Number of expired transactions in a row, of the smallest batches or of the connector, that fail the task."""
 
 
 class SourceTask:
@@ -55,10 +55,10 @@ class SourceTask:
 
     Args:
         context: the configured objects.
-        fence: of a task that writes in transactions; None: the task delivers at least once.
+        fence: fence of a task that writes in transactions; None: the task delivers at least once.
         writer: writes offsets (at least once) and incarnation records.
-        reports: takes states, troubles and counts.
-        stopping: ends the loop after the present batch.
+        reports: receives states, troubles and counts.
+        stopping: ends the loop after the current batch.
         paused: holds the loop while it is set.
         spark: runs backlogs; None: the driver runs them.
     """
@@ -85,7 +85,7 @@ class SourceTask:
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        # While a transaction of several batches is open, one process must read all source partitions. Java runs there too.
+        # While a transaction of several batches is open, one process must read all source partitions. Java plugins too.
         self._spark = None if context.spans_batches or context.java_places else spark
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
@@ -93,16 +93,16 @@ class SourceTask:
         self._idle_backoff = IdleBackoff()
         self._uncommitted = Uncommitted()
         self._answer_seconds = 0.0
-        """Time that the source takes to answer; an open transaction lasts at least until the next answer."""
+        """Seconds that the source takes to answer; an open transaction lasts at least until the next answer."""
         self._outcome_unknown = False
-        """A commit, or a batch on Spark, was begun, and its result is not known: fence and read the offsets first."""
+        """Whether a commit, or a batch on Spark, was begun and its result is unknown: fence and read the offsets first."""
         self._retry_at = 0.0
         self._gathers_until = 0.0
         self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
         self._memory = FreedMemory()
         self._failures = 0
         self._retried = ""
-        """The error after which the last try was repeated: a source may wait for hours."""
+        """Error of the last retry, to log it only once: a source may wait for hours."""
         self._worker_losses = 0
         self._expiries = 0
 
@@ -122,7 +122,7 @@ class SourceTask:
             raise
         except Exception:
             self._next_fence_check = 0.0
-            self._check_fence()  # what a newer incarnation has taken away is no failure
+            self._check_fence()  # a failure caused by a newer incarnation is not a failure
             raise
 
     def _work(self, source: Source | PollingSource) -> None:
@@ -142,13 +142,13 @@ class SourceTask:
             self._attempt(lambda: self._commit(source))
 
     def close(self, *, failure: Exception | None = None) -> None:
-        """Close everything, once. It may wait for an outside system that does not answer.
+        """Close everything, once. This may wait for an external system that does not answer.
 
         Args:
-            failure: what `run` has raised. A source closes in the same way after it.
+            failure: exception that `run` has raised; it does not change how a source closes.
 
         Raises:
-            Exception: whatever the plugin raises.
+            Exception: any exception of the plugin.
         """
         with ExitStack() as closing:
             for close in (self._fence.close, self._store.close, self._process.close, self._source.stop):
@@ -166,7 +166,7 @@ class SourceTask:
     def _deliver_next(self, source: Source | PollingSource) -> None:
         """Deliver the next batch, if there is one."""
         if self._context.defines_transactions:
-            self._process.check()  # a source that leaves one open may have no more records
+            self._process.check()  # a source that leaves a transaction open may have no more records
         begun = time.monotonic()
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
         self._failures, self._retried = 0, ""
@@ -243,7 +243,7 @@ class SourceTask:
         return True
 
     def _deliver_poll(self, source: PollingSource) -> bool:
-        """Deliver a batch of a source that knows its offsets only while it reads: in the driver, in one transaction."""
+        """Deliver a batch of a source that learns its offsets while it reads: in the driver, in one transaction."""
         reached: dict[SourcePartition, Offset | None] = {}
         end: TransactionEnd | None = None
         trouble: list[RetriableError] = []
@@ -258,7 +258,7 @@ class SourceTask:
         boundary = self._poll_boundary(begun)
 
         def where() -> str:
-            return f" behind the {summary.read} that it gave before, from {_shown(updated(start, reached))} on"
+            return f" after the {summary.read} that it gave before, from {_shown(updated(start, reached))} on"
 
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
             nonlocal end
@@ -275,7 +275,7 @@ class SourceTask:
                         summary, has_offsets=bool(offsets) or not len(records)
                     ):
                         return
-            except RetriableError as e:  # the portions before it are delivered
+            except RetriableError as e:  # first deliver the portions before it
                 trouble.append(e)
 
         try:
@@ -293,7 +293,7 @@ class SourceTask:
         return True
 
     def _timed(self, ask: Callable[[], T]) -> T:
-        """Ask the source, and measure how long it takes to answer."""
+        """Call the source, and measure how long it takes to answer."""
         begun = time.monotonic()
         answer = ask()
         self._answer_seconds = max(time.monotonic() - begun, self._answer_seconds / 2)
@@ -306,7 +306,7 @@ class SourceTask:
         return PollBatchBoundary(self._batch_size.limits, since + context.transaction_timeout / 2)
 
     def _position(self) -> Offsets:
-        """The source offsets after the last batch that was delivered."""
+        """Return the source offsets after the last delivered batch."""
         return updated(self._stored.offsets, self._uncommitted.offsets)
 
     def _delivered(
@@ -320,7 +320,7 @@ class SourceTask:
         end: TransactionEnd | None = None,
     ) -> None:
         seconds = time.monotonic() - begun
-        if summary.read:  # what moves offsets alone says nothing of the load
+        if summary.read:  # a batch that only moves offsets says nothing about the load
             self._batch_size.done(summary.read, summary.bytes, seconds)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
         if self._context.defines_transactions:
@@ -330,12 +330,12 @@ class SourceTask:
             self._commit(source, on_spark=on_spark)
 
     def _commit(self, source: Source | PollingSource, *, on_spark: bool = False, without_records: bool = False) -> None:
-        """Commit what is delivered; Spark's workers have committed their records.
+        """Commit delivered batches; Spark's workers have already committed their records.
 
         Args:
-            source: hears of it.
-            on_spark: Spark's workers delivered it.
-            without_records: abort the transaction, and commit the offsets alone.
+            source: notified of the commit.
+            on_spark: whether Spark's workers delivered the batch.
+            without_records: abort the transaction, and commit only the offsets.
         """
         done = self._uncommitted
         if not done.batches:
@@ -362,14 +362,14 @@ class SourceTask:
         assert self._spark is not None
         timeout = self._context.batch_timeout
         incarnation = None if self._transactional_fence is None else self._transactional_fence.current
-        # One transaction for each worker, not for each part: there may be thousands. At least once carries no offsets.
+        # One transaction for each worker, not for each part: there may be thousands. At least once, parts carry no offsets.
         work = [(p, () if incarnation is None else self._stored.entries(p.offsets)) for p in parts]
         groups = dealt_evenly(work, self._spark.cores)
         offers = [None] * len(groups) if incarnation is None else self._slots.offers(len(groups), incarnation.slots)
         payloads = [spark_worker.payload(self._context, incarnation, g, o) for g, o in zip(groups, offers, strict=True)]
         total = Summary()
         done = [*map(answered, self._spark.run(spark_worker.deliver_on_worker, payloads, timeout=timeout))]
-        for each in done:  # also of those beside one that failed
+        for each in done:  # including those of workers that succeeded while another failed
             self._context.plugin_metrics.add(each.summary.measures)
         for each in done:
             if each.error is not None:
@@ -397,7 +397,7 @@ class SourceTask:
         self._uncommitted, self._outcome_unknown = Uncommitted(), False
 
     def _handle_failure(self, error: ConnectError) -> None:
-        """Wait before the batch is tried again; if its outcome is unknown, recover first (rule 4 of `incarnation`)."""
+        """Wait before the batch is retried; if its outcome is unknown, recover first (rule 4 of `incarnation`)."""
         self._failures += 1
         given = error.retry_after if isinstance(error, RetriableError) else None
         seconds = given or BATCH_BACKOFF.pause(self._failures)
@@ -430,10 +430,10 @@ class SourceTask:
         """Report that the task was fenced although recovery has read no record of a later incarnation."""
         spec, group, own = self._context.spec, self._context.worker.group_id, self._context.ids.driver
         text = (
-            f"A producer that is no later incarnation of this task took its transactional id {own} (or one of its workers', "
-            f"{own}/<slot>), or the brokers had forgotten it. If a Kafka Connect worker with group.id {group} still runs "
-            f"connector {spec.connector}, stop it there: each shuts the other out. Nothing is lost or doubled; this task "
-            f"has taken the id back and goes on."
+            f"A producer that is not a later incarnation of this task took its transactional id {own} (or one of its "
+            f"workers', {own}/<slot>), or the brokers had forgotten it. If a Kafka Connect worker with group.id {group} "
+            f"still runs connector {spec.connector}, stop it there: each fences the other. Nothing is lost or duplicated; "
+            f"this task has taken the id back and continues."
         )
         log.warning("%s", text)
         self._reports.trouble(text)
@@ -465,7 +465,7 @@ class SourceTask:
             self._attempt(lambda: self._commit(source))
         elif (
             self._uncommitted.batches
-        ):  # the brokers would end its transaction during the pause; its records come again
+        ):  # the brokers would end its transaction during the pause; its records are read again
             self._process.abandon()
             self._until_done(self._recover)
         self._report_state()
@@ -485,13 +485,13 @@ class SourceTask:
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
 
     def _check_coverage(self, parts: Sequence[InputPartition], changed: OffsetUpdates) -> None:
-        """Check that the parts cover the new offsets; a plugin's mistake here would lose or double records."""
+        """Check that the parts cover the new offsets; a plugin's mistake here would lose or duplicate records."""
         seen: set[SourcePartition] = set()
         for part in parts:
             twice = seen.intersection(part.offsets)
             if twice:
                 raise ConnectError(
-                    f"{self._where}: source partition {dict(next(iter(twice)))} stands in two parts of one batch; "
+                    f"{self._where}: source partition {dict(next(iter(twice)))} is in two parts of one batch; "
                     f"one part must hold all of its records. Tell the plugin's author."
                 )
             seen.update(part.offsets)
@@ -511,7 +511,7 @@ _END: Final = object()
 
 
 def _shown(offsets: Offsets) -> str:
-    """Source offsets for messages: the first three."""
+    """Return the first three source offsets as text, for messages."""
     shown = [f"{dict(partition)} at {dict(offset)}" for partition, offset in islice(offsets.items(), 3)]
     more = f" and {len(offsets) - len(shown)} more" if len(offsets) > len(shown) else ""
     return f"{', '.join(shown)}{more}" if shown else "the beginning"

@@ -1,4 +1,4 @@
-"""When a source's transaction ends (`transaction.boundary`, KIP-618), and where a batch of a polling source ends."""
+"""Rules for the end of a source's transaction (`transaction.boundary`, KIP-618) and of a polling source's batch."""
 
 import time
 from collections.abc import Callable
@@ -12,23 +12,23 @@ from penstock_runtime.source.uncommitted import Uncommitted
 __all__ = ["PollBatchBoundary", "TransactionBoundary"]
 
 _BATCHES: Final = 16
-"""A failure repeats all batches of a transaction, so these are bounded."""
+"""Maximum number of batches in a transaction, because a failure repeats all of them."""
 
 
 @dataclass(frozen=True)
 class TransactionBoundary:
-    """Ends a transaction of several batches (`transaction.boundary=interval`).
+    """Rule that ends a transaction of several batches (`transaction.boundary=interval`).
 
     Attributes:
         seconds: age at which a transaction ends: the interval, or less if the brokers would end it before.
-        limits: of one batch; a transaction ends when it holds as much as sixteen of the largest batches.
+        limits: limits of one batch; a transaction ends when it holds as much as sixteen of the largest batches.
     """
 
     seconds: float
     limits: Limits
 
     def is_reached(self, uncommitted: Uncommitted, now: float) -> bool:
-        """Whether to commit now."""
+        """Return whether to commit now."""
         if not uncommitted.batches:
             return False
         summary, limits = uncommitted.summary, self.limits
@@ -38,13 +38,13 @@ class TransactionBoundary:
 
 @dataclass
 class PollBatchBoundary:
-    """Ends a batch between two portions of a polling source that does not end it by itself.
+    """Rule that ends a batch between two portions of a polling source that does not end it.
 
-    It does so only while each portion has given the offsets that hold after it; otherwise records would be read twice.
+    It applies only while each portion has given the offsets that hold after it; otherwise records would be read twice.
 
     Attributes:
-        limits: what the source was asked for; the batch ends at twice as much.
-        deadline: when the batch has to end, in seconds of the monotonic clock.
+        limits: limits given to the source; the batch ends at twice as much.
+        deadline: time at which the batch must end, in seconds of the monotonic clock.
     """
 
     limits: Limits
@@ -53,7 +53,7 @@ class PollBatchBoundary:
     _all_have_offsets: bool = True
 
     def is_reached(self, summary: Summary, *, has_offsets: bool) -> bool:
-        """Whether the batch ends after this portion, which has given its offsets or has not."""
+        """Return whether the batch ends after this portion, which may have given its offsets."""
         self._all_have_offsets = self._all_have_offsets and has_offsets
         limits = self.limits
         is_full = summary.read >= 2 * limits.records or summary.bytes >= 2 * limits.bytes

@@ -1,4 +1,4 @@
-"""The batches that a source task has delivered and not committed: those of its open transaction."""
+"""Batches that a source task has delivered and not committed: those of its open transaction."""
 
 from dataclasses import dataclass, field
 
@@ -10,14 +10,14 @@ __all__ = ["Uncommitted"]
 
 @dataclass
 class Uncommitted:
-    """Batches that are delivered and not committed.
+    """Delivered batches that are not committed.
 
     Attributes:
-        batches: their number.
-        offsets: the source offsets after the last of them.
+        batches: number of batches.
+        offsets: source offsets after the last batch.
         summary: of all batches.
-        since: when the first of them began, in seconds of the monotonic clock.
-        seconds: time that all of them took.
+        since: start of the first batch, in seconds of the monotonic clock.
+        seconds: total time of all batches.
     """
 
     batches: int = 0

@@ -1,8 +1,8 @@
-"""Which of Spark's workers holds which slot, and with it a transactional id and a producer that is kept from batch to batch.
+"""Slots of Spark's workers; each slot has a transactional id, and a producer that is kept from batch to batch.
 
-The driver knows it from the workers' answers, and tells it with each part of a batch. Spark gives a part to any worker that
-is idle, so each part offers a slot besides, for a worker that holds none: no other part of the batch offers it, and no
-worker holds it. So two workers never write in one slot at once. A batch that is lost ends all of it: every slot is fenced.
+The driver learns them from the workers' answers, and sends them with each part of a batch. Spark gives a part to any idle
+worker, so each part also offers a slot for a worker that holds none: no other part of the batch offers it, and no worker
+holds it. So two workers never write in one slot at the same time. A lost batch ends all of it: every slot is fenced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,15 @@ import msgspec
 __all__ = ["Holder", "Offer", "WorkerSlots"]
 
 Holder = tuple[str, int]
-"""A worker, by a name of its own that no other process has, and the slot that it holds."""
+"""Worker, by a name that is unique to its process, and the slot that it holds."""
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """What a part of a batch says of slots.
+    """Slots that a part of a batch offers.
 
     Attributes:
-        held: the slots of those workers that hold one, by the worker's name.
-        free: the slot for any other worker; it makes a producer there, whatever it had before.
+        held: slots of the workers that hold one, by the worker's name.
+        free: slot for any other worker, which must make a new producer there.
     """
 
     held: Mapping[str, int]
@@ -28,19 +28,19 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class WorkerSlots:
-    """The driver's table, empty at first."""
+    """Table of the driver, empty at first."""
 
     def __init__(self) -> None:
         self._held: dict[str, int] = {}
-        """Those first that have delivered nothing for the longest time."""
+        """Slots by worker; workers that have delivered nothing for the longest time come first."""
 
     def offers(self, parts: int, slots: int) -> Sequence[Offer]:
-        """An offer for each part of a batch.
+        """Return an offer for each part of a batch.
 
         Args:
-            parts: at most `slots`.
-            slots: how many there are. If too few are free, workers lose theirs that have delivered nothing for the longest
-                time; they may be gone, for Spark ends idle ones.
+            parts: number of parts, at most `slots`.
+            slots: number of slots. If too few are free, the workers that have delivered nothing for the longest time lose
+                theirs; they may be gone, because Spark ends idle ones.
         """
         while len(self._held) > slots - parts:
             del self._held[next(iter(self._held))]
@@ -49,11 +49,11 @@ class WorkerSlots:
         return [Offer(dict(self._held), slot) for slot in free[:parts]]
 
     def took(self, holder: Holder) -> None:
-        """A worker has delivered in this slot, and keeps its producer."""
+        """Record that a worker has delivered in this slot, and keeps its producer."""
         worker, slot = holder
         self._held.pop(worker, None)
         self._held[worker] = slot
 
     def clear(self) -> None:
-        """No worker holds a slot any more: all of them are fenced."""
+        """Remove all slots from the workers, because all of them are fenced."""
         self._held.clear()

@@ -1,1 +1,1 @@
-"""Spark beside a task's driver: the session, its Python workers, frames."""
+"""Spark for a task's driver: the session, its Python workers, frames."""

@@ -1,7 +1,7 @@
-"""What a driver and its executors on other machines must have alike, before an executor delivers a record.
+"""Agreement between a driver and its executors on other machines, checked before an executor delivers a record.
 
-It is looked at in every worker, since an executor may join at any time. The names and forms here are kept from release to
-release: a driver and executors of different releases have to understand each other so far.
+Every worker checks it, because an executor may join at any time. The names and forms here are kept from release to release:
+a driver and executors of different releases must understand each other this far.
 """
 
 import platform
@@ -20,12 +20,12 @@ from penstock_runtime.plugins.discovery import PluginEntry, Plugins
 from penstock_runtime.spark.kept_rows import ANSWER, Row
 from penstock_runtime.spark.worker import part
 
-__all__ = ["CANNOT", "agreement", "answer", "differences", "told", "where_agreed"]
+__all__ = ["CANNOT", "agreement", "answer", "differences", "refusal", "where_agreed"]
 
 T = TypeVar("T")
 _BUILT_IN: Final = "penstock_plugins."
-CANNOT: Final = "An executor of Spark's cannot run this task"
-"""How the message begins for an executor that differs."""
+CANNOT: Final = "A Spark executor cannot run this task"
+"""Start of the message for an executor that differs."""
 
 
 class _Agreement(msgspec.Struct, frozen=True):
@@ -34,34 +34,34 @@ class _Agreement(msgspec.Struct, frozen=True):
 
 
 def agreement(plugins: Mapping[str, PluginReference]) -> bytes:
-    """What this process has: its packages, and these plugins with the versions that were planned."""
+    """Return the packages of this process, and these plugins with the versions that were planned."""
     outside = {p.reference: p.version for p in plugins.values() if not p.reference.startswith(_BUILT_IN)}
     return msgspec.json.encode(_Agreement(_packages(), outside))
 
 
 def differences(wanted: bytes) -> str:
-    """What this process has otherwise than was agreed, for people; empty: nothing."""
+    """Return how this process differs from the agreement, as text; empty if it does not."""
     return "; ".join(_differences(msgspec.json.decode(wanted, type=_Agreement)))
 
 
 def answer(wanted: bytes, payload: bytes) -> bytes:
-    """The differences, as a worker's answer to the first job of a session."""
+    """Return the differences as a worker's answer to the first job of a session."""
     return differences(wanted).encode()
 
 
 def where_agreed(wanted: bytes, entry: Callable[[bytes], T], payload: bytes) -> T:
-    """Call the entry, in a worker that has what was agreed.
+    """Call the entry in a worker that meets the agreement.
 
-    An error of the configuration, with which the driver has made the same plugins, is of this machine: it lacks a module
-    or a file that the configuration names. Were it not, the driver would come to it itself.
+    A configuration error in a worker has its cause on this machine, such as a missing module or file that the
+    configuration names: the driver has made the same plugins, and would otherwise have failed itself.
 
     Raises:
-        RetriableError: it has not, or such an error. Not an answer as data: the job fails, its part is lost, and the driver
-            goes on without the cluster.
+        RetriableError: the worker differs, or has a configuration error. This is not returned as data, so that the job
+            fails, its part is lost, and the driver continues without the cluster.
     """
     found = _cached_differences(wanted)
     if found:
-        raise RetriableError(told(found))
+        raise RetriableError(refusal(found))
     result = entry(payload)
     return cast("T", _checked(result) if isinstance(result, bytes) else _rows_checked(cast("Iterator[Row]", result)))
 
@@ -74,12 +74,12 @@ def _rows_checked(rows: Iterator[Row]) -> Iterator[Row]:
 def _checked(result: bytes) -> bytes:
     error = part(result).error
     if isinstance(error, ConfigError):
-        raise RetriableError(told(f"on {gethostname()}, {str(error).rstrip('.')}"))
+        raise RetriableError(refusal(f"on {gethostname()}, {str(error).rstrip('.')}"))
     return result
 
 
-def told(found: str) -> str:
-    """The message for an executor that differs."""
+def refusal(found: str) -> str:
+    """Return the message for an executor that differs."""
     return f"{CANNOT}: {found}. Give executors the same image, or the same packages, as the driver"
 
 

@@ -1,8 +1,8 @@
-"""A class-data archive for Spark: its classes, parsed and checked once, mapped into memory by every later start of a JVM.
+"""Class-data archive for Spark: its classes, parsed and verified once, mapped into memory at every later start of a JVM.
 
-With it a start takes half the processor time (4 s instead of 8), and half as long. It lies beside PySpark's jars; the build
-of the image and the project's tests make it there (`python class_archive.py`). Nothing depends on it: Java passes over an
-archive that does not fit its own version, the jars or the class path. Nothing of ours is imported here, so that an image
+With it a start takes half the processor time (4 s instead of 8), and half as long. It is in the folder of PySpark; the build
+of the image and the project's tests make it there (`python class_archive.py`). Nothing depends on it: Java ignores an
+archive that does not fit its version, the jars or the class path. This module imports nothing of Penstock, so that an image
 can hold the archive in a layer below our code.
 """
 
@@ -24,7 +24,7 @@ def _folder_of_pyspark() -> Path:
 
 _SPARK: Final = _folder_of_pyspark()
 ARCHIVE: Final = _SPARK / "penstock-classes.jsa"
-"""Where it lies, or would."""
+"""Path of the archive, whether or not it exists."""
 _PATIENCE: Final = 600.0  # seconds; 10 suffice on an idle machine
 _OPTIONS: Final = "spark.driver.defaultJavaOptions"
 _QUIET: Final = {
@@ -38,7 +38,7 @@ _QUIET: Final = {
 
 
 def settings(options: str, archive: Path = ARCHIVE) -> dict[str, str]:
-    """Spark's settings for a JVM with these options and, where there is one, with the archive."""
+    """Return Spark's settings for a JVM with these options and, if there is one, with the archive."""
     home = os.environ.get("SPARK_HOME")
     if not archive.exists() or (home and Path(home).resolve() != _SPARK.resolve()):
         return {_OPTIONS: options}
@@ -46,11 +46,11 @@ def settings(options: str, archive: Path = ARCHIVE) -> dict[str, str]:
 
 
 def make(archive: Path = ARCHIVE) -> None:
-    """Run a session that does a little of everything, and let Java write down at its end which classes it loaded.
+    """Run a session that uses a little of everything, and let Java write at exit which classes it loaded.
 
     Raises:
         OSError: the folder cannot be written.
-        RuntimeError: Java wrote none.
+        RuntimeError: Java wrote no archive.
     """
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=archive.parent) as name:
         folder = Path(name)
@@ -74,7 +74,7 @@ def _class_path() -> dict[str, str]:
 def _run(conf: dict[str, Any], rows: Path) -> None:
     from pyspark.sql import SparkSession
 
-    # Else the name of the host is looked up, which a build may not have.
+    # Otherwise Spark looks up the name of the host, which a build may not have.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     session = SparkSession.builder.master("local[2]").config(map=conf).getOrCreate()
     session.sparkContext.parallelize([0], 1).map(_same).collect()

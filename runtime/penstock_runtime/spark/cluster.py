@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark's, on whose executors a task's backlog is delivered (`penstock run --master`)."""
+"""Standalone Spark cluster on whose executors a task's backlog is delivered (`penstock run --master`)."""
 
 import socket
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from penstock_model.contracts.task_spec import SparkCluster
 __all__ = ["SECRET", "Cluster"]
 
 SECRET: Final = "spark.authenticate.secret"  # noqa: S105 (its name)
-"""The setting that stands in no command line: the JVM gets it when it runs."""
+"""Setting that is never put into a command line: the JVM gets it when it runs."""
 _CONNECTED: Final = 5.0
-"""Seconds within which a Master answers."""
+"""Seconds within which a Master must answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where it is, and what a task may take of it.
+    """Cluster, and the resources of it that a task may use.
 
     Attributes:
-        master: `spark://host:port`, or several hosts of one cluster, with commas.
-        secret: what its processes share.
-        cores: the most that this task takes.
+        master: `spark://host:port`, or several hosts of one cluster, separated by commas.
+        secret: secret that its processes share.
+        cores: maximum number of cores that this task uses.
     """
 
     master: str
@@ -33,7 +33,7 @@ class Cluster:
 
     @classmethod
     def of(cls, spec: SparkCluster) -> "Cluster":
-        """The cluster of a task spec.
+        """Return the cluster of a task spec.
 
         Raises:
             ConfigError: the file with the secret cannot be read, or is empty.
@@ -47,10 +47,10 @@ class Cluster:
         return cls(spec.master, secret, spec.cores)
 
     def settings(self) -> Mapping[str, str]:
-        """Spark's settings for a session there, but for the secret.
+        """Return Spark's settings for a session on this cluster, except the secret.
 
-        Payloads hold the connector's passwords: all that passes is authenticated and encrypted, and none is written to disk
-        as it is.
+        Payloads hold the connector's passwords: all traffic is authenticated and encrypted, and nothing is written to disk
+        unencrypted.
 
         Raises:
             ConnectError: no Master answers.
@@ -62,18 +62,18 @@ class Cluster:
             "spark.io.encryption.enabled": "true",
             "spark.driver.host": address,
             "spark.driver.bindAddress": address,
-            # An executor that is frozen is given up after that time; by default after two minutes.
+            # A frozen executor is given up after this time; by default after two minutes.
             "spark.network.timeout": "60s",
             "spark.executor.heartbeatInterval": "5s",
             "spark.executor.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
-            # Two executors that have one address may still have a disk each, as containers do.
+            # Executors with the same address may still have separate disks, as containers do.
             "spark.shuffle.readHostLocalDisk": "false",
-            # Its folder would have to be there on every machine.
+            # Its folder would have to exist on every machine.
             "spark.python.unix.domain.socket.enabled": "false",
         }
 
     def _own_address(self) -> str:
-        """The address from which this machine reaches the Master, or one of several: executors reach the driver there."""
+        """Return the address from which this machine reaches a Master, and at which executors reach the driver."""
         troubles = []
         for place in self.master.removeprefix("spark://").split(","):
             host, _, port = place.rpartition(":")

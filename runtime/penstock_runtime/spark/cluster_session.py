@@ -1,4 +1,4 @@
-"""What a session on a cluster has alone: this machine's settings are left out, executors are greeted, and it may be left."""
+"""Steps that only a session on a cluster needs: ignore this machine's settings, check executors, leave the cluster."""
 
 import logging
 import os
@@ -28,53 +28,53 @@ _UNREGISTERED: Final = (
     "or it be of another version of Spark ({})"
 )
 _AGAIN: Final = 30.0
-"""Seconds after which a cluster is tried again that could not be used."""
+"""Seconds after which a cluster that could not be used is tried again."""
 _LONGEST: Final = 600.0
-"""The most of these, where each try costs threads that Spark leaves behind: twice as long after each."""
+"""Maximum of these seconds if each attempt costs threads that Spark never ends: the time doubles after each."""
 _GREETING: Final = 60.0
-"""Seconds that the first job may take on a cluster."""
+"""Seconds that the first job on a cluster may take."""
 
 
 class Absence:
-    """Whether the cluster is used now; if not, why, and when it is tried again.
+    """Time in which the cluster is not used: the reason, and when it is tried again.
 
     Args:
-        cluster: None: there is none, and a session may always start.
+        cluster: the cluster; None: there is none, and a session may always start.
     """
 
     def __init__(self, cluster: Cluster | None) -> None:
         self._cluster = cluster
         self._until, self._pause = 0.0, _AGAIN
         self.trouble: str | None = None
-        """Why it is not used; None: it is, or there is none."""
+        """Reason why the cluster is not used; None: it is used, or there is none."""
 
     @property
     def is_over(self) -> bool:
-        """Whether a session may start."""
+        """Return whether a session may start."""
         return time.monotonic() >= self._until
 
     def begin(self, reason: str) -> None:
-        """Go on without the cluster for half a minute, and say why."""
+        """Continue without the cluster for half a minute, and report the reason."""
         self._begin(reason, _AGAIN)
 
     def begin_refused(self, error: BaseException) -> None:
-        """As `begin`, when the Master answers and takes no application: each time for longer."""
+        """Do as `begin` when the Master answers but accepts no application: each time for longer."""
         self._begin(_UNREGISTERED.format(cause(error)), self._pause)
         self._pause = min(2 * self._pause, _LONGEST)
 
     def end(self) -> None:
-        """The cluster is used."""
+        """Record that the cluster is used."""
         self.trouble, self._pause = None, _AGAIN
 
     def _begin(self, reason: str, seconds: float) -> None:
         master = self._cluster.master if self._cluster is not None else ""
         self._until = time.monotonic() + seconds
         self.trouble = f"The Spark cluster {master} is not used now: {reason}"
-        log.warning("%s. It is tried again in %.0f s; the driver does alone what it can.", self.trouble, seconds)
+        log.warning("%s. Retrying in %.0f s; meanwhile the driver does what needs no executor.", self.trouble, seconds)
 
 
 def leave_surroundings(conf: Mapping[str, str], scratch: Scratch) -> None:
-    """Have no installation or settings of Spark's on this machine count, such as those of the cluster itself."""
+    """Ignore Spark installations and settings of this machine, such as those of the cluster itself."""
     os.environ.pop("SPARK_HOME", None)
     empty = scratch.path / "conf"
     empty.mkdir(exist_ok=True)
@@ -84,7 +84,7 @@ def leave_surroundings(conf: Mapping[str, str], scratch: Scratch) -> None:
 
 
 def launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM with settings that everybody may see: they stand in its command line."""
+    """Start the JVM with settings that everybody may see, because they are in its command line."""
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*conf.items()]))  # noqa: SLF001 (no public way)
@@ -96,10 +96,10 @@ def greet(session: "SparkSession", executors: Executors, wanted: bytes) -> None:
     Args:
         session: of the task.
         executors: of the session.
-        wanted: what executors must have (`agreement.agreement`).
+        wanted: agreement that executors must meet (`agreement.agreement`).
 
     Raises:
-        ConnectError: there is none, or they cannot; the message says why.
+        ConnectError: there is no executor, or it cannot do the work; the message gives the reason.
     """
     late = threading.Event()
 
@@ -114,21 +114,21 @@ def greet(session: "SparkSession", executors: Executors, wanted: bytes) -> None:
         timer.start()
         answers = in_workers(session, partial(agreement.answer, wanted), [b""] * executors.cores)
         if found := next(filter(None, answers), None):
-            raise ConnectError(agreement.told(found.decode()))
+            raise ConnectError(agreement.refusal(found.decode()))
     except ConnectError:
         raise
     except Exception as e:
         if late.is_set():
             raise ConnectError(f"its executors have not answered for {_GREETING:.0f} s") from e
         if "ExecutorLostFailure" in str(e) or not is_alive(session):
-            raise ConnectError("its executors were lost at once") from e
-        raise ConnectError(agreement.told(cause(e))) from e
+            raise ConnectError("its executors were lost immediately") from e
+        raise ConnectError(agreement.refusal(cause(e))) from e
     finally:
         timer.cancel()
 
 
 def stop_context() -> None:
-    """Stop the session, or what a start that failed has left of it, which the next one would take for its own."""
+    """Stop the session, or the remains of a failed start, which the next start would mistake for its session."""
     from pyspark import SparkContext
 
     with suppress(Exception):  # the JVM may be gone

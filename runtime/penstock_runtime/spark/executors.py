@@ -1,4 +1,4 @@
-"""The executors of a session on a cluster: how many there are, and whether they can do a task's work."""
+"""Executors of a session on a cluster: how many there are, and whether they can do a task's work."""
 
 import logging
 import threading
@@ -18,13 +18,13 @@ log = logging.getLogger(__name__)
 _LOOK: Final = 0.5
 """Seconds between two looks."""
 _SILENT: Final = 30.0
-"""Seconds without an answer after which Java stands still."""
+"""Seconds without an answer after which Java counts as hung."""
 MANY_SECONDS: Final = 60.0
-"""After so many without an executor the session is given up: a Master that was started again does not know it any more."""
+"""Seconds without an executor after which the session is given up: a restarted Master no longer knows it."""
 
 
 class Executors:
-    """Looks after them in a thread of its own, since Java may stand still, and the task's loop must not.
+    """Monitor of the executors, in a separate thread because Java may hang, and the task's loop must not.
 
     Args:
         session: of the task.
@@ -36,35 +36,34 @@ class Executors:
         self._cluster = cluster
         self._cores = 0
         self._answered = self._had_some = time.monotonic()
-        self._has_told = False
         self._first = threading.Event()
         self._closed = threading.Event()
         threading.Thread(target=self._look, name="spark-executors", daemon=True).start()
 
     @property
     def cores(self) -> int:
-        """How many cores they have now, at most those that the task may take; 0: there is no executor."""
+        """Number of cores of the executors now, at most as many as the task may use; 0: there is no executor."""
         return min(self._cores, self._cluster.cores)
 
     @property
     def gone_for(self) -> float:
-        """Seconds for which there has been none."""
+        """Seconds for which there has been no executor."""
         return 0.0 if self._cores else time.monotonic() - self._had_some
 
     @property
     def is_silent(self) -> bool:
-        """Whether Java has not answered for half a minute."""
+        """Return whether Java has not answered for half a minute."""
         return not self._closed.is_set() and time.monotonic() - self._answered > _SILENT
 
     def wait(self) -> None:
-        """Wait for the first one.
+        """Wait for the first executor.
 
         Raises:
-            ConnectError: none has come in a minute, or the session has ended.
+            ConnectError: none has come within a minute, or the session has ended.
         """
         if not self._cores:
             log.info(
-                "Spark's cluster %s has no executor for this task yet: the driver begins with what it can do alone.",
+                "Spark's cluster %s has no executor for this task yet: the driver begins with what needs none.",
                 self._cluster.master,
             )
         self._first.wait(MANY_SECONDS)
@@ -73,15 +72,15 @@ class Executors:
 
     @property
     def why_none(self) -> str:
-        """What to look at where there are none."""
+        """Advice for the user if there are no executors."""
         return (
-            f"it has had no executor for this task for {MANY_SECONDS:.0f} s. Has a Worker the memory and the cores that "
-            f"spark.executor.memory and spark.executor.cores ask for, and are they free? Why an executor ends stands in its "
-            f"Worker's folder, work/<application>/<number>/stderr"
+            f"it has had no executor for this task for {MANY_SECONDS:.0f} s. Does a Worker have the memory and the cores "
+            f"that spark.executor.memory and spark.executor.cores ask for, and are they free? The reason why an executor "
+            f"ended is in its Worker's folder, work/<application>/<number>/stderr"
         )
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop monitoring."""
         self._closed.set()
         self._first.set()
 
@@ -99,7 +98,7 @@ class Executors:
             if found:
                 self._first.set()
             if found != before and not self._closed.is_set():
-                self._tell(found)
+                self._log(found)
 
     def _found(self) -> int:
         java: Any = self._session.sparkContext._jsc  # noqa: SLF001 (no public way to ask the JVM)
@@ -107,10 +106,8 @@ class Executors:
         each = (found.apply(number) for number in range(found.size()))
         return sum(int(executor.totalCores()) for executor in each if executor.id() != "driver")
 
-    def _tell(self, cores: int) -> None:
+    def _log(self, cores: int) -> None:
         if cores:
             log.info("Executors of %s: %d cores.", self._cluster.master, cores)
         else:
-            log.warning(
-                "No executor of %s is left: the driver goes on with what it can do alone.", self._cluster.master
-            )
+            log.warning("No executor of %s is left: the driver continues with what needs none.", self._cluster.master)

@@ -1,7 +1,7 @@
-"""What a Spark worker runs, it runs in the first attempt of Spark's task only: a second one might deliver records twice.
+"""Guard that lets a Spark worker run only the first attempt of a Spark task: a second one might deliver records twice.
 
-`spark.task.maxFailures=1` does not say so: Spark counts no failure, and runs the task again, when its executor was lost. The
-first attempt may have committed by then, and nobody has heard of it.
+`spark.task.maxFailures=1` does not ensure this: if an executor was lost, Spark counts no failure, and runs the task again.
+The first attempt may have committed by then without anyone knowing.
 """
 
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from penstock.errors import RetriableError
 __all__ = ["REFUSED", "in_first_attempt", "in_job"]
 
 T = TypeVar("T")
-REFUSED: Final = "that is refused. The task fences, reads its offsets, and plans the batch anew"
-"""How the message ends for a part that Spark runs again."""
+REFUSED: Final = "that is refused. The task fences, reads its offsets, and plans the batch again"
+"""End of the message for a part that Spark runs again."""
 
 
 def in_first_attempt(entry: Callable[[bytes], T], payload: bytes) -> T:
     """Call the entry, unless Spark has run this task before.
 
     Raises:
-        RetriableError: it has. Not an answer as data, which would end the job well: the job has to fail, so that the driver
-            gives the batch up, fences, and plans again from the offsets in Kafka.
+        RetriableError: Spark has run it before. This is not returned as data, which would end the job successfully: the
+            job must fail, so that the driver gives the batch up, fences, and plans again from the offsets in Kafka.
     """
     from pyspark import TaskContext
 
@@ -36,10 +36,10 @@ def in_first_attempt(entry: Callable[[bytes], T], payload: bytes) -> T:
 
 
 def in_job(group: str | None, entry: Callable[[bytes], T], payload: bytes) -> T:
-    """As `in_first_attempt`, and only in the job of that group: what it keeps, no later job may make again.
+    """Call as `in_first_attempt`, and only in the job of that group: no later job may make again what this one keeps.
 
     Raises:
-        RetriableError: another job asks, because what was kept is lost; or as `in_first_attempt`.
+        RetriableError: another job asks, because kept rows are lost; or as `in_first_attempt`.
     """
     from pyspark import TaskContext
 

@@ -1,4 +1,4 @@
-"""A job on Spark's Python workers, and what Spark says of one that failed."""
+"""Jobs on Spark's Python workers, and the causes of failed ones."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,27 +14,27 @@ __all__ = ["Entry", "Job", "cause", "first_line", "has_lost_part", "in_workers",
 
 _RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
 _OWN: Final = re.compile(r"penstock\.errors\.\w+: ")
-"""The class of an error of ours says nothing to people, and its message all."""
+"""Class of Penstock's errors in a trace: users do not need it, because the message says everything."""
 Entry = Callable[[bytes], Any]
-"""Runs in a worker: a function of a module; the worker imports it by its name."""
+"""Function of a module that runs in a worker; the worker imports it by its name."""
 Job = Callable[["SparkSession", Any, Sequence[bytes]], list[bytes]]
-"""Runs an entry once for each payload, and returns what the driver is told, in order: `in_workers`, `KeptRows.fill`."""
+"""Runs an entry once for each payload, and returns the results in order: `in_workers`, `KeptRows.fill`."""
 _LOST: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "FetchFailed", REFUSED)
 
 
 def in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]) -> list[bytes]:
-    """The way into Spark's workers, each call in its first attempt, or the job fails; `KeptRows` is the other.
+    """Run the entry in Spark's workers, each call in its first attempt, or the job fails; see also `KeptRows`.
 
-    RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into every worker
-    (60 MB each, half a second of start). Payloads are data, not part of the function: a large function is broadcast, in a
-    file that is never removed.
+    It uses RDDs instead of mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas
+    into every worker (60 MB each, half a second of start). Payloads are data, not part of the function: Spark broadcasts
+    a large function in a file that is never removed.
     """
     parts = session.sparkContext.parallelize(payloads, len(payloads))
     return list(parts.map(partial(in_first_attempt, entry)).collect())
 
 
 def is_alive(session: Any) -> bool:
-    """Whether the session runs, and its JVM answers."""
+    """Return whether the session runs and its JVM answers."""
     try:
         return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 (no public way to ask the JVM)
     except Exception:  # noqa: BLE001 (no answer is the answer)
@@ -42,9 +42,9 @@ def is_alive(session: Any) -> bool:
 
 
 def has_lost_part(error: BaseException) -> bool:
-    """Whether a job failed because a worker was lost, or what it had kept; the error may be a plugin's that came of it.
+    """Return whether a job failed because a worker or rows that it kept were lost; a plugin may have wrapped the error.
 
-    Only what Spark says counts: a plugin's own message may quote anything.
+    Only Spark's own messages count: a plugin's message may quote anything.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -60,7 +60,7 @@ def has_lost_part(error: BaseException) -> bool:
 
 
 def _text(error: BaseException) -> str:
-    """Of an error of Java's, which is asked for it, and may be gone."""
+    """Return the text of an error, which Java must be asked for; empty if Java is gone."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 (no answer is the answer)
@@ -68,12 +68,12 @@ def _text(error: BaseException) -> str:
 
 
 def cause(error: BaseException) -> str:
-    """What went wrong in a worker: of a trace of Python's the last line, else the first one that says something."""
+    """Return what went wrong in a worker: the last line of a Python trace, else the first line that is not empty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = next(filter(None, map(_RAISED.match, lines)), None)
     return _OWN.sub("", raised[1] if raised else first_line(error), count=1)[:300]
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error that says something."""
+    """Return the first line of an error that is not empty."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]

@@ -1,4 +1,4 @@
-"""The end of Spark's JVM within a process that goes on, and may start another."""
+"""Ends Spark's JVM in a process that continues, and may start another one."""
 
 import subprocess
 import threading
@@ -8,13 +8,13 @@ from typing import Final
 __all__ = ["end_jvm"]
 
 _PATIENCE: Final = 10.0
-"""Seconds that the JVM may take for each of its two last steps; then it is killed."""
+"""Seconds that the JVM may take for each of its last two steps before it is killed."""
 
 
 def end_jvm() -> None:
-    """Stop the session of this process, then end its JVM and what that has started; the next session is in another one.
+    """Stop the session of this process, then end its JVM and its child processes; the next session starts another JVM.
 
-    Raises nothing: a JVM that does not answer is killed.
+    Never raises: a JVM that does not answer is killed.
     """
     from pyspark import SparkContext
 
@@ -32,7 +32,7 @@ def end_jvm() -> None:
                 gateway.shutdown()
     finally:
         late.cancel()
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 (else the next session asks for this JVM)
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 (otherwise the next session uses this JVM)
     if process is not None:
         _await_end(process)
 
@@ -40,7 +40,7 @@ def end_jvm() -> None:
 def _await_end(process: "subprocess.Popen[bytes]") -> None:
     with suppress(OSError):
         if process.stdin is not None:
-            process.stdin.close()  # which is what the JVM waits for
+            process.stdin.close()  # the JVM waits for this
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:

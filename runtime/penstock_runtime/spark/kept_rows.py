@@ -1,7 +1,7 @@
-"""Rows that Spark's workers have made and Spark keeps on disk: their bytes never pass the driver.
+"""Rows that Spark's workers have made and that Spark keeps on disk: their bytes never pass through the driver.
 
-The rows are made by one job, that of `fill`. A frame is another job over what is kept: a block that was lost would be made
-again there, from records whose offsets nobody counts, so the worker refuses that (`first_attempt.in_job`).
+The job of `fill` makes the rows. A frame is another job over the kept rows: it would make a lost block again, from records
+whose offsets nobody counts, so the worker refuses that (`first_attempt.in_job`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 __all__ = ["ANSWER", "KeptRows", "Row", "RowsEntry"]
 
 Row = tuple[int, bytes]
-"""A number and, as a stream of Arrow's, rows of one schema; or `ANSWER` and what the driver is told."""
+"""Number and rows of one schema, as an Arrow stream; or `ANSWER` and the result for the driver."""
 RowsEntry = Callable[[bytes], Iterator[Row]]
-"""Runs in a worker: a function of a module, which gives what is kept and, last, its answer."""
+"""Function of a module that runs in a worker; it yields rows to keep and, last, its answer."""
 ANSWER: Final = -1
 _PART: Final = 1 << 32
-"""Between the numbers of one part and those of the next."""
+"""Distance between the numbers of one part and those of the next."""
 _GROUP: Final = "spark.jobGroup.id"
 
 
 class KeptRows:
-    """The rows of one batch, from `fill` to `let_go`."""
+    """Rows of one batch, from `fill` to `remove`."""
 
     def __init__(self) -> None:
         self._rows: Any = None
         self._table: DataFrame | None = None
 
     def fill(self, session: "SparkSession", entry: RowsEntry, payloads: Sequence[bytes]) -> list[bytes]:
-        """Have workers make rows, one part for each payload, and return their answers in order; a way for `Spark.run`."""
+        """Let workers make rows, one part for each payload, and return their answers in order; a `Job` for `Spark.run`."""
         from pyspark import StorageLevel
         from pyspark.sql import DataFrame
 
@@ -44,17 +44,17 @@ class KeptRows:
         parts = context.parallelize(list(enumerate(payloads)), len(payloads))
         guarded = partial(_numbered, partial(in_job, context.getLocalProperty(_GROUP), entry))
         self._rows = parts.flatMap(guarded).persist(StorageLevel.DISK_ONLY)
-        # What `createDataFrame` does, without a pass of all rows through Python.
+        # Does what `createDataFrame` does, without passing all rows through Python.
         java = context._jvm.SerDeUtil.toJavaArray(self._rows._to_java_object_rdd())  # type: ignore[union-attr] # noqa: SLF001
         schema = _schema().json()
         self._table = DataFrame(session._jsparkSession.applySchemaToPythonRDD(java.rdd(), schema), session)  # noqa: SLF001
         return [bytes(row["data"]) for row in self._table.where("number < 0").select("data").collect()]
 
     def frame(self, numbers: Iterable[tuple[int, int]], schema: "StructType") -> "DataFrame":
-        """The rows of these numbers, each a part and a number in it: a part's lie in one partition, in their order.
+        """Return the rows of these numbers. Rows of one part are in one Spark partition, in their order.
 
         Args:
-            numbers: those with rows of one schema.
+            numbers: parts, and numbers in them, of rows of one schema.
             schema: of the rows.
         """
         from pyspark.sql import DataFrame
@@ -66,12 +66,12 @@ class KeptRows:
         table = self._table.where(f"number in ({', '.join(map(str, chosen))})").select("data")
         if len({number // _PART for number in chosen}) == 1:
             table = table.coalesce(1)  # an empty partition might become an empty file
-        # PySpark's own `mapInArrow` asks for pandas, and uses none of it.
+        # PySpark's `mapInArrow` requires pandas without using it.
         udf = UserDefinedFunction(_opened, schema, name="rows", evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
         return DataFrame(table._jdf.mapInArrow(udf("data")._jc, False, None), table.sparkSession)  # noqa: SLF001
 
-    def let_go(self) -> None:
-        """Remove what is kept. Raises nothing: where the JVM is gone, its folder goes with the task's."""
+    def remove(self) -> None:
+        """Remove the kept rows. Never raises: if the JVM is gone, its folder is removed with the task's."""
         rows, self._rows, self._table = self._rows, None, None
         if rows is not None:
             with suppress(Exception):
@@ -91,7 +91,7 @@ def _numbered(entry: RowsEntry, part: tuple[int, bytes]) -> Iterator[Row]:
 
 
 def _opened(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    """In a worker: the rows that the kept streams hold."""
+    """Return, in a worker, the rows of the kept streams."""
     import pyarrow as pa
 
     for batch in batches:

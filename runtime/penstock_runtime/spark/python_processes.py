@@ -10,11 +10,11 @@ __all__ = ["await_end", "python_processes"]
 
 _DAEMON: Final = "penstock_runtime.spark_daemon"
 _CLOSING: Final = 12.0
-"""Seconds that workers have to close their plugins: more than the limit that each has (`spark_daemon`)."""
+"""Seconds that workers have to close their plugins: more than the limit of each one (`spark_daemon`)."""
 
 
 def python_processes() -> list[psutil.Process]:
-    """Return those that run now. Workers have the command line of the daemon that has forked them."""
+    """Return the running processes. Workers have the command line of the daemon that has forked them."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
@@ -24,9 +24,9 @@ def python_processes() -> list[psutil.Process]:
 
 
 def await_end(processes: Sequence[psutil.Process]) -> None:
-    """Wait until these processes have ended; those that do not end in time are killed.
+    """Wait until these processes have ended, and kill those that do not end in time.
 
-    A worker whose daemon has ended is no descendant of this process any more, so that nothing else would end it.
+    A worker whose daemon has ended is no longer a descendant of this process, so nothing else would end it.
     """
     _, alive = psutil.wait_procs(processes, timeout=_CLOSING)
     for process in alive:

@@ -1,10 +1,10 @@
-"""The Spark session of a task: it starts in the background and delivers the parts of a backlog in parallel.
+"""Spark session of a task: it starts in the background and delivers the parts of a backlog in parallel.
 
 No other module starts a session. Spark never repeats a stage that delivers records (`session_conf`), and a worker refuses to
-(`first_attempt`); the task plans a batch that failed again, from the offsets in Kafka.
+(`first_attempt`); the task plans a failed batch again, from the offsets in Kafka.
 
-Workers run beside the task, or on the executors of a cluster. A cluster may be away, or lose all executors: then the session
-is not `ready`, the driver delivers alone, and Spark is asked again later.
+Workers run on the task's machine, or on the executors of a cluster. A cluster may be unavailable, or lose all executors:
+then the session is not `ready`, only the driver delivers, and the session starts again later.
 
 A session that no backlog has needed for a while ends with its JVM, which costs some 500 MB; the next backlog starts another.
 """
@@ -50,25 +50,25 @@ _START: Final = 600.0
 _LATE: Final = 30.0
 """Seconds that a cancelled job has to end."""
 _ENDS: Final = 2.0
-"""Seconds within which a JVM that does not answer has ended."""
+"""Seconds within which a JVM that does not answer must have ended."""
 _KILLED: Final = 10.0
-"""Seconds within which a start ends whose JVM was killed."""
+"""Seconds within which a start must end after its JVM was killed."""
 _WATCH: Final = 0.2
 """Seconds between two looks at a running job."""
 _STOPPED: Final = 5.0
-"""Seconds between two looks for processes that were stopped, while a plugin has Spark work."""
+"""Seconds between two looks for stopped processes while Spark works for a plugin."""
 _EXECUTORS: Final = "why are executors lost?"
 _WAS_STOPPED: Final = "A process of Spark was stopped, and ended for that"
 _STOPS: Final = "what stops it (SIGSTOP)?"
 _LEFT_ALONE: Final = 10.0
-"""Seconds that a job waits for an executor once there is none: a Worker starts another in the place of one that ended."""
+"""Seconds that a job waits for an executor when there is none: a Worker replaces an executor that has ended."""
 
 
 class WorkerLost(RetriableError):
-    """A job failed without an error of its own: a worker was killed. Fence, and plan the batch again.
+    """Raised when a job failed without an error of an entry: a worker was killed. Fence, and plan the batch again.
 
     Attributes:
-        advice: a question for the user whose workers are lost again and again.
+        advice: question for the user whose workers are lost repeatedly.
     """
 
     def __init__(self, message: str, advice: str = "is the memory limit too small?") -> None:
@@ -77,21 +77,21 @@ class WorkerLost(RetriableError):
 
 
 class SparkLost(ConnectError):
-    """The JVM is gone. The process must be replaced."""
+    """Raised when the JVM is gone. The process must be replaced."""
 
 
 class Spark:
-    """The Spark session of one task.
+    """Spark session of one task.
 
     Args:
         cores: n of `local[n]`.
-        conf: the user's settings (`session_conf`).
-        name: of the application.
-        eager: start beside the first batches (`spec.spark.start`), not only for a backlog.
-        idle_seconds: after so many without a backlog the session ends, until the next one; None: it stays.
-        scratch: the folder of Spark's files and sockets.
-        cluster: on whose executors the workers are; None: beside the task.
-        plugins: by place; executors must have them.
+        conf: settings of the user (`session_conf`).
+        name: name of the application.
+        eager: whether to start during the first batches (`spec.spark.start`), not only for a backlog.
+        idle_seconds: seconds without a backlog after which the session ends, until the next one; None: it never ends.
+        scratch: folder of Spark's files and sockets.
+        cluster: cluster whose executors run the workers; None: they run on the task's machine.
+        plugins: plugins by place; executors must have them.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Spark:
         self._eager = eager
         self._idle_seconds = idle_seconds
         self._used_at = 0.0
-        """When the last job ended, or the session came up."""
+        """Time when the last job ended, or the session came up."""
         self._scratch = scratch
         self._session: SparkSession | None = None
         self._jvm: subprocess.Popen[bytes] | None = None
@@ -128,32 +128,32 @@ class Spark:
         self._jobs = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spark-job")
         self._serial = 0
         self._stopped, self._left_alone = StoppedProcesses(), False
-        """Found while a plugin has had Spark work: processes that were stopped, and whether no executor was left."""
+        """Findings while Spark works for a plugin: processes that were stopped, and whether no executor was left."""
 
     @property
     def cores(self) -> int:
-        """How many parts of a batch are delivered at the same time."""
+        """Number of parts of a batch that are delivered in parallel."""
         return self._cores if self._executors is None else max(1, self._executors.cores)
 
     @property
     def trouble(self) -> str | None:
-        """Why the cluster is not used now; None: it is, or there is none."""
+        """Reason why the cluster is not used now; None: it is used, or there is none."""
         return self._absence.trouble
 
     def start(self) -> None:
-        """Start in the background, if that was not done; on a cluster also again, some time after it could not be used."""
+        """Start in the background, once; on a cluster also again, some time after it could not be used."""
         if self._starter is None and self._absence.is_over:
             self._starter = threading.Thread(target=self._start, name="spark-start", daemon=True)
             self._starter.start()
 
     @property
     def is_up(self) -> bool:
-        """Whether there is a session, with or without executors. Any thread may ask."""
+        """Return whether there is a session, with or without executors. May be called from any thread."""
         return self._session is not None
 
     @property
     def ready(self) -> bool:
-        """Whether jobs can run now: on a cluster, whether it has an executor for them.
+        """Return whether jobs can run now: on a cluster, whether it has an executor for them.
 
         Raises:
             SparkLost: the JVM was killed at its start.
@@ -173,9 +173,9 @@ class Spark:
         return self._executors.cores > 0
 
     def attend(self) -> None:
-        """Start an eager session, end an idle one, check that the JVM runs; cheap enough to be called after every batch.
+        """Start an eager session, end an idle one, check that the JVM runs; cheap enough to call after every batch.
 
-        It is called after the first batch, not before, because the session's start uses both cores for seconds.
+        Call this after the first batch, not before, because the session's start uses both cores for seconds.
 
         Raises:
             SparkLost: the JVM has ended.
@@ -199,7 +199,7 @@ class Spark:
             self._starter.start()
 
     def session(self) -> "SparkSession":
-        """Wait for the session and return it. It stays from now on, since whoever asks may keep parts of it.
+        """Wait for the session and return it. It never ends from now on, because the caller may keep parts of it.
 
         Raises:
             SparkLost, ConnectError: as `ready`.
@@ -210,7 +210,7 @@ class Spark:
 
     def _awaited(self) -> "SparkSession":
         with LOOP.longer(_START, "ten minutes for Spark's start"):
-            for _ in range(2):  # it may be ending
+            for _ in range(2):  # the session may be ending
                 self.start()
                 if (starter := self._starter) is not None:
                     starter.join()
@@ -233,12 +233,12 @@ class Spark:
         """Run `entry` once for each payload, in parallel, and return the results in order.
 
         Args:
-            entry: runs in a worker.
-            payloads: the arguments of `entry`.
+            entry: function that runs in a worker.
+            payloads: arguments of `entry`.
             timeout: seconds after which a worker counts as lost.
-            meanwhile: runs in this process at the same time; if it raises, that is raised after the workers' end.
-            watching: called from time to time until the workers' end; must not raise.
-            through: the way into the workers.
+            meanwhile: runs in this process at the same time; its exception is raised after the workers have ended.
+            watching: called from time to time until the workers have ended; must not raise.
+            through: job that runs the entry.
 
         Raises:
             WorkerLost: a worker died, was stopped for half a minute, or the job did not end within `timeout` seconds.
@@ -268,7 +268,7 @@ class Spark:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within the block, end processes of Spark that stay stopped, and jobs without an executor; for jobs of a plugin."""
+        """Kill Spark processes that stay stopped, and cancel jobs without an executor; for a block with a plugin's jobs."""
         over, self._stopped, self._left_alone = threading.Event(), StoppedProcesses(), False
 
         def look() -> None:
@@ -285,7 +285,7 @@ class Spark:
             over.set()
 
     def at_work(self) -> bool:
-        """Whether a job runs now; False if the JVM does not answer. Any thread may call it."""
+        """Return whether a job runs now; False if the JVM does not answer. May be called from any thread."""
         session = self._session
         try:
             return session is not None and bool(session.sparkContext.statusTracker().getActiveJobsIds())
@@ -296,13 +296,13 @@ class Spark:
         """Check whether the end of the JVM, or of a worker, is the cause of an error.
 
         Raises:
-            SparkLost: the JVM is gone, or the session in it.
-            WorkerLost: a worker was killed, or what Spark kept of a batch is lost.
+            SparkLost: the JVM, or the session in it, is gone.
+            WorkerLost: a worker was killed, or rows that Spark kept of a batch are lost.
         """
         session = self._session
         if session is not None and not is_alive(session):
             raise SparkLost("Spark's JVM is gone") from error
-        left_alone, self._left_alone = self._left_alone, False  # it counts for the job that it has ended
+        left_alone, self._left_alone = self._left_alone, False  # it applies to the job that it has cancelled
         if left_alone:
             raise WorkerLost(f"All executors were lost: {cause(error)}", _EXECUTORS) from error
         if has_lost_part(error):
@@ -327,9 +327,9 @@ class Spark:
         await_end(workers)
 
     def kill(self) -> None:
-        """Kill all processes that this one has started, also a JVM that is being launched. No JVM starts after it.
+        """Kill all processes that this one has started, including a JVM that is starting. No JVM starts afterwards.
 
-        A JVM whose folder was removed while it started would not end: it begins to watch its parent after that.
+        A JVM whose folder is removed during its start would not end: it begins to watch its parent only after that.
         """
         with self._launch:
             self._is_killed = True
@@ -348,7 +348,7 @@ class Spark:
         return self._is_launching
 
     def _leave(self) -> None:
-        """Go on without the cluster until its absence is over."""
+        """Continue without the cluster until its absence is over."""
         executors, self._executors = self._executors, None
         if executors is not None:
             executors.close()
@@ -371,7 +371,7 @@ class Spark:
     def _cancel(self) -> None:
         session = self._session
         if session is not None:
-            with suppress(Exception):  # `run` sees for itself that the JVM does not answer
+            with suppress(Exception):  # `run` notices when the JVM does not answer
                 session.sparkContext.cancelAllJobs()
 
     def _start(self) -> None:
@@ -403,7 +403,7 @@ class Spark:
                 self._executors = Executors(session, self._cluster)
                 greet(session, self._executors, self._agreement or b"")
             else:
-                # The first job starts the process that forks workers; without it the first batch would wait for that.
+                # The first job starts the process that forks workers, so that the first batch need not wait for it.
                 in_workers(session, _nothing, [b""])
             self._used_at = time.monotonic()
             self._session = session
@@ -496,7 +496,7 @@ def _silence_accumulators() -> None:
 
 
 def _killed_by() -> int | None:
-    """The signal that ended the JVM at its start, if one did; then the configuration is not the cause."""
+    """Return the signal that ended the JVM at its start, if any; then the configuration is not the cause."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway  # noqa: SLF001 (no public way to the process)
@@ -510,7 +510,7 @@ def _killed_by() -> int | None:
 
 
 def _has_ended() -> bool:
-    """Whether the JVM is gone, in whatever way."""
+    """Return whether the JVM is gone, for any reason."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway  # noqa: SLF001 (no public way to the process)

@@ -1,4 +1,4 @@
-"""The settings of a task's Spark session. Spark never repeats a stage that delivers records."""
+"""Settings of a task's Spark session. Spark never repeats a stage that delivers records."""
 
 import os
 import pwd
@@ -15,12 +15,12 @@ from penstock_runtime.spark.cluster import Cluster
 __all__ = ["USER", "has_named_user", "session_conf"]
 
 _CONF: Final[Mapping[str, str]] = {
-    # Without it each hop between JVM and Python waits 40 ms for a delayed acknowledgement.
+    # Without it each hop between JVM and Python waits 40 ms for a delayed acknowledgment.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Kept in the heap also without the UI: a thousand of each by default.
+    # Kept in the heap even without the UI: a thousand of each by default.
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.sql.ui.retainedExecutions": "20",
@@ -30,10 +30,10 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "penstock_runtime.spark_daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    # A row may be large. What goes to a worker that is lost stays in Java's direct memory for good.
+    # A row may be large. Data sent to a worker that is lost stays in Java's direct memory permanently.
     "spark.sql.execution.arrow.maxBytesPerBatch": "4194304",
-    # "Default", so that they hold beside a user's own `spark.driver.extraJavaOptions`. Java's performance data would be
-    # written outside the folder.
+    # "Default", so that they apply together with a user's `spark.driver.extraJavaOptions`. Java's performance data would
+    # be written outside the folder.
     "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "
     f"-XX:-UsePerfData -Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -42,17 +42,17 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 USER: Final = "penstock"
-"""The name for a user without one."""
+"""Name for a user without one."""
 
 
 def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluster | None = None) -> dict[str, Any]:
-    """All settings of the session, but for the secret of a cluster.
+    """Return all settings of the session, except the secret of a cluster.
 
     Args:
-        user_conf: `spec.spark.conf`; it goes before Penstock's own settings. Those that a plan refuses have no effect: the
-            plan may be one of an earlier release, which did not refuse them.
-        scratch: the folder of all that Spark writes on this machine.
-        cluster: where the workers are; None: here.
+        user_conf: `spec.spark.conf`, which overrides Penstock's settings. Settings that a plan refuses have no effect:
+            the plan may be of an earlier release, which did not refuse them.
+        scratch: folder of all that Spark writes on this machine.
+        cluster: cluster that runs the workers; None: they run on this machine.
 
     Raises:
         ConnectError: no Master of the cluster answers.
@@ -66,17 +66,17 @@ def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluste
 
 
 def has_named_user() -> bool:
-    """Whether the user of this process has a name; a container's may be a mere number."""
+    """Return whether the user of this process has a name; in a container it may be only a number."""
     return _home() is not None
 
 
 def _sizes() -> dict[str, str]:
-    """The settings that follow the container's memory limit."""
+    """Return the settings that follow the container's memory limit."""
     return {"spark.driver.memory": f"{cgroup.heap(cgroup.memory_limit()) >> 20}m"}
 
 
 def _places(scratch: Scratch) -> dict[str, str]:
-    """The settings that keep all files of Spark in one folder."""
+    """Return the settings that keep all files of Spark in one folder."""
     options = " ".join(
         (_CONF["spark.driver.defaultJavaOptions"], f'"-Djava.io.tmpdir={scratch.path}"', *_identity(scratch.path))
     )
@@ -94,7 +94,7 @@ def _places(scratch: Scratch) -> dict[str, str]:
 
 
 def _identity(folder: Path) -> list[str]:
-    """Options of a JVM whose user has no name, or no home that can be written."""
+    """Return options of a JVM for a user without a name, or without a writable home."""
     options, home = [], _home()
     if home is None:
         for variable in ("SPARK_USER", "HADOOP_USER_NAME"):
@@ -106,7 +106,7 @@ def _identity(folder: Path) -> list[str]:
 
 
 def _home() -> str | None:
-    """The home of this process's user; None: the user has no name."""
+    """Return the home of this process's user; None: the user has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:

@@ -1,6 +1,6 @@
-"""Finds Spark's processes that were stopped (SIGSTOP) and not continued, and so hold their batch up.
+"""Detects Spark's processes that were stopped (SIGSTOP) and not continued, and so hold up their batch.
 
-A stopped worker keeps its connections, so that Spark waits for it, and its own timers stand still too. The kernel reports
+A stopped worker keeps its connections, so Spark waits for it, and its timers do not run either. The kernel reports
 which processes are stopped; a process that is slow, waits, or is held by a debugger is not one of them.
 """
 
@@ -19,17 +19,17 @@ log = logging.getLogger(__name__)
 _EVERY: Final = 5.0
 """Seconds between two looks: each reads the whole table of processes."""
 _LOOKS: Final = 6
-"""So many in a row: half a minute. Counted, since this process's clock goes on while everything here is stopped."""
+"""Number of looks in a row: half a minute. They are counted, because the clock runs even while everything is stopped."""
 
 
 class StoppedProcesses:
-    """Ends descendants of this process that stay stopped for half a minute; asked while a job runs.
+    """Detector that kills descendants of this process that stay stopped for half a minute; called while a job runs.
 
     Args:
         clock: seconds, monotonic.
 
     Attributes:
-        ended: what it has ended.
+        ended: processes that it has killed.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,15 +39,15 @@ class StoppedProcesses:
         self.ended: list[psutil.Process] = []
 
     def look(self) -> None:
-        """Look, if that is due, and end those whose time is over. Raises nothing."""
+        """Look, if that is due, and kill processes whose time is over. Never raises."""
         if self._clock() < self._next:
             return
         self._next = self._clock() + _EVERY
         self._seen = {process: self._seen.get(process, 0) + 1 for process in _stopped()}
         for process in [p for p, looks in self._seen.items() if looks > _LOOKS]:
             log.error(
-                "Process %d of Spark has been stopped (SIGSTOP) for %.0f s and does not go on: it is ended, and its batch "
-                "comes again.",
+                "Process %d of Spark has been stopped (SIGSTOP) for %.0f s and is not continued: it is killed, and its "
+                "batch is retried.",
                 process.pid,
                 _LOOKS * _EVERY,
             )
@@ -57,7 +57,7 @@ class StoppedProcesses:
 
 
 def _stopped() -> list[psutil.Process]:
-    """Those that are stopped now, below this process."""
+    """Return the descendants of this process that are stopped now."""
     found = []
     with suppress(psutil.Error):
         for process in psutil.Process().children(recursive=True):

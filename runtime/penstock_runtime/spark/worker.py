@@ -1,8 +1,8 @@
-"""What Spark's Python workers have in common: their context, kept for their life, and the answers that they send.
+"""Common parts of Spark's Python workers: their context, kept for their life, and the answers that they send.
 
 A worker gets everything in its payload: the task spec, the incarnation, the parts of the plan. It returns errors as data
-(kind, type, message, trace), not as pickled exceptions, because their classes may exist in a plugin only. `backlog`
-says when workers deliver in place of the driver.
+(kind, type, message, trace), not as pickled exceptions, because their classes may exist only in a plugin. `backlog`
+decides when workers deliver instead of the driver.
 """
 
 import atexit
@@ -56,13 +56,13 @@ _KINDS: Final[dict[str, type[ConnectError]]] = {
 
 
 class Part(NamedTuple):
-    """What a worker has done of its part of a batch.
+    """Result of a worker's part of a batch.
 
     Attributes:
-        summary: of what it has done.
-        error: what ended that before its end.
-        size: of puts, as it has learnt it; of a sink's workers.
-        holder: the worker's name and slot (`source.worker_slots`); of a source's workers that have delivered.
+        summary: of the records that it has processed.
+        error: error that ended the part early.
+        size: of puts, as the worker has learned it; only from a sink's workers.
+        holder: name and slot of the worker (`source.worker_slots`); only from a source's workers that have delivered.
     """
 
     summary: Summary
@@ -72,7 +72,7 @@ class Part(NamedTuple):
 
 
 def part(result: bytes) -> Part:
-    """What a worker sent."""
+    """Decode the result of a worker."""
     answer = msgspec.msgpack.decode(result, type=Answer)
     summary = Summary() if answer.summary is None else summaries.decode(answer.summary)
     if not answer.kind:
@@ -85,7 +85,7 @@ def part(result: bytes) -> Part:
 
 
 def failure(error: Exception, redact: Callable[[str], str] = str) -> Answer:
-    """An error as data, without secrets."""
+    """Return an error as data, without secrets."""
     kind = next((k for k, cls in _KINDS.items() if isinstance(error, cls)), "fatal")
     message = sentence(error)
     trace = "".join(traceback.format_exception(error))
@@ -98,7 +98,7 @@ def failure(error: Exception, redact: Callable[[str], str] = str) -> Answer:
 
 
 class _Waiting:
-    """How long a record that asks to wait is tried again here; after that the driver waits, which has all day."""
+    """Time for which a record that asks to wait is retried here; after that the driver waits, without a time limit."""
 
     until = float("inf")
     end: Path | None = None
@@ -108,18 +108,18 @@ _waiting: Final = _Waiting()
 
 
 def wait_for(seconds: float, end: Path | None = None) -> None:
-    """From now on this worker may wait so long, and only while there is no end file."""
+    """Allow this worker to wait this long from now on, and only while there is no end file."""
     _waiting.until = time.monotonic() + seconds
     _waiting.end = end
 
 
 def waits_until() -> float:
-    """The monotonic time until which this worker may wait."""
+    """Return the monotonic time until which this worker may wait."""
     return _waiting.until
 
 
 def waited() -> bool:
-    """Whether that time is over, or an end file ends it."""
+    """Return whether that time is over, or an end file ends it."""
     return time.monotonic() >= _waiting.until or (_waiting.end is not None and _waiting.end.exists())
 
 
@@ -127,19 +127,19 @@ _redactors: list[Callable[[str], str]] = []
 
 
 def redact(text: str) -> str:
-    """The text without this worker's secrets."""
+    """Return the text without this worker's secrets."""
     for without_secrets in _redactors:
         text = without_secrets(text)
     return text
 
 
 def context_of(kind: type[C], spec: str, slots: str, secrets: Mapping[str, str] = MappingProxyType({})) -> C:
-    """This worker's context; from here on its log, its errors and what Python code prints are without its secrets.
+    """Return this worker's context; from then on its log, its errors and its printed output contain no secrets.
 
     Args:
-        kind: of the context.
-        spec: the task spec, as JSON.
-        slots: the folder of the incarnation on the driver's machine.
+        kind: class of the context.
+        spec: task spec, as JSON.
+        slots: folder of the incarnation on the driver's machine.
         secrets: `TaskContext.sent_secrets`.
     """
     known = [Secret(reference, value) for reference, value in secrets.items()]

@@ -1,1 +1,1 @@
-"""The process of a task: `python -m penstock_runtime.task SPEC`."""
+"""Process of a task: `python -m penstock_runtime.task SPEC`."""

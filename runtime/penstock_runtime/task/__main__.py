@@ -1,7 +1,7 @@
-"""The process of one task: `python -m penstock_runtime.task SPEC`.
+"""Process of one task: `python -m penstock_runtime.task SPEC`.
 
 Started by `penstock run`, or as the main process of a pod. This module does only what must be done before the slow imports:
-it handles SIGTERM from the first moment on.
+it handles SIGTERM from the start.
 """
 
 import logging
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave(code: int) -> NoReturn:
-    """End at once, without waiting for threads of abandoned Spark jobs. The JVM ends when the pipe to it is closed."""
+    """Exit immediately, without waiting for threads of abandoned Spark jobs. The JVM ends when the pipe to it is closed."""
     with suppress(OSError):  # their reader may be gone
         last_lines()
         logging.shutdown()

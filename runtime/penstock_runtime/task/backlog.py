@@ -14,7 +14,7 @@ __all__ = ["BacklogGauges"]
 
 log = logging.getLogger(__name__)
 _STALE: Final = 60.0
-"""Seconds after which a backlog is no longer true, and not exported."""
+"""Seconds after which a backlog is outdated, and not exported."""
 _DOCS: Final = {
     "records": "Records that the source has not read yet.",
     "bytes": "Bytes that the source has not read yet.",
@@ -23,11 +23,11 @@ _DOCS: Final = {
 
 
 class BacklogGauges(Collector):
-    """The last backlog of one task, in the units that its plugin knows.
+    """Last backlog of one task, in the units that its plugin knows.
 
     Args:
-        labels: of its metrics: `connector` and `task`.
-        clock: monotonic.
+        labels: labels of its metrics: `connector` and `task`.
+        clock: seconds, monotonic.
     """
 
     def __init__(self, labels: Mapping[str, str], clock: Callable[[], float] = time.monotonic) -> None:
@@ -36,7 +36,7 @@ class BacklogGauges(Collector):
         self._last: tuple[Backlog, float] | None = None
 
     def report(self, backlog: Backlog) -> None:
-        """Take what the plugin has returned, unless a value is not a number, which could not be exported."""
+        """Store the plugin's answer, unless a value is not a number, which could not be exported."""
         for unit in _DOCS:
             value = getattr(backlog, unit)
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
@@ -45,7 +45,7 @@ class BacklogGauges(Collector):
         self._last = backlog, self._clock()
 
     def collect(self) -> Iterable[Metric]:
-        """Return the backlog and its age, and no backlog that is too old."""
+        """Return the backlog and its age; without the backlog if it is too old."""
         if self._last is None:
             return
         (backlog, at), names, values = self._last, list(self._labels), list(self._labels.values())

@@ -18,10 +18,10 @@ def task_context(
     on_error: Callable[[str], None] = lambda text: None,
     providers: ProviderTable | None = None,
 ) -> SourceContext | SinkContext:
-    """The context of a source or sink task, as `TaskContext.of` makes it.
+    """Return the context of a source or sink task, as made by `TaskContext.of`.
 
     Raises:
-        ConfigError: variables cannot be resolved, or properties are wrong; all problems at once.
+        ConfigError: variables cannot be resolved, or properties are wrong; it holds all problems.
         ConnectError: a config provider fails, or does not answer.
     """
     kind = SourceContext if spec.kind == "source" else SinkContext

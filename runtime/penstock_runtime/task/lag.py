@@ -1,4 +1,4 @@
-"""Lag of a sink's task: as its loop reports it, measured while the loop is silent, and absent where it is not known."""
+"""Lag of a sink task: reported by its loop, measured while the loop is silent, and absent if it is unknown."""
 
 import heapq
 import threading
@@ -17,30 +17,30 @@ from penstock_runtime.task.lag_growth import LagGrowth
 __all__ = ["LagWatch"]
 
 _SILENT: Final = 10.0
-"""Seconds without a report of the loop after which the lag is measured apart from it; also between two measurements."""
+"""Seconds without a report of the loop after which a thread measures the lag; also the time between measurements."""
 _STALE: Final = 60.0
-"""Seconds after which a lag is no longer true, and not exported."""
+"""Seconds after which a lag is outdated, and not exported."""
 _MOST_PARTITIONS: Final = 100
-"""Partitions whose lag is exported, those with the greatest: a task may read thousands, and each is a time series."""
+"""Number of partitions whose lag is exported, largest first: a task may read thousands, and each is a time series."""
 
 
 class Positions(Protocol):
-    """What is known of the positions of a task, in any thread."""
+    """Positions of a task, for any thread."""
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Those that the task reads now."""
+        """Partitions that the task reads now."""
 
     def lag_to(self, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Return how many records of each partition are not written yet up to these ends. Raises KeyError without one."""
+        """Return how many records of each partition up to these ends are not written yet. Raises KeyError without an end."""
 
 
 class LagWatch(Collector):
-    """Knows the lag of one task. Used by several threads.
+    """Lag of one task. Used by several threads.
 
     Args:
-        labels: of its metrics: `connector` and `task`.
-        clock: monotonic.
+        labels: labels of its metrics: `connector` and `task`.
+        clock: seconds, monotonic.
     """
 
     def __init__(self, labels: Mapping[str, str], clock: Callable[[], float] = time.monotonic) -> None:
@@ -49,25 +49,25 @@ class LagWatch(Collector):
         self._lock = threading.Lock()
         self._growth = LagGrowth()
         self.on_growth: Callable[[str | None], None] = lambda text: None
-        """Called with each lag, from several threads: how the lag grows; None: it does not."""
+        """Called with each lag, from several threads: a text on how the lag grows; None: it does not grow."""
         self.is_paused = False
-        """Whether the task is paused: its lag is known, and that it grows means nothing."""
+        """Whether the task is paused: its lag is known, but growth means nothing."""
         self._lags: Mapping[TopicPartition, int] | None = None
         self._known_at = clock()
         self._is_lost: Callable[[], bool] = lambda: False
 
     def report(self, lags: Mapping[TopicPartition, int]) -> None:
-        """Take what the loop knows, unless Kafka does not answer: the ends that it knows are those of the last fetch."""
+        """Store the lag that the loop knows; not while Kafka does not answer, because its end offsets are outdated then."""
         if not self._is_lost():
             self._take(lags)
 
     def watch(self, task: Positions, ends: EndOffsets, is_lost: Callable[[], bool]) -> None:
-        """Measure in a thread whenever the loop is silent.
+        """Measure the lag in a thread whenever the loop is silent.
 
         Args:
-            task: whose lag it is.
-            ends: knows end offsets.
-            is_lost: whether Kafka does not answer this process.
+            task: task whose lag is measured.
+            ends: looks up end offsets.
+            is_lost: returns whether Kafka does not answer this process.
         """
         self._is_lost = is_lost
 
@@ -93,7 +93,7 @@ class LagWatch(Collector):
         self.on_growth(text)
 
     def collect(self) -> Iterable[Metric]:
-        """Return the lag, in all and by partition, and its age, and no lag that is too old."""
+        """Return the lag, in total and by partition, and its age; without the lag if it is too old."""
         lags, age, names, values = (
             self._lags,
             self._clock() - self._known_at,
@@ -115,7 +115,7 @@ class LagWatch(Collector):
             yield found
             parts = GaugeMetricFamily(
                 "penstock_sink_task_partition_lag",
-                f"The same of each partition, of the {_MOST_PARTITIONS} that are furthest behind.",
+                f"Lag of each partition, for the {_MOST_PARTITIONS} partitions with the largest lag.",
                 labels=[*names, "topic", "partition"],
             )
             for of in heapq.nlargest(_MOST_PARTITIONS, sorted(lags), key=lags.__getitem__):

@@ -1,4 +1,4 @@
-"""Decides whether a lag grows, from its least values of the last minutes. Pure."""
+"""Decides whether a lag grows, from its minima in the last minutes. Pure."""
 
 from collections import deque
 from itertools import pairwise
@@ -7,22 +7,22 @@ from typing import Final
 __all__ = ["LagGrowth"]
 
 _SPAN: Final = 120.0
-"""Seconds of which the least lag counts: a batch more or less is no change."""
+"""Seconds of a span, of which only the smallest lag counts: a batch more or less is not growth."""
 _SPANS: Final = 6
-"""The first and the last span are ten minutes apart."""
+"""Number of spans: the first and the last are ten minutes apart."""
 
 
 class LagGrowth:
-    """Follows the lag of one task. It grows if each of its spans has a greater least lag than the span before."""
+    """Growth of the lag of one task. It grows if each of its spans has a larger minimum than the span before."""
 
     def __init__(self) -> None:
         self._spans: deque[int] = deque(maxlen=_SPANS)
-        """The least lag of each span that has ended, oldest first."""
+        """Minimum of each span that has ended, oldest first."""
         self._begun: float | None = None
         self._least = 0
 
     def add(self, lag: int, now: float) -> None:
-        """Take a measurement.
+        """Add a measurement.
 
         Args:
             lag: in records.
@@ -38,7 +38,7 @@ class LagGrowth:
 
     @property
     def text(self) -> str | None:
-        """Describe the growth; None: the lag does not grow, or it is not known for long enough."""
+        """Text on the growth; None: the lag does not grow, or has not been known for long enough."""
         values = list(self._spans)
         if len(values) < _SPANS or not all(a < b for a, b in pairwise(values)):
             return None

@@ -1,9 +1,9 @@
-"""Connect's metrics in Prometheus form (connect-semantics 13): one registry and one endpoint per process.
+"""Kafka Connect's metrics in Prometheus form (connect-semantics 13): one registry and one endpoint per process.
 
-A name is `kafka_connect_<group>_<metric>` with underscores: `source-record-poll-total` of `source-task-metrics` is
-`kafka_connect_source_task_source_record_poll_total`. What JMX gives as `-rate` is `rate()` over the `_total`, what it
-gives as `-avg` or `-avg-time-ms` is `_sum` over `_count` of the summary with the name before that ending, in seconds.
-Counters of `task-error-metrics` end in `_total` too, as Prometheus has it.
+Names are `kafka_connect_<group>_<metric>` with underscores: `source-record-poll-total` of `source-task-metrics` is
+`kafka_connect_source_task_source_record_poll_total`. JMX's `-rate` is `rate()` over the `_total`; its `-avg` or
+`-avg-time-ms` is `_sum` over `_count` of the summary with the name before that ending, in seconds. Counters of
+`task-error-metrics` end in `_total` too, as Prometheus requires.
 """
 
 import time
@@ -27,22 +27,22 @@ _LABELS: Final = ("connector", "task")
 _PLUGINS: Final = ("connector", "key.converter", "value.converter", "header.converter")
 _BUCKETS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _ERRORS: Final[Mapping[str, str]] = {
-    "total_record_failures": "Attempts at a record that failed.",
-    "total_record_errors": "Records that failed for good.",
-    "total_records_skipped": "Failed records that were passed over.",
+    "total_record_failures": "Failed attempts at a record.",
+    "total_record_errors": "Records that failed permanently.",
+    "total_records_skipped": "Failed records that were skipped.",
     "total_retries": "Attempts after the first.",
     "total_errors_logged": "Failures written to the log.",
-    "deadletterqueue_produce_requests": "Records given to the dead letter queue.",
-    "deadletterqueue_produce_failures": "Records that it did not take.",
+    "deadletterqueue_produce_requests": "Records sent to the dead letter queue.",
+    "deadletterqueue_produce_failures": "Records that the dead letter queue did not take.",
 }
 
 
 class TaskMetrics:
-    """The metrics of one task.
+    """Metrics of one task.
 
     Args:
-        spec: of the task.
-        plugins: what its plugins measure.
+        spec: task spec.
+        plugins: measurements of its plugins.
     """
 
     def __init__(self, spec: TaskSpec, plugins: MetricsByPlace) -> None:
@@ -87,7 +87,7 @@ class TaskMetrics:
             name: Gauge(f"penstock_task_last_{name}_timestamp_seconds", doc, _LABELS, registry=self.registry)
             for name, doc in (
                 ("record", "When the last record was delivered, in seconds since 1970."),
-                ("loop", "When the loop last completed a round, also one without records, in seconds since 1970."),
+                ("loop", "When the loop last completed a round, even one without records, in seconds since 1970."),
             )
         }
         if self._source:
@@ -96,7 +96,7 @@ class TaskMetrics:
             self._make_sink()
 
     def state(self, state: State) -> None:
-        """The task changed its state."""
+        """Record that the task changed its state."""
         now = time.monotonic()
         if self._state is not None:
             self._spent[self._state] = self._spent.get(self._state, 0.0) + now - self._since
@@ -106,7 +106,7 @@ class TaskMetrics:
             self._status.labels(**self._labels, state=each.value.lower()).set(each is state)
 
     def batch(self, summary: BatchSummary, seconds: float, *, on_spark: bool) -> None:
-        """A batch was delivered: a source's is committed, a sink's will be."""
+        """Record that a batch was delivered: a source's is committed, a sink's will be."""
         self._read.inc(summary.read)
         self._sent.inc(summary.written)
         if summary.written:
@@ -141,31 +141,31 @@ class TaskMetrics:
             self._stage(stage).observe(spent)
 
     def looped(self) -> None:
-        """The loop has completed a round."""
+        """Record that the loop has completed a round."""
         if not self._last_loop:
             self._times["loop"].labels(**self._labels).set_function(lambda: self._last_loop)
         self._last_loop = time.time()
 
     def committed(self) -> None:
-        """A sink's offsets are in its group."""
+        """Record that a sink's offsets are committed to its group."""
         self._commits.inc()
         self._sequence.inc()
         self._active.set(0)
 
     def partitions(self, number: int) -> None:
-        """How many partitions a sink reads."""
+        """Record how many partitions a sink reads."""
         self._partitions.set(number)
 
     def lag(self, lags: Mapping[TopicPartition, int]) -> None:
-        """How many records of each partition a sink is behind."""
+        """Record how many records of each partition a sink has yet to write."""
         self.lag_watch.report(lags)
 
     def spark(self, *, up: bool) -> None:
-        """Whether the Spark session is up."""
+        """Record whether the Spark session is up."""
         self._spark.set(up)
 
     def _describe(self, spec: TaskSpec) -> None:
-        """What KIP-891 adds: its metrics have texts as values, which are labels here."""
+        """Add the metrics of KIP-891: their values are texts, which become labels here."""
         info = Info(
             "kafka_connect_connector_task",
             "Classes and versions of this task's plugins.",
@@ -204,7 +204,7 @@ class TaskMetrics:
         self._active = self._gauge("sink_task_sink_record_active_count", "Records read and not committed yet.")
         self._partitions = self._gauge("sink_task_partition_count", "Partitions that this task reads.")
         self._commits = self._counter("sink_task_offset_commit_completion", "Commits of offsets.")
-        self._sequence = self._gauge("sink_task_offset_commit_seq_no", "The number of the last commit.")
+        self._sequence = self._gauge("sink_task_offset_commit_seq_no", "Number of the last commit.")
         self.registry.register(self.lag_watch)
         for gauge in (self._active, self._partitions, self._sequence):
             gauge.set(0)
@@ -220,7 +220,7 @@ class TaskMetrics:
         spent = self._spent.get(state, 0.0) + (now - self._since if self._state is state else 0.0)
         return min(1.0, spent / max(now - self._begun, 1e-9))
 
-    # A metric without further labels is given as its one child: to look it up for every batch costs more than to count.
+    # A metric without further labels is returned as its only child: a lookup for every batch costs more than counting.
 
     def _gauge(self, name: str, doc: str, *labels: str) -> Gauge:
         gauge = Gauge(f"kafka_connect_{name}", doc, (*_LABELS, *labels), registry=self.registry)

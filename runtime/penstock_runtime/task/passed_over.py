@@ -1,6 +1,6 @@
-"""Notices that no record is delivered any more, since all of them fail and are passed over. Pure.
+"""Detects that no record is delivered any more, because all of them fail and are skipped. Pure.
 
-Under `errors.tolerance: all` such a task has no error, and its dead letter queue, if it has one, takes every record.
+Under `errors.tolerance: all` such a task has no error, and its dead letter queue, if there is one, takes every record.
 """
 
 from collections import Counter
@@ -11,30 +11,30 @@ from penstock_runtime.pipeline.summary import Summary
 __all__ = ["PassedOver"]
 
 _LEAST: Final = 10
-"""Records that must fail in a row; fewer are what tolerance is for."""
+"""Number of records that must fail in a row; tolerance is meant for fewer."""
 _WITHIN: Final = 600.0
-"""Seconds in which they must fail: a bad record now and then is what tolerance is for, too."""
+"""Seconds in which they must fail; tolerance is also meant for an occasional bad record."""
 _SETTLED: Final = 5.0
-"""Seconds until a record that was given to a sink counts as delivered: the sink may hand it back a batch later."""
+"""Seconds until a record given to a sink counts as delivered: the sink may hand it back one batch later."""
 
 
 class PassedOver:
-    """Counts the records that failed since one was delivered, or was dropped by a transform, which works then."""
+    """Counter of records that failed since one was delivered, or was dropped by a transform, which then works."""
 
     def __init__(self) -> None:
         self._failed: Counter[int] = Counter()
-        """How many records failed in each second."""
+        """Number of records that failed in each second."""
         self._letters: Counter[int] = Counter()
-        """How many of them were given to the dead letter queue."""
+        """Number of them that were given to the dead letter queue."""
         self._cause = ""
         self._given: Counter[int] = Counter()
-        """How many records were delivered or dropped, by all that is known, in each of the last seconds, in their order."""
+        """Number of records delivered or dropped, as far as known, in each of the last seconds, in order."""
 
     def add(self, summary: Summary, now: float) -> None:
         """Count a batch.
 
         Args:
-            summary: of the batch; or of records of earlier batches that the sink has handed back, none of which it read.
+            summary: of the batch; or of records of earlier batches that the sink has handed back, with none read.
             now: seconds, monotonic.
         """
         second = int(now)
@@ -57,12 +57,12 @@ class PassedOver:
             return None
         where = f", {letters} of them to the dead letter queue" if letters else ""
         return (
-            f"no record is delivered: the last {failed} failed and were passed over{where} (errors.tolerance=all); "
+            f"no record is delivered: the last {failed} failed and were skipped{where} (errors.tolerance=all); "
             f"the last one at {self._cause}; correct the data or the configuration"
         )
 
     def _take_back(self, count: int, now: int) -> int:
-        """Take records back from those that were given first; the second when the last of them was given, or now."""
+        """Subtract records from those given first; return the second in which the last of them was given, or `now`."""
         for second, given in list(self._given.items()):
             taken = min(given, count)
             count -= taken
@@ -74,7 +74,7 @@ class PassedOver:
         return now
 
     def _settle(self, now: float) -> None:
-        """Forget the failures before the last record that counts as delivered, and those of long ago."""
+        """Remove failures before the last record that counts as delivered, and old ones."""
         forgotten = int(now - _WITHIN)
         for second in [s for s in self._given if now - s >= _SETTLED]:
             forgotten = max(forgotten, second)

@@ -12,12 +12,12 @@ __all__ = ["PluginCollector"]
 
 
 class PluginCollector(Collector):
-    """Reads what plugins have measured by now, at each scrape.
+    """Collector that reads the current measurements of plugins at each scrape.
 
     Args:
-        connector, task: that have the plugins.
-        plugins: what those of Python measure.
-        java: yields what those of Java measure.
+        connector, task: task that has the plugins.
+        plugins: measurements of Python plugins.
+        java: yields measurements of Java plugins.
     """
 
     def __init__(

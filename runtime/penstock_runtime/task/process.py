@@ -60,25 +60,25 @@ __all__ = ["run"]
 log = logging.getLogger("penstock_runtime.task")
 _TRACE_LIMIT = 16_000
 _REPORT_ABANDONED = 0.5
-"""Seconds of the grace period that are kept for reporting the state of a task that is abandoned."""
+"""Seconds of the grace period that are reserved for reporting the state of an abandoned task."""
 _REPORT_FAILURE = 5.0
-"""Seconds for writing a failure to the status topic. The termination message has it in any case."""
+"""Seconds for writing a failure to the status topic. The termination message has the failure in any case."""
 _SOURCE_CALL = 3600.0
 """Seconds that a call of a source may take. Kafka Connect does not bound `poll`, and many sources wait in it for new data.
-One that does not return within an hour waits for an answer that is lost."""
+A call that does not return within an hour is assumed to wait for a lost answer."""
 _KAFKA_CALLS = 120.0
-"""Seconds that a turn of the loop may take beside one call of a plugin, for its calls of Kafka."""
+"""Seconds that a turn of the loop may take in addition to one call of a plugin, for its calls of Kafka."""
 _LONG = 30.0
-"""Seconds of one turn of the loop after which a task reports where it is; half of the limit if that is less."""
+"""Seconds of one turn of the loop after which a task reports where it hangs; half of the limit if that is less."""
 _REPLANNING = 5.0
-"""Seconds between two requests of a plugin for new tasks under `penstock run`, where planning takes no pod."""
+"""Seconds between two requests of a plugin for new tasks under `penstock run`, where planning needs no pod."""
 _REPORT_STOP = 3.0
-"""Seconds for writing the state of a task that stops as asked."""
+"""Seconds for writing the state of a task that stops on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """How an incarnation ended, without secrets."""
+    """Outcome of an incarnation, without secrets."""
 
     code: ExitCode = ExitCode.OK
     message: str | None = None
@@ -87,7 +87,7 @@ class _End:
 
     @classmethod
     def by(cls, error: Exception, redact: Callable[[str], str]) -> "_End":
-        """The exit code and the texts of an error."""
+        """Return the exit code and the texts of an error."""
         text = sentence(error)
         message = printable(redact(text)) or type(error).__name__
         if isinstance(error, (Superseded, KafkaUnreachable)):
@@ -102,7 +102,7 @@ class _End:
 
 
 def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
-    """Run the task of the spec file; the exit code."""
+    """Run the task of the spec file, and return the exit code."""
     options = _options(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches the parent too, which sends SIGTERM
     faulthandler.register(signal.SIGQUIT, sys.__stderr__ or sys.stderr)  # prints all stacks, as a JVM does
@@ -129,7 +129,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="penstock_runtime.task")
     parser.add_argument("spec", type=Path, help="the task spec, a JSON file")
     parser.add_argument("--report-fd", type=int, help="descriptor to which events are written, as JSON lines")
-    parser.add_argument("--parent", type=int, help="process id of the parent, with which the task ends")
+    parser.add_argument("--parent", type=int, help="process id of the parent; the task ends with it")
     parser.add_argument("--metrics-port", type=int, help="0: any free port; default: 9404 in a pod, else any")
     parser.add_argument("--log-level", default="INFO")
     parser.add_argument("--log-fd", type=int, help="descriptor for log lines; default: standard error")
@@ -147,7 +147,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 class _Process:
-    """One incarnation of a task, and what belongs to it."""
+    """Incarnation of a task in this process, with everything that it uses."""
 
     def __init__(
         self, spec: TaskSpec, pod: Pod | None, options: argparse.Namespace, stopping: GracefulShutdown
@@ -168,7 +168,7 @@ class _Process:
         self._grace = WorkerConfig.parse({}).task_shutdown_graceful_timeout_ms / 1000
         self._ending = threading.Lock()
         self._health_error: str | None = None
-        """Why the last health check failed; None if it did not."""
+        """Reason why the last health check failed; None if it did not."""
 
     def run(self) -> ExitCode:
         """Run the task until its end."""
@@ -184,7 +184,7 @@ class _Process:
             self._ending.acquire()  # from here on `_abandon` must not report another end
             self._write_termination_message(end)
             self._parent.flush()
-            self._end_children()  # otherwise they would go on writing into the folder
+            self._end_children()  # otherwise they would still write into the folder
         return end.code
 
     def _run_task(self) -> _End:
@@ -192,9 +192,9 @@ class _Process:
         with ExitStack() as closing:
             try:
                 self._do_work(closing)
-            except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, also `sys.exit`)
+            except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, even `sys.exit`)
                 end = self._report_failure(_End.by(as_failure(e), self._redact))
-            # Closing may wait for a system that does not answer. The end is reported by now, so the process leaves in time.
+            # Closing may wait for a system that does not answer. The end is already reported, so the process exits in time.
             self._stopping.leave_within(self._grace, lambda: self._leave_unclosed(end))
         return end
 
@@ -254,7 +254,7 @@ class _Process:
             )
 
     def _set_time_limits(self, context: SourceContext | SinkContext) -> None:
-        """Limit the time of a turn of the loop: one call of the plugin, and the calls of Kafka beside it."""
+        """Limit the time of a turn of the loop: one call of the plugin, and the calls of Kafka around it."""
         options = self._options
         if isinstance(context, SinkContext):
             call, rule = context.put_seconds, "max.poll.interval.ms of consumers"
@@ -263,7 +263,7 @@ class _Process:
         LOOP.allow(call + options.answer_seconds, f"{rule}, and two minutes for Kafka's answers", call)
 
     def _apply_context(self, context: TaskContext) -> None:
-        """Take over what the context knows: more secrets, and the grace period."""
+        """Apply values of the context: more secrets, and the grace period."""
         redact_early, redact_resolved = self._redact, context.redactor
         self._redact = lambda text: redact_resolved(redact_early(text))
         self._grace = max(0.0, context.worker.task_shutdown_graceful_timeout_ms / 1000 - _REPORT_ABANDONED)
@@ -305,17 +305,17 @@ class _Process:
         )
 
     def _recorded_topics(self, context: TaskContext) -> Collection[bytes]:
-        """The marks of the topics that the connector has used. Where the operator has told none, the topic is read once."""
+        """Return the marks of the connector's active topics; read the status topic once if the operator has sent none."""
         if self._spec.status is not None:
             return self._spec.status.marks()
         try:
             return recorded_topics(read_to_end(context.shared, context.status_topic), self._spec.connector)
         except ConnectError as e:  # they are recorded again
-            log.debug("Active topics of before cannot be read: %s", e)
+            log.debug("Earlier active topics cannot be read: %s", e)
             return ()
 
     def _unhealthy(self) -> str | None:
-        """The answer to the kubelet's health check. The log says once where the loop stands."""
+        """Return the answer to the kubelet's health check, and log once where the loop hangs."""
         standstill = LOOP.standstill()
         if standstill is None:
             self._health_error = None
@@ -325,10 +325,10 @@ class _Process:
                 "%s. Its health check fails from now on", standstill, extra={"trace": self._redact(standstill.trace)}
             )
         self._health_error = self._redact(str(standstill))
-        return f"the task's loop has stood still for {standstill.seconds:.0f} s; its log says where"
+        return f"the task's loop has been stuck for {standstill.seconds:.0f} s; its log says where"
 
     def _report_long_turns(self) -> None:
-        """Report where the loop is when a turn takes long. Its next turn takes the report back."""
+        """Report where the loop is when a turn takes long. The next turn withdraws the report."""
         while True:
             time.sleep(max(0.1, self._long_turn / 4))
             after = self._long_turn
@@ -344,22 +344,22 @@ class _Process:
         return min(_LONG, LOOP.most / 2)
 
     def _unready(self) -> str | None:
-        """The answer to the kubelet's readiness check. The operator reads it, for causes that no report can bring."""
+        """Return the answer to the kubelet's readiness check. The operator reads it for causes that no report can carry."""
         if self._reports is None or not self._reports.works:
-            return "the task does not run yet, or no more"
+            return "the task does not run yet, or no longer runs"
         if self._contact is not None and (lost := self._contact.trouble) is not None:
             return self._redact(lost)
         if (unhealthy := self._unhealthy()) is not None:
             return unhealthy
         if LOOP.standstill(self._long_turn) is not None:
-            return f"the task's loop has stood still for more than {self._long_turn:.0f} s; its log and its report say where"
-        return "the task is hindered; its report says by what" if self._reports.is_hindered else None
+            return f"the task's loop has been stuck for more than {self._long_turn:.0f} s; its log and its report say where"
+        return "the task is hindered; its report gives the reason" if self._reports.is_hindered else None
 
     def _or_stalled(self, end: _End) -> _End:
-        """STALLED in place of OK if the health check has failed: then the kubelet asked for the stop because of it."""
+        """Return STALLED instead of OK if the health check has failed, because then the kubelet stopped the task for it."""
         if self._health_error is None or end.code is not ExitCode.OK:
             return end
-        return _End(ExitCode.STALLED, f"The task did not answer its health check as it should: {self._health_error}")
+        return _End(ExitCode.STALLED, f"The task did not answer its health check: {self._health_error}")
 
     def _metrics_port(self) -> int:
         port: int | None = self._options.metrics_port
@@ -367,7 +367,7 @@ class _Process:
 
     def _report_failure(self, end: _End) -> _End:
         """Report an end to the parent, Kubernetes and Kafka."""
-        if self._ending.locked():  # the task is abandoned and reported so; this error follows from that
+        if self._ending.locked():  # the task is abandoned and reported as such; this error is a consequence
             return end
         self._stopping.within(self._grace, lambda: self._leave_unclosed(end))
         if end.code is ExitCode.SUPERSEDED:
@@ -394,23 +394,21 @@ class _Process:
             self._reports.trouble(self._redact(text))
 
     def _abandon(self) -> None:
-        """End as if killed, with the same guarantees. Spark's processes end with this one."""
-        log.warning("Not at an end %.1f s after SIGTERM; what is under way is abandoned, and comes again", self._grace)
+        """Exit as if killed, with the same guarantees. Spark's processes end with this one."""
+        log.warning("Not finished %.1f s after SIGTERM; unfinished work is abandoned, and done again", self._grace)
         if not self._ending.acquire(blocking=False):
             return
         if self._reports is not None:
             self._reports.state(State.UNASSIGNED, timeout=_REPORT_ABANDONED)
             self._flush(_REPORT_ABANDONED)
-        abandoned = _End(message=f"Abandoned {self._grace:.1f} s after SIGTERM: its batch was not at an end")
+        abandoned = _End(message=f"Abandoned {self._grace:.1f} s after SIGTERM: its batch was not finished")
         self._exit(self._or_stalled(abandoned))
 
     def _leave_unclosed(self, end: _End) -> None:
-        """End although closing has not ended. The end is reported already."""
+        """Exit although closing has not ended. The end is already reported."""
         if not self._ending.acquire(blocking=False):
             return
-        log.warning(
-            "Something is not closed after %.1f s (kill -QUIT would show what); leaving all the same", self._grace
-        )
+        log.warning("Something is not closed after %.1f s (kill -QUIT would show it); exiting anyway", self._grace)
         self._exit(end)
 
     def _exit(self, end: _End) -> NoReturn:
@@ -453,11 +451,11 @@ class _Process:
 
 
 def _close_after_failure(close: Callable[[], None]) -> None:
-    """Close after a failure, whose error matters more than any of closing."""
+    """Close after a failure; its error matters more than errors of closing."""
     try:
         close()
     except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
-        log.warning("Not closed as it should be after the failure: %s", as_failure(e))
+        log.warning("Closing failed after the failure of the task: %s", as_failure(e))
 
 
 def _create_task(

@@ -1,4 +1,4 @@
-"""Makes the redactor of a configuration before anything else is done with it."""
+"""Makes the redactor of a configuration before the configuration is used."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,9 +14,9 @@ _LARGEST: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
 
 
 def redactor_of(config: Mapping[str, str], worker: Mapping[str, str], secrets_dir: Path | str | None) -> Redactor:
-    """A redactor of every variable that Penstock's own providers resolve, all mounted secrets, and literal passwords.
+    """Return a redactor of all variables that Penstock's providers resolve, all mounted secrets, and literal passwords.
 
-    The configuration may be wrong. Raises nothing.
+    The configuration may be wrong. Never raises.
     """
     providers = own_providers(worker)
     own, shared = (resolve(texts, secrets_dir, providers=providers) for texts in (config, worker))
@@ -25,11 +25,11 @@ def redactor_of(config: Mapping[str, str], worker: Mapping[str, str], secrets_di
 
 
 def mounted(secrets_dir: Path | str | None) -> Iterator[Secret]:
-    """All keys of all secrets in a directory, whether the configuration refers to them or not."""
+    """Yield all keys of all secrets in a directory, whether or not the configuration refers to them."""
     if secrets_dir is None:
         return
     for file in sorted(Path(secrets_dir).glob("*/*")):
-        if file.name.startswith("."):  # Kubernetes' own links to the files
+        if file.name.startswith("."):  # Kubernetes' links to the files
             continue
         try:
             if file.is_file() and file.stat().st_size <= _LARGEST:

@@ -29,9 +29,9 @@ _PROGRESS_INTERVAL: Final = 0.5
 class ParentPipe:
     """Events for the parent process: JSON lines on an inherited file descriptor.
 
-    A thread writes them, so that the task does not wait for a parent that does not read (one that is stopped, for example).
-    The latest event of each kind is kept until the parent reads, earlier ones are dropped. Progress is written twice a
-    second at most. A parent that has ended is no error.
+    A thread writes them, so that the task does not wait for a parent that does not read, such as a stopped one. The latest
+    event of each kind is kept until the parent reads, earlier ones are dropped. Progress is written at most twice a
+    second. A parent that has ended is not an error.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -47,7 +47,7 @@ class ParentPipe:
             threading.Thread(target=self._run, name="reports", daemon=True).start()
 
     def send(self, event: str, **fields: Any) -> None:
-        """Send an event as soon as the parent reads, after pending progress, in place of a pending one of the same kind."""
+        """Send an event as soon as the parent reads, after pending progress; it replaces a pending one of the same kind."""
         with self._changed:
             self._events.pop(event, None)  # put last
             self._events[event] = fields
@@ -55,7 +55,7 @@ class ParentPipe:
             self._changed.notify_all()
 
     def progress(self, **fields: Any) -> None:
-        """Send these values with the next progress event, unless they are as before. Later values replace earlier ones."""
+        """Send these values with the next progress event, unless they are unchanged. Later values replace earlier ones."""
         with self._changed:
             changed = {k: v for k, v in fields.items() if k not in self._latest or self._latest[k] != v}
             if not changed:
@@ -63,7 +63,7 @@ class ParentPipe:
             self._latest.update(changed)
             begins = not self._is_pending
             self._progress.update(changed)
-            if begins:  # otherwise the thread waits for the next event already; waking it costs more than all else here
+            if begins:  # otherwise the thread already waits for the next event; waking it costs more than all else here
                 self._changed.notify_all()
 
     def flush(self, seconds: float = 1.0) -> None:
@@ -102,21 +102,21 @@ class ParentPipe:
 
 
 class StatusRecords(Protocol):
-    """Writes to the status topic."""
+    """Writer to the status topic."""
 
     def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
-        """Write records, waiting at most `timeout` seconds. Raises nothing if Kafka is away."""
+        """Write records, waiting at most `timeout` seconds. Does not raise if Kafka is unavailable."""
 
 
 class SynchronousStatusRecords:
-    """Writes records and waits until they are acknowledged."""
+    """Writer of records that waits until they are acknowledged."""
 
     def __init__(self, writer: StatusWriter, topic: str) -> None:
         self._writer = writer
         self._topic = topic
 
     def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
-        """Write records. A failure is logged."""
+        """Write records. Failures are logged."""
         try:
             self._writer.write(self._topic, entries, timeout=timeout)
         except ConnectError as e:
@@ -124,29 +124,29 @@ class SynchronousStatusRecords:
 
 
 class StateListener(Protocol):
-    """Gets state and trouble of the task too (`pod.reports.PodReports`)."""
+    """Additional receiver of state and trouble of the task (`pod.reports.PodReports`)."""
 
     def state(self, state: State, *, message: str | None = None, trace: str | None = None) -> None:
-        """The task has entered a state."""
+        """Report that the task has entered a state."""
 
     def trouble(self, text: str | None) -> None:
-        """Something hinders the task; None: nothing does any more."""
+        """Report what hinders the task; None: nothing does any more."""
 
     def lagging(self, text: str | None) -> None:
-        """The lag of a sink grows; None: it does not. From several threads."""
+        """Report that the lag of a sink grows; None: it does not. May be called from several threads."""
 
     def ask(self, asked: str) -> None:
-        """The plugin asks to be split into tasks anew."""
+        """Report that the plugin requests a new division into tasks."""
 
     def delivered(self) -> None:
-        """Records were delivered. Called often."""
+        """Report that records were delivered. Called often."""
 
     def looped(self, *, proven: bool) -> None:
-        """A round of the loop is complete. Called often."""
+        """Report that a round of the loop is complete. Called often."""
 
 
 class TaskReports:
-    """Implements `pipeline.reports.Reports` for a task process."""
+    """Implementation of `pipeline.reports.Reports` for a task process."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class TaskReports:
         self._ask_recorded = recorded
         self._forget_unread = forget_unread
         self._recorded: Collection[bytes] | None = None
-        """Marks of the topics that the connector had used before; None: not asked for yet."""
+        """Marks of the topics that the connector had used before; None: not read yet."""
         self._forgets = False
         self._total = Summary()
         self._clock = clock
@@ -196,8 +196,8 @@ class TaskReports:
     def state(
         self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
     ) -> None:
-        """Report a new state everywhere. A status topic that cannot be written does not stop the task."""
-        if state is self._state:  # a task that starts paused reports it at its start and when it pauses
+        """Report a new state everywhere. The task continues if the status topic cannot be written."""
+        if state is self._state:  # a task that starts paused reports it both at its start and when it pauses
             return
         self._state = state
         self._metrics.state(state)
@@ -221,12 +221,12 @@ class TaskReports:
 
     @property
     def works(self) -> bool:
-        """Whether the last reported state is RUNNING or PAUSED."""
+        """Return whether the last reported state is RUNNING or PAUSED."""
         return self._state in (State.RUNNING, State.PAUSED)
 
     @property
     def is_hindered(self) -> bool:
-        """Whether trouble was reported last."""
+        """Return whether the last report was of trouble."""
         return self._trouble is not None
 
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
@@ -290,7 +290,7 @@ class TaskReports:
         self._metrics.backlog.report(backlog)
 
     def active(self, topics: list[str]) -> None:
-        """Write the topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""
+        """Write topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""
         if self._forgets:
             self._forgets = False
             self._active, self._recorded = set(), ()
@@ -310,17 +310,17 @@ class TaskReports:
             self._records.write(entries, timeout=30.0)
 
     def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
-        """Have the active topics forgotten that are not read."""
+        """Remove active topics that are not read."""
         self._forget_unread(is_read, known)
 
     def forget_topics(self) -> None:
-        """The active topics were reset: those that are used from now on are recorded again. From any thread."""
+        """Record topics again from now on, because the active topics were reset. May be called from any thread."""
         self._forgets = True
 
     def trouble(self, message: str | None) -> None:
         """Report what hinders the task to the parent and the listener, when it changes.
 
-        Records of which none is delivered hinder it too, although its loop meets nothing.
+        This includes that no record is delivered, although the loop has no error.
         """
         if message is None and self._state is State.RUNNING:
             message = self._passed_over.trouble(self._clock())
@@ -332,8 +332,8 @@ class TaskReports:
                 self._listener.trouble(message)
 
     def ask(self, asked: str) -> None:
-        """Report to the listener or the parent that the plugin asks to be split into tasks anew. From any thread."""
-        log.info("The plugin asks to be split into tasks anew; the connector is planned again")
+        """Report that the plugin requests a new division into tasks, to the listener or the parent. From any thread."""
+        log.info("The plugin requests a new division into tasks; the connector is planned again")
         if self._listener is not None:
             self._listener.ask(asked)
         else:

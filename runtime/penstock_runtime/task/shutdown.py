@@ -1,9 +1,9 @@
 """Ends a task in time after SIGTERM or a failure.
 
-A thread handles the signal, and not a Python signal handler, for two reasons. A handler does not run while the main thread
+A thread handles the signal instead of a Python signal handler, for two reasons. A handler does not run while the main thread
 is inside the Kafka client, up to a minute if no broker answers. And it interrupts the main thread anywhere: if the handler
 set an `Event` for which the main thread is just beginning to wait, it would need a lock that the main thread holds, and both
-would wait for ever.
+would wait forever.
 """
 
 import math
@@ -23,10 +23,10 @@ _LAST_RESORT: Final = 5
 
 
 class GracefulShutdown:
-    """Handles SIGTERM. Created once per process, in the main thread.
+    """Handler of SIGTERM. Created once per process, in the main thread.
 
     Attributes:
-        asked: set when SIGTERM comes.
+        asked: set on SIGTERM.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class GracefulShutdown:
 
 
 class _Fork(threading.local):
-    """Makes SIGTERM end a process that a plugin forks, without a word to this one. SIGTERM is blocked during the fork."""
+    """Makes SIGTERM end a process that a plugin forks, without notifying this one. SIGTERM is blocked during the fork."""
 
     def begin(self) -> None:
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

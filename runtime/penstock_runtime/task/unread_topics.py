@@ -1,4 +1,4 @@
-"""Forgets the active topics that a sink does not read any more, after its configuration has changed (KIP-558)."""
+"""Removes active topics that a sink no longer reads after its configuration has changed (KIP-558)."""
 
 import logging
 import threading
@@ -17,19 +17,19 @@ log = logging.getLogger(__name__)
 
 
 def forget_unread(context: TaskContext, is_read: Callable[[str], object], known: Collection[str]) -> None:
-    """Write tombstones for the connector's active topics that it does not read. It is done by a thread of its own.
+    """Write tombstones for the connector's active topics that it does not read, in a separate thread.
 
     Kafka is not asked if the operator has passed the active topics and the sink reads all of them.
 
     Args:
-        context: of the sink's first task, which has begun.
-        is_read: whether the sink reads a topic, whether it exists or not.
-        known: topics that it reads.
+        context: context of the sink's first task, which has begun.
+        is_read: returns whether the sink reads a topic, whether or not the topic exists.
+        known: topics that the sink reads.
     """
-    told = context.spec.status
+    snapshot = context.spec.status
     if not context.worker.topic_tracking_enable:
         return
-    if told is not None and told.marks() <= {topic_mark(name) for name in known}:
+    if snapshot is not None and snapshot.marks() <= {topic_mark(name) for name in known}:
         return
     threading.Thread(target=_forget, args=(context, is_read), name="unread-topics", daemon=True).start()
 
@@ -47,6 +47,6 @@ def _forget(context: TaskContext, is_read: Callable[[str], object]) -> None:
         finally:
             writer.close()
     except ConnectError as e:  # the next start does it
-        log.info("Topics that are no longer read stay active topics: %s", e)
+        log.info("Topics that are no longer read remain active topics: %s", e)
     else:
-        log.info("Topics that are no longer read are no active topics any more: %s", ", ".join(sorted(unread)))
+        log.info("Removed active topics that are no longer read: %s", ", ".join(sorted(unread)))

@@ -35,7 +35,7 @@ def source(lab: Lab, folder: Path, blocks: str, **more: str) -> dict[str, Any]:
 def assert_told(lab: Lab, name: str, task: Running, message: str) -> None:
     task.await_event(lambda e: e["event"] == "failed" and message in e["message"])
     assert task.await_exit() == 1
-    assert "leaving all the same" in task.log_text()
+    assert "exiting anyway" in task.log_text()
     assert lab.status(f"status-task-{name}-0")[-1]["state"] == "FAILED"
     assert not task.tree()
 
@@ -77,7 +77,7 @@ def test_a_sink_that_fails_and_asks_to_wait_when_it_is_to_commit_is_asked_once_a
     assert "the writer refused boom" in task.failure
     log = task.log_text()
     assert "could not be committed; it will be written again: the outside is away" in log
-    assert "leaving all the same" not in log
+    assert "exiting anyway" not in log
     assert "Commit is tried again" not in log
 
 

@@ -190,7 +190,7 @@ def test_a_document_with_the_mark_that_windows_begins_a_file_with_is_read(pods: 
     dry = penstock(pods, "alter", resource, "--offsets", "-", "--dry-run", stdin=f"\ufeff{offsets}")
     assert dry.returncode == 0, dry.stderr
     assert '{"p":"Zürich"}' in dry.stdout
-    assert "has nothing of" in dry.stderr
+    assert "has no records of" in dry.stderr
     assert "give it by --worker" in dry.stderr
 
 
@@ -247,7 +247,7 @@ def test_a_start_while_it_asks_makes_a_yes_void(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
     process, terminal = asked(pods, resource)
-    assert pods.answer(Action.PLAN, resource, prepare=True).standing is not None
+    assert pods.answer(Action.PLAN, resource, prepare=True).epoch is not None
     os.write(terminal, b"y\n")
     said = os.read(terminal, 1000)
     while b"was started since this was asked for" not in said:

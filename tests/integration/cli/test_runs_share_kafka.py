@@ -74,7 +74,7 @@ def test_a_run_that_was_superseded_takes_no_kafka_away_from_the_newer_one(proces
     until(lambda: _write(into) or first.process.poll() is not None, what=first.last_words)
     assert first.await_exit() == 3
     assert (
-        "was taken over by a newer run of the same connector and goes on there; nothing has failed"
+        "was taken over by a newer run of the same connector and continues there; nothing has failed"
         in (first.log_text().splitlines()[-1])
     )
     assert '"state": "FAILED"' not in first.log_text()

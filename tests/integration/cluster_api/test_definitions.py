@@ -352,7 +352,7 @@ def whole_status() -> Json:
                 "id": 0,
                 "pod": "a-0-1",
                 "podUid": "u",
-                "life": "0123abcd",
+                "podHash": "0123abcd",
                 "startedAt": since,
                 "lastRecord": since,
                 "lastLoop": since,
@@ -372,7 +372,7 @@ def whole_status() -> Json:
         ],
         "plan": {
             "hash": "0123abcd",
-            "standing": {"generation": 3, "plan": "p"},
+            "epoch": {"generation": 3, "plan": "p"},
             "fence": "f",
             "refused": "r",
             "problems": ["spec.config.file: is missing"],

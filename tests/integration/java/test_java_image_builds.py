@@ -218,7 +218,7 @@ def test_what_is_no_plugin_is_refused_with_what_to_do(build: Build, plugin: Path
 
     text = tmp_path / "notes.txt"
     text.write_text("text")
-    assert f"{text}: it is no folder, no jar and no archive (.zip, .tar.gz)" in build.refused(text)
+    assert f"{text}: it is not a folder, a jar or an archive (.zip, .tar.gz)" in build.refused(text)
     assert "nothing.zip: it does not exist" in build.refused(tmp_path / "nothing.zip")
     assert "no file in it is a jar; name the plugin's archive" in build.refused(
         tarred(plugin / "bin", tmp_path / "bin.tgz")
@@ -244,7 +244,10 @@ def test_a_folder_gives_the_image_nothing_that_is_not_in_it(
 ) -> None:
     (tmp_path / "secret").write_text("secret")
     (plugin / "x").symlink_to(target)
-    assert f"{plugin}/x is a link to {target}, which is no file in it; put a copy in its place" in build.refused(plugin)
+    assert (
+        f"{plugin}/x is a link to {target}, which is not a file in it; replace the link with a copy"
+        in build.refused(plugin)
+    )
     (plugin / "x").unlink()
     (plugin / "x").symlink_to("LICENSE.txt")
     assert build(plugin).text("plugins/probe-connector/x") == "Apache"

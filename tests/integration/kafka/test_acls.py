@@ -124,9 +124,9 @@ class Case:
         if answer.outcome is not Outcome.DONE:
             return answer.message
         assert answer.plan is not None
-        assert answer.standing is not None
+        assert answer.epoch is not None
         spec = answer.plan.tasks[0].for_incarnation(
-            generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t"
+            generation=answer.epoch.generation, plan=answer.epoch.plan, incarnation=1, token="t"
         )
         task = lab.processes.task(spec.model_copy(update={"worker": {**spec.worker, **self.worker}}))
         told: str | None = until(lambda: self._done(task) or self._told(task), what=task.last_words)

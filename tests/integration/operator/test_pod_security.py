@@ -6,7 +6,7 @@ import pytest
 from tests.unit.operator.connector.controls import CONTROLS
 from tests.unit.operator.connector.world.plugins import tasks_of
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.plans import Plan, Shape
@@ -52,7 +52,7 @@ def test_every_control_is_refused_here_exactly_where_kubernetes_refuses_it(api: 
     for control in CONTROLS:
         connector = _connector(control.template, name)
         maker = PodManifests(connector, settings, Shape.of(settings, ()))
-        pod = maker.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+        pod = maker.task(plan, 0, 1, PlanEpoch(generation=1, plan="p"), TaskState.RUNNING)
         pod["spec"]["serviceAccountName"] = "default"
         try:
             api.call("POST", f"/api/v1/namespaces/{name}/pods", pod, dryRun="All", fieldValidation="Strict")

@@ -36,7 +36,7 @@ def test_a_mounted_key_is_taken_and_none_is_made(kube: Kube, namespace: str, tmp
 
 def test_a_key_that_is_too_short_is_refused_with_what_is_needed(kube: Kube, namespace: str, tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"short")
-    with pytest.raises(ConfigError, match="has 5 bytes; 16 is the least"):
+    with pytest.raises(ConfigError, match="has 5 bytes; it must have at least 16"):
         release_key(tmp_path / "key", settings(namespace), kube)
 
 

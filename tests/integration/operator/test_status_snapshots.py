@@ -13,7 +13,7 @@ from penstock_kafka import compacted_reader, topic_consumer
 from penstock_kafka.compacted_reader import CompactedReader
 from penstock_kafka.topic_position import TopicPosition
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskState
@@ -61,12 +61,12 @@ class World:
         watched.until(lambda s: s.exists and s.caught_up)
         return watched
 
-    def prepare(self, known: StatusSnapshot | None, tasks: int = 1) -> Standing:
+    def prepare(self, known: StatusSnapshot | None, tasks: int = 1) -> PlanEpoch:
         place = Place(NAME, "penstock", self.settings, self.settings, self.topic)
-        return fence(place, tasks, known=known).standing
+        return fence(place, tasks, known=known).epoch
 
-    def life(self, incarnation: int, standing: Standing, known: StatusSnapshot | None) -> TaskFence:
-        own = Incarnation(incarnation, 0, f"t{incarnation}", 0, standing.generation, standing.plan)
+    def life(self, incarnation: int, epoch: PlanEpoch, known: StatusSnapshot | None) -> TaskFence:
+        own = Incarnation(incarnation, 0, f"t{incarnation}", 0, epoch.generation, epoch.plan)
         ids = TransactionalIds("penstock", NAME, 0)
         return TaskFence(self.settings, self.settings, self.topic, ids, own, fences=False, known=known)
 
@@ -175,10 +175,10 @@ def test_the_operator_passes_on_the_greatest_record_also_where_an_older_life_wro
 
 
 def test_what_is_forgotten_of_a_connector_leaves_its_incarnation_records(world: World) -> None:
-    standing = world.prepare(None)
+    epoch = world.prepare(None)
     operator = world.operator()
     operator.status.forget(NAME)
-    assert world.prepare(world.snapshot()).generation > standing.generation
+    assert world.prepare(world.snapshot()).generation > epoch.generation
     assert latest_incarnation(read_to_end(world.settings, world.topic), NAME, 0) is not None
 
 
@@ -193,10 +193,10 @@ def test_a_topic_that_the_operator_has_not_read_to_its_end_gives_pods_no_positio
 
 
 def test_a_life_reads_what_has_come_since_and_writes_its_record(world: World) -> None:
-    standing = world.prepare(None)
+    epoch = world.prepare(None)
     known = world.snapshot(0)
     world.read.clear()
-    life, writer = world.life(1, standing, known), world.writer()
+    life, writer = world.life(1, epoch, known), world.writer()
     life.begin(writer)
     life.check()
     life.look(writer)
@@ -287,7 +287,7 @@ def test_the_operator_tells_the_greatest_generation_that_a_report_names(world: W
         connector_uid="u",
         pod_uid="p",
         task=0,
-        standing=Standing(generation=5_000, plan="x"),
+        epoch=PlanEpoch(generation=5_000, plan="x"),
         incarnation=1,
         state="RUNNING",
         acted=1,

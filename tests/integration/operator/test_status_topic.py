@@ -27,7 +27,7 @@ from penstock_kafka import topic_consumer
 from penstock_kafka.compacted_reader import CompactedReader
 from penstock_kafka.topic_consumer import TopicConsumer
 from penstock_model.connect.status_records import ActiveTopic
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_operator.errors import Unavailable
@@ -123,7 +123,7 @@ def report(task: int = 0, state: str = "RUNNING", name: str = NAME) -> tuple[byt
         connector_uid="u",
         pod_uid="p",
         task=task,
-        standing=Standing(generation=1, plan="x"),
+        epoch=PlanEpoch(generation=1, plan="x"),
         incarnation=1,
         state=state,
         acted=1,

@@ -90,7 +90,7 @@ def test_a_name_of_another_cluster_is_refused_and_taken_over_by_its_name(
     refused = site.until("orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
     told = condition(refused, "Stalled")
     assert f"Connector {site.namespace}/orders of operator {site.namespace}/penstock in cluster {OTHER}" in told
-    assert f"where that cluster is no more, set clusterId of this release to {OTHER}" in told
+    assert f"if that cluster no longer exists, set clusterId of this release to {OTHER}" in told
     assert site.kubelet.records.of(name) == there
     assert site.kubelet.jobs == []
     assert first.stop() == 0
@@ -227,7 +227,7 @@ def test_a_name_of_a_cluster_that_lives_and_is_called_the_same_is_refused(site: 
     refused = site.until("orders", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
     told = condition(refused, "Stalled")
     assert f"in another cluster with clusterId {claim.cluster}" in told
-    assert "two clusters that live must not have the same clusterId" in told
+    assert "two running clusters must not have the same clusterId" in told
     begun = time.monotonic()
     operator.until(lambda: time.monotonic() - begun > 75, "the time after which nobody would have answered", 120)
     assert records.claim(name) == claim

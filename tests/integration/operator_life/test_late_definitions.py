@@ -44,7 +44,7 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
         site.api.delete(definition)
     operator = site.operator().start().ready()
     operator.until(lambda: all(not served(site, p) for p in PLURALS.values()), "they are gone")
-    operator.until(lambda: operator.logged("knows no pluginversions: their CRD is not there"), "it is told")
+    operator.until(lambda: operator.logged("has no pluginversions: their CRD is not installed"), "the warning")
     site.create("orders", topicCreationPolicy={"name": "shop-topics"})
     site.until("orders", lambda b: condition(b, "Ready").startswith("False PolicyMissing"), "waits for its policy")
     for kind, plural in PLURALS.items():

@@ -38,7 +38,7 @@ class Late:
         """As the process of that pod does on a node that is there again; with another request, somebody else's."""
         answer = real(self.prepared[-1].model_copy(update=more))
         assert answer.outcome is Outcome.DONE
-        assert answer.standing is not None
+        assert answer.epoch is not None
         return answer
 
 
@@ -64,10 +64,10 @@ def running(life: Site, journal: Journal) -> Json:
 def test_tasks_that_their_own_late_preparation_has_shut_out_run_again(life: Site, late: Late, journal: Journal) -> None:
     before = running(life, journal)
     late.goes_on()
-    generation = before["status"]["plan"]["standing"]["generation"]
+    generation = before["status"]["plan"]["epoch"]["generation"]
 
     def is_anew(body: Json) -> bool:
-        is_newer = body["status"]["plan"]["standing"]["generation"] > generation + 1
+        is_newer = body["status"]["plan"]["epoch"]["generation"] > generation + 1
         return is_newer and condition(body, "Ready").startswith("True Running")
 
     life.until("orders", is_anew, "prepared anew", 180)

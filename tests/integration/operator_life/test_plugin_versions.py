@@ -135,7 +135,9 @@ def test_java_classes_of_an_image_are_listed_and_connectors_that_waited_for_them
     java = {**plugin_version(site, "7"), "spec": spec}
     site.api.create(java)
     site.create("orders", **{"class": clock})
-    waits = "False PluginVersionMissing: spec.class: waits for a pod to look whether the Java plugins of files-7 have"
+    waits = (
+        "False PluginVersionMissing: spec.class: waits for a pod to check whether the Java plugins of files-7 contain"
+    )
     site.until("orders", lambda b: condition(b, "Ready").startswith(waits), "waits")
     site.kubelet.let_go()
     listed = ready(site, java, "True Verified")["status"]["classes"]
@@ -241,7 +243,9 @@ def test_an_image_that_is_gone_holds_up_lost_tasks_and_new_connectors_alone_and_
 
     site.api.create(second)
     site.create("late", **{"class": other})
-    waits = "False PluginVersionMissing: spec.class: waits for a pod to look whether the Java plugins of files-8 have"
+    waits = (
+        "False PluginVersionMissing: spec.class: waits for a pod to check whether the Java plugins of files-8 contain"
+    )
     site.until("late", lambda b: condition(b, "Ready").startswith(waits), "waits")
     assert never in condition(ready(site, second, "False ImagePullBackOff"), "Ready")
 

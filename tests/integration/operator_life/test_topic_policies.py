@@ -71,7 +71,7 @@ def test_a_connector_waits_for_its_policy_follows_its_edits_and_outlives_it(site
 
     site.api.merge(policy(site, RULES), {"spec": {"limits": {"topics": ["a("]}}})
     assert "spec.limits.topics.0" in ready(site, "False", generation=3)
-    assert "the last good rules go on" in pending(site, "orders", "PolicyInvalid")
+    assert "the last good rules stay in use" in pending(site, "orders", "PolicyInvalid")
     operator.kill()  # the next one finds the last good rules in the plan
     operator.ended()
     operator.start().ready()

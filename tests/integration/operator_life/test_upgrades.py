@@ -91,7 +91,7 @@ def test_a_wrong_tag_leaves_every_task_alone_and_a_lost_one_comes_back_as_it_was
     for name in [*connectors, "two"]:
         told = pending(site, name, "ImagePullBackOff")
         assert WRONG in told
-        assert "the last good configuration goes on" in told
+        assert "the last good configuration stays in use" in told
         assert condition(site.get(name), "Ready").startswith("True Running")
     assert uids(site, [*connectors, "two"]) == before
     assert metric(operator, 'penstock_operator_rollout_connectors{state="planning"}') == 4

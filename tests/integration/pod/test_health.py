@@ -135,7 +135,7 @@ def test_a_task_whose_plugin_does_not_return_is_told_with_the_place_and_is_well_
     until(task, lambda: asked(task)[0] == 503, "it is held up")
     code, text = asked(task)
     assert code == 503
-    assert "has stood still for" in text
+    assert "has been stuck for" in text
     assert "stalling.py" not in text  # whoever reaches the pod may ask
     assert asked(task, "readyz")[0] == 503
     assert "kafka_connect" in asked(task, "metrics")[1]

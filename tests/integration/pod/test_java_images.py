@@ -206,7 +206,7 @@ def test_a_plan_has_the_version_of_the_image_and_a_task_runs_it_with_a_transform
     assert answer.outcome is Outcome.DONE, problems(answer)
     assert answer.plan is not None
     assert (answer.plan.class_name, answer.plan.version) == ("ProbeSource", "1.0.0")
-    task = pods.task(alive(answer.plan.tasks[0].with_mounts([source, transform]), answer.standing))
+    task = pods.task(alive(answer.plan.tasks[0].with_mounts([source, transform]), answer.epoch))
     report = task.await_report("RUNNING")
     assert report.versions == {**report.versions, "connector": "1.0.0", "transforms.x": "2.0.0"}
     with Reader(pods.lab.servers, topic) as reader:
@@ -250,7 +250,7 @@ def test_converters_transforms_and_predicates_of_images_work_at_a_connector_of_p
     answer = pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=mounts, prepare=True)
     assert answer.outcome is Outcome.DONE, problems(answer)
     assert answer.plan is not None
-    task = pods.task(alive(answer.plan.tasks[0].with_mounts(mounts), answer.standing))
+    task = pods.task(alive(answer.plan.tasks[0].with_mounts(mounts), answer.epoch))
     report = task.await_report("RUNNING")
     places = {"value.converter": "2.0.0", "transforms.x": "1.0.0", "predicates.p": "2.0.0"}
     assert report.versions == {**report.versions, **places}
@@ -270,7 +270,7 @@ def test_a_pod_that_was_frozen_writes_nothing_when_it_goes_on_after_its_successo
     topic = pods.lab.topic()
     answer = planned(pods, topic, source, pause=5)
     assert answer.plan is not None, problems(answer)
-    spec = alive(answer.plan.tasks[0].with_mounts([source]), answer.standing)
+    spec = alive(answer.plan.tasks[0].with_mounts([source]), answer.epoch)
     with Reader(pods.lab.servers, topic) as reader:
         frozen = pods.task(spec)
         reader.count(100)

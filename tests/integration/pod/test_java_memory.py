@@ -67,7 +67,7 @@ def started(
     answer = pods.answer(Action.PLAN, source(topic, **config), api_version=version, mounts=[mount], prepare=True)
     assert answer.outcome is Outcome.DONE, problems(answer)
     assert answer.plan is not None
-    spec = alive(answer.plan.tasks[0].with_mounts([mount]), answer.standing)
+    spec = alive(answer.plan.tasks[0].with_mounts([mount]), answer.epoch)
     return pods.task(spec, env={"PENSTOCK_JAVA_HEAP": heap}, before=before)
 
 
@@ -128,7 +128,7 @@ def test_options_reach_the_jvm_that_plans_and_the_jvm_of_the_task(pods: Pods, mo
     assert answer.outcome is Outcome.DONE, problems(answer)
     assert answer.plan is not None
     assert "-XX:+UseParallelGC" in job.stderr  # printed by the JVM that plans
-    task = pods.task(alive(answer.plan.tasks[0].with_mounts([mount]), answer.standing))
+    task = pods.task(alive(answer.plan.tasks[0].with_mounts([mount]), answer.epoch))
     task.await_report("RUNNING")
     (jvm,) = until(lambda: host_jvms(task.process), what=task.process.last_words)
     command = jvm.cmdline()

@@ -1,4 +1,4 @@
-"""A short pod's answers: plans, standings, resets."""
+"""A short pod's answers: plans, epochs, resets."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
@@ -50,9 +50,9 @@ def sink(pods: Pods, topic: str, **config: Any) -> dict[str, Any]:
     return shown(new_name(), "shop", **{"class": "scripted_sinks:RecordingSink", "config": given})
 
 
-def alive(spec: TaskSpec, standing: Standing | None, incarnation: int = 1) -> TaskSpec:
-    assert standing is not None
-    return spec.for_incarnation(generation=standing.generation, plan=standing.plan, incarnation=incarnation, token="t")
+def alive(spec: TaskSpec, epoch: PlanEpoch | None, incarnation: int = 1) -> TaskSpec:
+    assert epoch is not None
+    return spec.for_incarnation(generation=epoch.generation, plan=epoch.plan, incarnation=incarnation, token="t")
 
 
 def problems(answer: JobAnswer) -> list[str]:
@@ -65,7 +65,7 @@ def test_a_plan_holds_tasks_that_are_not_alive_and_equal_plans_are_equal_bytes(p
     assert first.outcome is Outcome.DONE
     assert first.plan is not None
     assert (first.plan.kind, first.plan.class_name, first.plan.exactly_once) == ("source", "ScriptedSource", True)
-    assert first.standing is None
+    assert first.epoch is None
     assert [(t.task, t.tasks, t.generation, t.incarnation, t.plan, t.token) for t in first.plan.tasks] == [
         (0, 2, 0, 0, "", ""),
         (1, 2, 0, 0, "", ""),
@@ -140,12 +140,12 @@ def test_preparing_shuts_out_a_running_task_of_the_plan_before(pods: Pods) -> No
     first = pods.answer(Action.PLAN, resource, prepare=True)
     assert first.plan is not None
     (spec,) = first.plan.tasks
-    task = pods.task(alive(spec, first.standing))
+    task = pods.task(alive(spec, first.epoch))
     task.await_report("RUNNING")
     again = pods.answer(Action.PREPARE, resource, task=spec)
-    assert again.standing is not None
-    assert first.standing is not None
-    assert again.standing.generation > first.standing.generation
+    assert again.epoch is not None
+    assert first.epoch is not None
+    assert again.epoch.generation > first.epoch.generation
     assert task.process.await_exit() == ExitCode.SUPERSEDED
 
 
@@ -156,12 +156,12 @@ def test_preparing_shuts_out_tasks_that_are_not_fenced_too(pods: Pods, kind: str
     resource = sink(pods, topic) if kind == "sink" else source(pods, topic, config=more)
     first = pods.answer(Action.PLAN, resource, prepare=True)
     assert first.plan is not None
-    task = pods.task(alive(first.plan.tasks[0], first.standing))
+    task = pods.task(alive(first.plan.tasks[0], first.epoch))
     task.await_report("RUNNING")
     second = pods.answer(Action.PREPARE, resource, task=first.plan.tasks[0])
-    assert first.standing is not None
-    assert second.standing is not None
-    assert second.standing.generation > first.standing.generation
+    assert first.epoch is not None
+    assert second.epoch is not None
+    assert second.epoch.generation > first.epoch.generation
     assert task.process.await_exit() == ExitCode.SUPERSEDED
 
 
@@ -171,7 +171,7 @@ def test_preparing_shuts_out_tasks_that_are_not_fenced_too(pods: Pods, kind: str
 def started(pods: Pods, resource: dict[str, Any], **more: Any) -> Any:
     answer = pods.answer(Action.PLAN, resource, prepare=True, **more)
     assert answer.plan is not None, answer
-    return pods.task(alive(answer.plan.tasks[0], answer.standing))
+    return pods.task(alive(answer.plan.tasks[0], answer.epoch))
 
 
 @pytest.mark.slow
@@ -289,6 +289,6 @@ def test_a_preparation_goes_on_from_what_its_request_says_was_read(pods: Pods) -
     assert task is not None
     known = StatusSnapshot(topic_id="of a topic that is gone", ends=(1, 2), generation=5_000_000_000)
     for action, more in ((Action.PLAN, {"prepare": True}), (Action.PREPARE, {"task": task.tasks[0]})):
-        standing = pods.answer(action, resource, status=known, **more).standing
-        assert standing is not None
-        assert standing.generation > known.generation
+        epoch = pods.answer(action, resource, status=known, **more).epoch
+        assert epoch is not None
+        assert epoch.generation > known.generation

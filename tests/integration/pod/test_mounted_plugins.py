@@ -52,7 +52,7 @@ def test_a_plan_has_the_version_of_the_image_and_a_task_runs_it(pods: Pods, tmp_
     answer = planned(pods, numbers(topic, count="3"), image, prepare=True)
     assert answer.plan is not None
     assert (answer.plan.class_name, answer.plan.version) == ("Numbers", "1.0.0")
-    task = pods.task(alive(answer.plan.tasks[0].with_mounts([image]), answer.standing))
+    task = pods.task(alive(answer.plan.tasks[0].with_mounts([image]), answer.epoch))
     report = task.await_report("RUNNING")
     assert report.versions["connector"] == "1.0.0"
     until(lambda: pods.lab.values(topic) == ["0:0", "0:1", "0:2"], what="its records")
@@ -67,7 +67,7 @@ def test_native_code_of_the_image_runs_in_sparks_workers(pods: Pods, tmp_path: P
     answer = planned(pods, resource, image, prepare=True)
     assert answer.plan is not None
     (spec,) = answer.plan.tasks
-    task = pods.task(alive(spec.with_mounts([image]), answer.standing))
+    task = pods.task(alive(spec.with_mounts([image]), answer.epoch))
     task.await_report("RUNNING")
     task.process.await_batch_on_spark()
     task.process.stop()
@@ -78,7 +78,7 @@ def test_without_the_image_a_task_fails_for_want_of_its_class_and_runs_no_other(
     image = mounted(tmp_path / "plugin")
     answer = planned(pods, numbers(pods.lab.topic()), image, prepare=True)
     assert answer.plan is not None
-    task = pods.task(alive(answer.plan.tasks[0], answer.standing))
+    task = pods.task(alive(answer.plan.tasks[0], answer.epoch))
     assert task.process.await_exit() == ExitCode.CONFIG_INVALID
     assert "acme_numbers" in str(task.last_word().message)
 

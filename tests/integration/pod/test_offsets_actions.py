@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from penstock.errors import Superseded
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_runtime.fencing import plan_fence
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
@@ -199,12 +199,12 @@ def test_a_connector_that_was_started_since_is_not_reset_nor_fenced_nor_asked(po
     resource = source(pods, pods.lab.topic(), **{"class": "altering_source:Refusing"})
     answer = pods.answer(Action.PLAN, resource, prepare=True)
     assert answer.plan is not None
-    assert answer.standing is not None
-    task = pods.task(alive(answer.plan.tasks[0], answer.standing))
+    assert answer.epoch is not None
+    task = pods.task(alive(answer.plan.tasks[0], answer.epoch))
     pods.lab.journal.count("commit", 2)
-    late = reset(pods, resource, answer.standing.generation - 1)
+    late = reset(pods, resource, answer.epoch.generation - 1)
     assert late.outcome is Outcome.SUPERSEDED
-    assert f"plan generation {answer.standing.generation} is recorded" in late.message
+    assert f"plan generation {answer.epoch.generation} is recorded" in late.message
     assert pods.lab.journal.of("asked") == []
     assert live(pods, task.spec.connector)
     assert task.process.process.poll() is None
@@ -273,7 +273,7 @@ def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was
         plan_fence.fence(place, newest=newest, yields=True)
     assert (len(late), fenced) == (1, [])
     (task,) = tasks
-    assert recorded(settings, name).plan == task.life.standing.plan
+    assert recorded(settings, name).plan == task.identity.epoch.plan
     time.sleep(3)  # longer than the pause between two looks
     assert task.process.process.poll() is None
     task.process.stop()
@@ -315,6 +315,6 @@ def test_tasks_of_before_end_and_those_that_are_prepared_after_it_run(pods: Pods
     pods.lab.journal.count("commit", 2)
     assert reset(pods, resource, owner="0123456789abcdef").outcome is Outcome.DONE
     assert task.process.await_exit() == ExitCode.SUPERSEDED
-    after = pods.answer(Action.PLAN, resource, prepare=True).standing
-    assert isinstance(after, Standing)
-    assert json.loads(task.life.to_json())["standing"]["generation"] + 2 == after.generation
+    after = pods.answer(Action.PLAN, resource, prepare=True).epoch
+    assert isinstance(after, PlanEpoch)
+    assert json.loads(task.identity.to_json())["epoch"]["generation"] + 2 == after.generation

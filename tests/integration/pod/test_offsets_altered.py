@@ -79,7 +79,7 @@ def test_a_source_goes_on_where_it_is_set_and_its_other_positions_stay(pods: Pod
 def test_a_partition_is_found_by_its_fields_and_keeps_the_bytes_that_hold_its_position(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic(), **{"class": "altering_source:Understanding"})
     name = f"shop.{resource['metadata']['name']}"
-    assert pods.answer(Action.PLAN, resource, prepare=True).standing is not None  # its topics are there
+    assert pods.answer(Action.PLAN, resource, prepare=True).epoch is not None  # its topics are there
     fields = '"zeta":1,"alpha":"x","b":true,"c":1.5,"n":null'
     newest = f'["{name}",{{{fields}}}]'.encode()
     write(
@@ -257,7 +257,7 @@ def test_a_null_for_what_is_not_there_is_told_apart_from_what_was_removed(pods: 
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
     answer = altered(pods, resource, ({"p": "A0"}, None), ({"p": "b"}, {"i": 1}))
-    assert answer.message == f"{OURS} 1 position was set, 1 position was null and had not been there."
+    assert answer.message == f"{OURS} 1 position was set, 1 position was null but did not exist."
     answer = altered(pods, resource, ({"p": "a0"}, None), ({"p": "b"}, None))
     assert answer.message == f"{OURS} 2 positions were removed."
     assert live(pods, name) == {}
@@ -372,7 +372,7 @@ def test_null_removes_the_offset_of_one_partition_of_a_sink_and_leaves_the_other
     assert altered(pods, resource, *(position(topic, p, 2) for p in range(3))).outcome is Outcome.DONE
     nulls = [(position(topic, p, 0)[0], None) for p in (0, 7)]
     answer = altered(pods, resource, *nulls, position(topic, 1, 1))
-    told = "1 position was set, 1 position was removed, 1 position was null and had not been there"
+    told = "1 position was set, 1 position was removed, 1 position was null but did not exist"
     assert (answer.outcome, answer.message) == (Outcome.DONE, f"{OURS} {told}."), answer
     assert [pods.lab.committed(name, topic, p) for p in range(3)] == [None, 1, 2]
     task = started(pods, resource)
@@ -428,7 +428,7 @@ def test_positions_that_are_not_in_kafka_are_refused_with_all_their_names(pods: 
     answer = altered(pods, resource, position(topic, 0, 3), position(topic, 7, 0), position(gone, 0, 0))
     assert problems(answer) == [
         f"offsets: Failed to alter consumer group offsets for connector {name}: 3 is past the end of {topic}-0, which is 2; "
-        f"topic '{topic}' has no partition 7, and 1 in all; topic '{gone}' does not exist, or may not be described"
+        f"topic '{topic}' has no partition 7; it has 1 in all; topic '{gone}' does not exist, or may not be described"
     ]
     answer = altered(pods, resource, position(topic, 0, -5))
     assert problems(answer) == [

@@ -108,7 +108,7 @@ def test_connector_transform_and_converter_run_in_the_versions_that_each_asks_fo
     answer = planned(pods, resource, mounts, prepare=True)
     assert answer.plan is not None, answer.problems
     assert answer.plan.version == "1.1.0"
-    task = pods.task(alive(answer.plan.tasks[0].with_mounts(mounts), answer.standing))
+    task = pods.task(alive(answer.plan.tasks[0].with_mounts(mounts), answer.epoch))
     versions = task.await_report("RUNNING").versions
     assert {p: versions[p] for p in ("connector", "value.converter", "transforms.f")} == {
         "connector": "1.1.0",

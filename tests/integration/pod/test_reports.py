@@ -32,7 +32,7 @@ def test_a_life_is_told_from_its_start_to_its_end(pods: Pods) -> None:
     task = pods.start(pods.lab.source_manifest([["a", "b"]], topic), generation=7)
     running = task.await_report("RUNNING")
     assert (running.acted, running.connector_uid, running.incarnation) == (7, UID, 1)
-    assert running.standing == task.life.standing
+    assert running.epoch == task.identity.epoch
     assert before <= running.since <= time.time() * 1000
     assert running.versions.keys() == {"connector", "key.converter", "value.converter", "header.converter"}
     pods.lab.journal.count("commit", 1)
@@ -129,7 +129,10 @@ def test_a_report_that_an_earlier_life_writes_late_is_written_over(pods: Pods) -
 @pytest.mark.parametrize(
     ("env", "told"),
     [
-        ({"PENSTOCK_LIFE": '{"apiVersion":"penstock.dev/life/v9"}'}, "not a life that this runtime reads"),
+        (
+            {"PENSTOCK_POD_IDENTITY": '{"apiVersion":"penstock.dev/pod-identity/v9"}'},
+            "not a pod identity that this runtime",
+        ),
         ({"PENSTOCK_POD_UID": ""}, "PENSTOCK_POD_UID"),
     ],
 )

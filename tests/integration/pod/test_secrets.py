@@ -81,11 +81,9 @@ def planned(pods: Pods, planted: Planted, resource: dict[str, Any]) -> TaskSpec:
     """The connector's only task, in its first life."""
     answer = asked(pods, planted, Action.PLAN, resource, prepare=True)
     assert answer.plan is not None
-    assert answer.standing is not None
+    assert answer.epoch is not None
     (spec,) = answer.plan.tasks
-    return spec.for_incarnation(
-        generation=answer.standing.generation, plan=answer.standing.plan, incarnation=1, token="t"
-    )
+    return spec.for_incarnation(generation=answer.epoch.generation, plan=answer.epoch.plan, incarnation=1, token="t")
 
 
 @pytest.mark.parametrize("where", ["validate", "task_configs"])

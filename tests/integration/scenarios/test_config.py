@@ -116,7 +116,7 @@ def test_the_newest_version_in_the_range_is_chosen(wanted: str, runs: str | None
     assert [str(p) for p in found.problems] == (
         [
             "spec.version: Plugin Clock not found that matches the version range [3.0,3.0], available versions: "
-            "[1.0.0, 1.1.0, 2.0.0]"
+            "[1.0.0, 1.1.0, 2.0.0] (default: 2.0.0; recommended: 2.0.0, 1.1.0, 1.0.0)"
         ]
         if runs is None
         else []

@@ -163,7 +163,7 @@ def test_a_stranger_with_the_tasks_transactional_id_is_named_and_nothing_is_lost
         stranger.init_transactions(30)
         lab.journal.count("commit", len(lab.journal.of("commit")) + 3)
         stranger.close()
-    line = json.loads(task.await_log("is no later incarnation of this task"))
+    line = json.loads(task.await_log("is not a later incarnation of this task"))
     assert line["level"] == "warning"
     assert f"took its transactional id penstock-{name}-0" in line["message"]
     assert (

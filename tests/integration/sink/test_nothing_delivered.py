@@ -24,7 +24,7 @@ def test_a_sink_whose_records_all_fail_is_hindered_until_one_is_written(
     resource = manifest(new_name(), "FileStreamSink", config)
     task = processes.task(specs(resource, kafka)[0])
     produce(kafka, topic, [b"not json"] * 20)
-    said = "no record is delivered: the last 20 failed and were passed over"
+    said = "no record is delivered: the last 20 failed and were skipped"
     until(lambda: said in (task.trouble or ""), what=task.last_words)
     assert task.trouble is not None
     assert "VALUE_CONVERTER" in task.trouble

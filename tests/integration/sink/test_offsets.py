@@ -204,7 +204,7 @@ def test_what_a_group_holds_beyond_the_end_of_a_topic_that_was_made_anew_is_left
         member.commit(5)
     until(lambda: lab.members(f"connect-{name}") == 0)
     _, task = lab.sink(topic, name=name, worker=SOON)
-    task.await_log(f"{topic}-0 has no offset 5: the partition holds 0 to 2. Reading goes on from there at 0")
+    task.await_log(f"{topic}-0 has no offset 5: the partition holds 0 to 2. Reading continues at 0")
     assert lab.journal.values(2) == ["a", "b"]
     task.stop()
     assert lab.committed(name, topic) == 2

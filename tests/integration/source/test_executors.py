@@ -161,12 +161,12 @@ def test_the_driver_begins_alone_where_there_is_no_executor_yet_and_goes_on_alon
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
     task = processes.task(on(cluster, numbers(kafka, topic)))
-    task.await_log("has no executor for this task yet: the driver begins with what it can do alone")
+    task.await_log("has no executor for this task yet: the driver begins with what needs none")
     assert not task.last("spark_batches")
     cluster.start_workers(1)
     task.await_batch_on_spark()
     cluster.kill_worker(0)
-    task.await_log("is left: the driver goes on with what it can do alone")
+    task.await_log("is left: the driver continues with what needs none")
     await_more(task)
     batches = task.last("spark_batches")
     cluster.start_workers(1)
@@ -203,7 +203,7 @@ def test_an_executor_without_the_plugin_is_refused_before_it_delivers_a_record(
     """The driver goes on alone, and tells why."""
     cluster.start_workers(1, with_plugins=False)
     task = processes.task(on(cluster, numbers(kafka, topic)))
-    line = task.await_log("is not used now: An executor of Spark's cannot run this task: on ")
+    line = task.await_log("is not used now: A Spark executor cannot run this task: on ")
     assert "numbers_source:Numbers is installed but cannot be imported" in line
     assert "Give executors the same image" in line
     await_more(task)
@@ -219,7 +219,7 @@ def test_an_executor_without_the_plugin_that_joins_later_is_refused_too(
     task = processes.task(on(cluster, numbers(kafka, topic)))
     task.await_batch_on_spark()
     cluster.start_workers(1, with_plugins=False)
-    task.await_log("is not used now: An executor of Spark's cannot run this task: on ")
+    task.await_log("is not used now: A Spark executor cannot run this task: on ")
     await_more(task)
     task.stop()
     assert in_order(read_all(kafka, topic))

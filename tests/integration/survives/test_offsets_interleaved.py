@@ -99,7 +99,7 @@ def run(pods: Pods, resource: dict[str, Any], rng: random.Random, history: Histo
     assert answer.plan is not None, answer
     history.settle()  # what ran before is fenced
     history.open.append(None)
-    task = pods.task(alive(answer.plan.tasks[0], answer.standing))
+    task = pods.task(alive(answer.plan.tasks[0], answer.epoch))
     if not kill:
         until(lambda: len(pods.lab.values(topic)) > history.read + 20, what=task.process.last_words)
         task.process.stop()

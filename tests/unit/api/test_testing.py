@@ -366,9 +366,9 @@ def test_a_misfit_is_told_with_its_place() -> None:
 
 def test_only_plain_data_travels() -> None:
     assert wire({"a": (1, b"x", None)}) == {"a": [1, b"x", None]}
-    with pytest.raises(TypeError, match="cannot travel to another process"):
+    with pytest.raises(TypeError, match="cannot be sent to another process"):
         wire({"a": object()})
-    with pytest.raises(TypeError, match=r"^datetime cannot travel to another process"):
+    with pytest.raises(TypeError, match=r"^datetime cannot be sent to another process"):
         wire([NOW])
 
 
@@ -543,8 +543,8 @@ class GivesInAWriter(Writer):
             ConnectError,
             "GivesInAWriter.write returned a message for `Sink.commit` that a worker cannot send",
         ),
-        ((DataError("no"), ROWS[0]), TypeError, "report takes a Record and the exception that says why"),
-        ((ROWS[0], "no"), TypeError, "report takes a Record and the exception that says why"),
+        ((DataError("no"), ROWS[0]), TypeError, "report takes a Record and an exception with the reason"),
+        ((ROWS[0], "no"), TypeError, "report takes a Record and an exception with the reason"),
     ],
 )
 def test_run_writer_checks_what_comes_back_as_the_runtime_does(what: Any, error: type[Exception], message: str) -> None:

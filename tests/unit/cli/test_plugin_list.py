@@ -146,12 +146,8 @@ def versions(tmp_path: Path) -> Path:
 def test_each_version_has_a_row_and_they_increase_so_that_the_default_is_last(versions: Path) -> None:
     shown = penstock("plugins", "--plugin-versions", str(versions)).stdout
     rows = [line.split() for line in shown.splitlines() if line.startswith("Ticker ")]
-    assert [(row[2], row[3]) for row in rows] == [
-        ("1.0.0", "ticker-1.0.0"),
-        ("1.9.0", "ticker-1.9.0"),
-        ("1.10.0", "ticker-1.10.0"),
-        ("2.0.0-rc1", "ticker-2.0.0-rc1"),
-    ]
+    assert [row[2:-1] for row in rows] == [["1.0.0"], ["1.9.0"], ["1.10.0"], ["2.0.0-rc1", "(default)"]]
+    assert [row[-1] for row in rows] == [f"ticker-{row[2]}" for row in rows]
     assert "FileStreamSource" in shown
 
 
@@ -175,6 +171,8 @@ def test_one_version_or_a_range_is_shown_and_one_that_is_not_there_is_refused_wi
         return penstock("plugins", "Ticker", "--version", version, "--plugin-versions", str(versions))
 
     assert shown("1.9").stdout.startswith("Ticker 1.9.0 (source)\n  PluginVersion ticker-1.9.0, image r.example/t@")
+    recommended = "  spec.version: default 2.0.0-rc1, recommended 2.0.0-rc1, 1.10.0, 1.9.0, 1.0.0"
+    assert recommended in shown("1.9").stdout.splitlines()
     assert [line for line in shown("[1.5,2)").stdout.splitlines() if line.startswith("Ticker")] == [
         "Ticker 1.9.0 (source)",
         "Ticker 1.10.0 (source)",
@@ -185,9 +183,24 @@ def test_one_version_or_a_range_is_shown_and_one_that_is_not_there_is_refused_wi
     assert (absent.returncode, absent.stdout) == (
         2,
         "Plugin Ticker not found that matches the version range [3.0,3.0], available versions: "
-        "[1.0.0, 1.9.0, 1.10.0, 2.0.0-rc1]\n",
+        "[1.0.0, 1.9.0, 1.10.0, 2.0.0-rc1] (default: 2.0.0-rc1; recommended: 2.0.0-rc1, 1.10.0, 1.9.0, 1.0.0)\n",
     )
     assert "Unbounded range" in shown("(1.0").stdout
+
+
+def test_a_missing_version_is_reported_once_and_not_for_each_stage_with_the_default_and_the_recommended_versions(
+    tmp_path: Path,
+) -> None:
+    """KIP-891 attributes it to the class and to the version: both are named, and so is each stage that asks for it."""
+    steps = {f"transforms.{s}.{n}": t for s in "ab" for n, t in (("type", "HoistField$Value"), ("plugin.version", "9"))}
+    config = {"connector.class": "FileStreamSource", "topic": "t", "transforms": "a,b", **steps}
+    (tmp_path / "a.json").write_text(json.dumps({"name": "a", "config": {**config, "connector.plugin.version": "8"}}))
+    done = penstock("validate", str(tmp_path / "a.json"))
+    of_class, of_steps = [line for line in done.stderr.splitlines() if "version range" in line]
+    in_steps = "transforms.a.type, transforms.a.plugin.version, transforms.b.type, transforms.b.plugin.version"
+    assert "connector.class, connector.plugin.version: Plugin FileStreamSource not found that matches" in of_class
+    assert f"{in_steps}: Plugin HoistField not found that matches the version range [9,9], available" in of_steps
+    assert all("] (default and recommended: " in line for line in (of_class, of_steps))
 
 
 def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_told(tmp_path: Path) -> None:

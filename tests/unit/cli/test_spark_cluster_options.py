@@ -59,7 +59,7 @@ def test_masters_of_a_standalone_cluster_are_taken(secret: Path, master: str) ->
     ],
 )
 def test_another_master_is_refused(secret: Path, master: str) -> None:
-    with pytest.raises(ConfigError, match=r"--master: .* is no standalone cluster of Spark's; write spark://HOST:PORT"):
+    with pytest.raises(ConfigError, match=r"--master: .* is not a standalone Spark cluster; write spark://HOST:PORT"):
         cluster_options(master, secret, [])
 
 

@@ -71,7 +71,7 @@ def test_a_trouble_is_shown_beside_the_state_while_it_lasts_and_goes_with_it(tas
 
 def test_a_task_whose_kafka_is_away_does_not_look_as_if_it_ran(task: Task) -> None:
     task.event({"event": "progress", "trouble": LONG})
-    assert "RUNNING, Kafka away" in drawn(task)
+    assert "RUNNING, Kafka unreachable" in drawn(task)
 
 
 def test_a_long_error_is_shown_whole_in_the_terminals_width(task: Task) -> None:
@@ -90,7 +90,7 @@ def test_a_long_error_stands_whole_in_the_lines(task: Task) -> None:
 
 def test_an_end_that_was_overcome_is_marked_as_past_and_forgotten_after_some_minutes(task: Task) -> None:
     task.error, task.erred = "the process was lost (signal 9)", time.monotonic() - 12
-    assert "12 s ago, overcome: the process was lost (signal 9)" in drawn(task)
+    assert "12 s ago, resolved: the process was lost (signal 9)" in drawn(task)
     (line,) = lines(lambda: task)
     assert "error" not in line
     task.erred = time.monotonic() - 3600

@@ -126,9 +126,11 @@ def test_a_class_of_another_kind_is_not_meant() -> None:
     assert chosen(resolve("X", None, offers(), transforms="t", transforms_t_type="AvroConverter")) == {}
 
 
-def test_versions_that_there_are_come_in_mavens_order() -> None:
+def test_versions_that_there_are_come_in_mavens_order_with_the_default_and_the_recommended_ones() -> None:
     there = offered([version("10.0"), version("9.0"), version("9.0-beta")])
-    assert told(resolve("Clock", "[11,)", there)).endswith("available versions: [9.0-beta, 9.0, 10.0]")
+    listed = "available versions: [9.0-beta, 9.0, 10.0] (default: 10.0; recommended: 10.0, 9.0, 9.0-beta)"
+    assert told(resolve("Clock", "[11,)", there)).endswith(listed)
+    assert told(resolve("Clock", "[11", there)) == f"spec.version: Unbounded range: [11; {listed}"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +274,8 @@ def test_places_of_one_distribution_get_the_newest_version_that_all_allow_or_are
     never: dict[str, Any] = {"transforms_a_plugin_version": "1.0", "transforms_b_plugin_version": "2.0"}
     assert told(resolve("X", None, offers(), **two, **never)).startswith(
         "transforms.a.plugin.version: transforms.a (version 1.0) and transforms.b (version 2.0) are of the "
-        "distribution smts, of which no version fits them all, available versions: [1.0, 1.1, 2.0]; a pod holds one version"
+        "distribution smts, of which no version fits them all, available versions: [1.0, 1.1, 2.0] (default: "
+        "2.0; recommended: 2.0, 1.1, 1.0); a pod holds one version"
     )
 
 

@@ -20,7 +20,7 @@ from penstock_model.contracts.job import (
 )
 from penstock_model.contracts.job_answer import RequestTexts, answer_line, config_reference, read_answer
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_reports import (
     Claim,
@@ -34,7 +34,7 @@ from penstock_model.contracts.task_reports import (
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskState
 
 GOLDEN = Path(__file__).parent / "golden"
-STANDING = Standing(generation=7, plan="9c1e")
+EPOCH = PlanEpoch(generation=7, plan="9c1e")
 TASK = TaskSpec(
     connector="shop.orders-in",
     task=0,
@@ -61,7 +61,7 @@ REPORT = Report(
     connector_uid="u-1",
     pod_uid="p-1",
     task=0,
-    standing=STANDING,
+    epoch=EPOCH,
     incarnation=3,
     state="FAILED",
     acted=4,
@@ -72,11 +72,11 @@ REPORT = Report(
     trace="Traceback",
 )
 WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "life-v1": (
+    "pod-identity-v1": (
         PodIdentity(
             connector_uid="u-1",
             connector_generation=4,
-            standing=STANDING,
+            epoch=EPOCH,
             incarnation=3,
             token="3f1c",
             state=TaskState.PAUSED,
@@ -140,7 +140,7 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             plan=PlanAnswer(
                 kind="source", class_name="FileStreamSource", version="0.1.0", exactly_once=True, tasks=(TASK,)
             ),
-            standing=STANDING,
+            epoch=EPOCH,
         ),
         JobAnswer.model_validate_json,
     ),
@@ -189,7 +189,7 @@ def test_version_1_is_read_as_ever_and_fields_of_a_newer_writer_are_ignored(name
     assert read(json.dumps({**golden, "somethingNew": {"a": 1}})) == written
 
 
-@pytest.mark.parametrize("name", ["life-v1", "job-v1"])
+@pytest.mark.parametrize("name", ["pod-identity-v1", "job-v1"])
 def test_what_is_of_another_version_is_refused_by_name(name: str) -> None:
     written, read = WRITTEN[name]
     with pytest.raises(ConfigError) as caught:
@@ -279,7 +279,7 @@ def test_a_last_word_fits_into_what_kubernetes_keeps_and_keeps_the_message_longe
 
 
 def test_the_task_spec_of_a_life_is_that_of_the_plan_made_alive() -> None:
-    live = WRITTEN["life-v1"][0].apply_to(TASK)
+    live = WRITTEN["pod-identity-v1"][0].apply_to(TASK)
     assert (live.generation, live.plan, live.incarnation, live.token, live.state) == (7, "9c1e", 3, "3f1c", "Paused")
     assert live.config == TASK.config
 
@@ -316,7 +316,7 @@ def test_an_answer_full_of_beginnings_is_read_in_time() -> None:
 
 
 def test_a_plan_that_yields_is_before_each_other_plan_of_its_generation_and_has_its_owner() -> None:
-    yields = Standing.of_owner(6, "0123456789abcdef", yields=True)
+    yields = PlanEpoch.of_owner(6, "0123456789abcdef", yields=True)
     assert yields.owner == "0123456789abcdef"
-    assert yields < Standing(generation=6, plan="0" * 32) < Standing.of_owner(7, yields=True)
-    assert Standing.of_owner(5).is_after(yields) is False
+    assert yields < PlanEpoch(generation=6, plan="0" * 32) < PlanEpoch.of_owner(7, yields=True)
+    assert PlanEpoch.of_owner(5).is_after(yields) is False

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from penstock_kafka.records import Entry
 from penstock_model.connect.status_records import ActiveTopic, Status
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
 from penstock_operator.errors import Unavailable
@@ -88,8 +88,8 @@ class FakeStatusTopic(StatusTopic):
     def claimed(self, namespace: str, connector: str, uid: str) -> Collection[str]:
         return self._topic_records.claimed(namespace, connector, uid)
 
-    def standing(self, connector: str) -> Standing | None:
-        return self._topic_records.standing(connector)
+    def epoch(self, connector: str) -> PlanEpoch | None:
+        return self._topic_records.epoch(connector)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
         return self._topic_records.states(connector)

@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from penstock.errors import ConfigError
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.refused_fields import UNSUPPORTED, refused_fields
@@ -176,7 +176,7 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
         shape = Shape.of(settings, ())
         plan = Plan.of("asked", shape, answer, (), "")
         manifests = PodManifests(made, settings, shape)
-        return manifests.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+        return manifests.task(plan, 0, 1, PlanEpoch(generation=1, plan="p"), TaskState.RUNNING)
 
     assert pod({name: value}) != pod({})
 

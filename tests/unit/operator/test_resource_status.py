@@ -101,7 +101,7 @@ def test_a_policy_that_cannot_be_applied_is_stalled_so_that_nobody_waits_for_it_
     found = told(status_of(POLICY, document({**RULES, **change})))
     assert found["Ready"].startswith(f"False PolicyInvalid: {words}")
     assert found["Stalled"].startswith(f"True PolicyInvalid: {words}")
-    assert found["Ready"].endswith("connectors that run go on with the last good rules, others wait")
+    assert found["Ready"].endswith("running connectors keep the last good rules, others wait")
 
 
 @pytest.mark.parametrize(

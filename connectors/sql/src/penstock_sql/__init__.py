@@ -1,1 +1,1 @@
-"""Connectors for SQL databases: PostgreSQL, and SQLite in one file."""
+"""Connectors for SQL databases: PostgreSQL, MariaDB and MySQL, and SQLite."""

@@ -1,4 +1,4 @@
-"""Where a database is: a URL as JDBC or the database's own tools write it."""
+"""Database URLs, as written for JDBC or for the database's own tools."""
 
 import re
 from collections.abc import Iterable
@@ -12,16 +12,16 @@ __all__ = ["address", "dialect_of_url", "url_problems", "url_warnings"]
 
 _URL: Final = "connection.url"
 _MISPLACED: Final = re.compile(r"[;&]\s*\w+\s*=")
-"""A parameter before the question mark, or behind a semicolon, as SQL Server and others have them."""
+"""A parameter before the question mark or after a semicolon, as in URLs of SQL Server and others."""
 _SEMICOLON: Final = re.compile(r";\s*\w+\s*=")
 _SCHEME: Final = re.compile(r"(?:jdbc:[A-Za-z][\w+.-]*(?=:)|[A-Za-z][\w+.-]*(?=://))", re.ASCII)
 
 
 def address(url: str, user: str | None, password: Password | None) -> Address:
-    """Read `connection.url`, with the user and password that are given beside it.
+    """Parse `connection.url`, with the user and password from their own properties.
 
     Raises:
-        ConfigError: the database is not supported, or the URL cannot be read; all that is wrong with it.
+        ConfigError: the database is not supported, or the URL cannot be parsed. Lists all problems of the URL.
     """
     dialect, rest = dialect_of_url(url), url.removeprefix("jdbc:").partition(":")[2]
     if dialect is None:
@@ -30,7 +30,7 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
         raise ConfigError(Problem(_URL, f"{_unknown(url)}; {write}"))
     before, _, parameters = rest.partition("?")
     if _MISPLACED.search(before.rpartition("@")[2]) or _SEMICOLON.search(parameters):
-        # Messages would show it as a part of the place, or of the user's name.
+        # Otherwise messages would show the parameter as part of the host or of the user name.
         raise ConfigError(
             Problem(
                 _URL, "cannot be read: parameters follow a question mark, not semicolons; write ?NAME=VALUE&NAME=VALUE"
@@ -41,7 +41,7 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
 
 
 def dialect_of_url(url: str) -> Dialect | None:
-    """Return the dialect of `connection.url`; None where no database is supported that it names."""
+    """Return the dialect of `connection.url`, or None if the database is not supported."""
     scheme = url.removeprefix("jdbc:").partition(":")[0]
     return next((each for each in DIALECTS if scheme in each.schemes), None)
 
@@ -65,10 +65,10 @@ def url_warnings(url: str) -> Iterable[Problem]:
 
 
 def _unknown(url: str) -> str:
-    """Name the database of a URL, and nothing else of it: passwords may be anywhere."""
+    """Describe a URL by its scheme only, since a password may be in any other part."""
     found = _SCHEME.match(url)
     return (
-        f"cannot connect to {found[0]}: it is no supported database"
+        f"cannot connect to {found[0]}: the database is not supported"
         if found
         else "cannot be read: it names no database"
     )

@@ -1,4 +1,4 @@
-"""A connection to a database, made when it is needed and given up after an error."""
+"""Database connection, opened when needed and discarded after an error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +16,9 @@ class Database:
     """One connection to a database, for one thread.
 
     Args:
-        address: where it is.
-        name: by which the server knows the connection.
-        create: a file of SQLite that is not there is made.
+        address: the address of the database.
+        name: the name of the connection on the server.
+        create: create the SQLite file if it does not exist.
     """
 
     def __init__(self, address: Address, name: str, *, create: bool = False) -> None:
@@ -30,11 +30,11 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """Return whether there is something to connect to: False for a file that is still to be made."""
+        """Return whether there is something to connect to: False for a file that does not exist yet."""
         return self.dialect.exists(self._address)
 
     def refusal(self) -> Iterator[Problem]:
-        """Why this database cannot be connected to, if that will not pass by itself."""
+        """Yield why a connection to this database is refused, unless the error is transient."""
         try:
             self.connection()
         except FOREIGN as e:
@@ -45,9 +45,9 @@ class Database:
             self.close()
 
     def connection(self) -> Connection:
-        """The connection, outside of a transaction.
+        """Return the open connection, outside of a transaction; connect first if needed.
 
-        Raises: what SQLAlchemy and the driver raise.
+        Raises: any error of SQLAlchemy and the driver.
         """
         if self._connection is None:
             self._connection = self._engine.connect()
@@ -55,7 +55,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, zone: str = "UTC") -> Iterator[Connection]:
-        """The connection in a transaction that does not wait for ever, nor is waited for."""
+        """Run a transaction on the connection, with limits on how long it waits for others and how long they wait for it."""
         connection = self.connection()
         with connection.begin():
             self.dialect.begin(connection, zone)
@@ -63,14 +63,17 @@ class Database:
 
     @contextmanager
     def definition(self) -> Iterator[Connection]:
-        """The same to make or change tables: all others queue behind such a statement, so that it waits for seconds only."""
+        """Run a transaction that creates or changes tables.
+
+        It waits only a few seconds for locks, since all other sessions queue up after such a statement.
+        """
         connection = self.connection()
         with connection.begin():
             self.dialect.begin_definition(connection)
             yield connection
 
     def let_go(self) -> None:
-        """Close the connection, whatever is open in it is rolled back; the next use makes a new one."""
+        """Close the connection, which rolls back its open transaction. The next use opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(Exception):

@@ -1,4 +1,4 @@
-"""Properties of a database, and how all that is wrong with a configuration is found at once."""
+"""Database properties, with validation that reports all problems of a configuration together."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Self, cast
@@ -15,11 +15,10 @@ __all__ = ["DatabaseConfig"]
 class DatabaseConfig(Config):
     """Properties of a connector that reads or writes a database.
 
-    A value that is wrong hides no other problem: neither a rule for several properties, nor a URL that cannot be read, nor a
-    refused property.
+    An invalid value hides no other problem: rules over several properties, the URL and refused properties are still checked.
 
     Attributes:
-        stand_ins: values in place of required properties.
+        stand_ins: values used for required properties that are missing or invalid.
         choosing: properties of which `refusals` needs one.
     """
 
@@ -35,11 +34,11 @@ class DatabaseConfig(Config):
     )
 
     def refusals(self) -> Iterable[Problem]:
-        """Return the refused ones of the open properties."""
+        """Return a problem for each open property that is refused."""
         return ()
 
     def broken_rules(self) -> Iterable[Problem]:
-        """Return the rules for several properties that are broken."""
+        """Return a problem for each broken rule over several properties."""
         return ()
 
     @classmethod
@@ -72,17 +71,17 @@ class DatabaseConfig(Config):
 def _at_once(
     cls: type[DatabaseConfig], given: Any, validate: Callable[[Any], Any], rules: Callable[[Any], Iterable[Problem]]
 ) -> Any:
-    """Validate properties, and where one is wrong, report broken rules over several properties as well.
+    """Validate properties; if one is invalid, report broken rules over several properties as well.
 
     Args:
-        cls: the properties.
-        given: by name.
-        validate: each of them by itself, then the rules.
-        rules: for a configuration in which each wrong property has its default, or what stands in for it. Those that speak
-            of one do not count.
+        cls: the class of the properties.
+        given: the values by name.
+        validate: validates each property, then the rules.
+        rules: returns the broken rules of a configuration in which each invalid property has its default, or its value in
+            `stand_ins`. Rules that mention an invalid property are dropped.
 
     Raises:
-        ValidationError: some are wrong.
+        ValidationError: some properties are invalid.
     """
     try:
         return validate(given)

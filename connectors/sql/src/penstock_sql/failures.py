@@ -1,4 +1,4 @@
-"""What the errors of databases mean: for the record, for the connection, for the user."""
+"""Classification of database errors: for the record, for the connection, for the user."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +18,11 @@ FOREIGN: Final[tuple[type[Exception], ...]] = (
     UnicodeError,
     *(error for dialect in DIALECTS for error in dialect.errors),
 )
-"""What the libraries raise."""
+"""Exceptions that the libraries raise."""
 
 
 def meaning(error: BaseException) -> Meaning:
-    """Return what follows from an error of a driver or of SQLAlchemy."""
+    """Classify an error of a driver or of SQLAlchemy."""
     found = _driver_error(error)
     dialect = _dialect(found)
     if dialect is not None:
@@ -31,25 +31,25 @@ def meaning(error: BaseException) -> Meaning:
 
 
 def words(error: BaseException) -> str:
-    """Return the database's own words, without the statement and the values that libraries add."""
+    """Return the database's own message, without the statement and the values that libraries add."""
     found = _driver_error(error)
     dialect = _dialect(found)
     if dialect is not None:
         return dialect.words(found)
     if isinstance(found, UnicodeError):
-        return "a text is no valid Unicode (half of a surrogate pair)"
+        return "a text is not valid Unicode (half of a surrogate pair)"
     return " ".join(str(found).split()) or type(found).__name__
 
 
 def may_be_of_a_row(error: BaseException) -> bool:
-    """Return whether a row may be the cause of an error of writing rows: then they are tried one by one."""
+    """Return whether a row may have caused an error of writing rows; if so, rows are retried one by one."""
     found = _driver_error(error)
     dialect = _dialect(found)
     return dialect is None or dialect.may_be_of_a_row(found)
 
 
 def words_of_row(error: BaseException, columns: Sequence[str], row: Sequence[Any]) -> str:
-    """Return the database's own words on a row that it refuses, without its values, with the column if it is known."""
+    """Return the database's own message about a refused row, without its values, with the column if known."""
     found = _driver_error(error)
     dialect = _dialect(found)
     text, column = (words(error), None) if dialect is None else dialect.words_of_row(found, columns, row)
@@ -59,7 +59,7 @@ def words_of_row(error: BaseException, columns: Sequence[str], row: Sequence[Any
 
 
 def _is_no_text(value: Any) -> bool:
-    """Return whether a text holds what no text may: a NUL, or half of a surrogate pair."""
+    """Return whether a string holds a NUL or half of a surrogate pair, which no database text can hold."""
     return isinstance(value, str) and any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value)
 
 
@@ -74,11 +74,11 @@ def _dialect(error: BaseException) -> Dialect | None:
 
 @contextmanager
 def as_connect_errors(place: str, doing: str) -> Iterator[None]:
-    """Raise errors of the libraries as those of the plugin API.
+    """Convert errors of the libraries to errors of the plugin API.
 
     Raises:
-        RetriableError: it may pass.
-        ConnectError: it will not.
+        RetriableError: the error may be transient.
+        ConnectError: the error is permanent.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Moments of any year, in microseconds: of texts as ISO 8601 and Java write them, and as texts that databases read. Pure.
+"""Timestamps of any year, in microseconds: parsed from ISO 8601 and Java's format, and formatted for databases. Pure.
 
-Python's `datetime` ends at the years 1 and 9999, also on the way from one zone to another. The calendar repeats itself every
-400 years, so a year outside is reckoned as the one like it between 2400 and 2799.
+Python's `datetime` covers the years 1 to 9999 only, also in conversions between zones. The calendar repeats itself every
+400 years, so a year outside is computed as the equivalent year between 2400 and 2799.
 """
 
 import re
@@ -16,7 +16,7 @@ __all__ = ["OUTSIDE", "Written", "as_text", "is_within", "iso_moment", "written"
 OUTSIDE: Final = (
     "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
 )
-"""Why a record is handed back by a database that has no other years."""
+"""Why a record is refused for a database that has no other years."""
 _CYCLE: Final = 400
 _CYCLE_MICROS: Final = 146_097 * 86_400_000_000
 _LIKE: Final = 2400
@@ -32,7 +32,7 @@ _INFINITE: Final = {
     _NEGATIVE: "-infinity",
     _NEGATIVE * 1000: "-infinity",
 }
-"""PostgreSQL's driver for Java has infinity as milliseconds, which Debezium takes for microseconds as well."""
+"""PostgreSQL's JDBC driver represents infinity as these milliseconds, which Debezium also uses as microseconds."""
 _LONG_FRACTION: Final = re.compile(r"[.,](\d{7,})")
 _FORM: Final = re.compile(
     r"(?P<year>[+-]?\d{4,9})-(?P<month>\d\d)-(?P<day>\d\d)"
@@ -43,21 +43,21 @@ _FORM: Final = re.compile(
 
 
 class Written(NamedTuple):
-    """A moment of a text.
+    """Timestamp parsed from a text.
 
     Attributes:
-        local: microseconds since 1970 by the clocks of its zone.
-        offset: those by which its zone is ahead of UTC; None: the text has no zone.
+        local: microseconds since 1970 in the local time of its zone.
+        offset: microseconds that its zone is ahead of UTC; None if the text has no zone.
     """
 
     local: int
     offset: int | None
 
     def utc(self, zone: tzinfo) -> int:
-        """Microseconds since 1970.
+        """Return the microseconds since 1970 in UTC.
 
         Args:
-            zone: of a text without one.
+            zone: the zone of a text without one.
         """
         if self.offset is not None:
             return self.local - self.offset
@@ -66,15 +66,15 @@ class Written(NamedTuple):
 
 
 def iso_moment(text: str, *, rounds: bool) -> datetime:
-    """Return the moment of a text as ISO 8601 has it.
+    """Parse an ISO 8601 timestamp.
 
     Args:
         text: with or without a zone.
-        rounds: whether the seventh digit of a second counts, or is cut.
+        rounds: round to microseconds; otherwise truncate.
 
     Raises:
-        ValueError: it is of another form, or `datetime` does not have it.
-        OverflowError: rounded, it lies behind the year 9999.
+        ValueError: the text has another format, or `datetime` cannot represent it.
+        OverflowError: rounded, it is after the year 9999.
     """
     moment = datetime.fromisoformat(text)
     fraction = _LONG_FRACTION.search(text) if rounds else None
@@ -84,19 +84,19 @@ def iso_moment(text: str, *, rounds: bool) -> datetime:
 
 
 def _micros(fraction: str, *, rounds: bool) -> int:
-    """Return the microseconds of the digits of a second; rounded as PostgreSQL does."""
+    """Return the microseconds of the fraction of a second, rounded as PostgreSQL rounds, or truncated."""
     return round(float(f".{fraction}") * 1_000_000) if rounds else int(fraction.ljust(6, "0")[:6])
 
 
 def written(text: str, *, rounds: bool) -> Written | None:
-    """Return the moment that a text writes; None where it is of another form, which the database may know.
+    """Parse a timestamp; return None if the text has another format, which the database may still know.
 
     Args:
-        text: as ISO 8601 and Java write it.
+        text: in the format of ISO 8601 or Java.
         rounds: as for `iso_moment`.
 
     Raises:
-        DataError: its clock shows what no clock does. Some databases take 25:00 for the next day.
+        DataError: the time of day or the offset does not exist. Some databases would read 25:00 as the next day.
     """
     found = _FORM.fullmatch(text.strip())
     if found is None:
@@ -105,7 +105,7 @@ def written(text: str, *, rounds: bool) -> Written | None:
         n: int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second", "hours", "minutes", "seconds")
     }
     if not _is_clock(numbers, found["fraction"]):
-        raise DataError("its time of the day, or its offset, does not exist")
+        raise DataError("its time of day, or its offset, does not exist")
     year = int(found["year"])
     like = _LIKE + year % _CYCLE
     try:
@@ -123,7 +123,7 @@ def written(text: str, *, rounds: bool) -> Written | None:
 
 
 def _is_clock(numbers: Mapping[str, int], fraction: str | None) -> bool:
-    """Return whether the numbers of a clock exist: up to 24:00:00, with leap seconds, 15:59:59 from UTC at most."""
+    """Return whether a time of day exists (up to 24:00:00, with leap seconds), 15:59:59 from UTC at most."""
     hour, minute, second = (numbers[unit] for unit in ("hour", "minute", "second"))
     is_end = hour == 24 and not minute and not second and not int(fraction or 0)
     is_offset = numbers["hours"] < 16 and numbers["minutes"] < 60 and numbers["seconds"] < 60
@@ -131,17 +131,17 @@ def _is_clock(numbers: Mapping[str, int], fraction: str | None) -> bool:
 
 
 def is_within(text: str) -> bool:
-    """Whether a text of `as_text` lies in the years 1 to 9999."""
+    """Return whether a text of `as_text` lies in the years 1 to 9999."""
     return text[:4].isdecimal() and text[4] == "-" and not text.endswith("BC")
 
 
 def as_text(micros: int, zone: tzinfo | None = None, *, suffix: str = "") -> str:
-    """A moment as PostgreSQL reads it, whatever the year; within the years 1 to 9999 every database reads it.
+    """Format a timestamp for PostgreSQL, in any year; within the years 1 to 9999 every database can read it.
 
     Args:
-        micros: since 1970.
-        zone: whose clocks show it; None: those of UTC.
-        suffix: behind the clock, such as `+00`.
+        micros: microseconds since 1970.
+        zone: the zone of the local time; None for UTC.
+        suffix: appended to the time of day, such as `+00`.
     """
     if micros in _INFINITE:
         return _INFINITE[micros]
@@ -157,12 +157,12 @@ def as_text(micros: int, zone: tzinfo | None = None, *, suffix: str = "") -> str
 
 
 def _like(micros: int) -> tuple[int, datetime]:
-    """How many times 400 years behind a moment like this one, between 2400 and 2799."""
+    """Return the equivalent time between 2400 and 2799, and how many periods of 400 years the given one is later."""
     cycles, rest = divmod(micros - _LIKE_MICROS, _CYCLE_MICROS)
     return cycles, _LIKE_0 + timedelta(microseconds=rest)
 
 
 def _offset(like: datetime, year: int, zone: tzinfo) -> timedelta:
-    """Before there were zones, that of the first year."""
+    """Return the offset of a zone; for all years before 1, that of the year 1."""
     at = datetime(1, 1, 2) if year <= 1 else like  # noqa: DTZ001
     return at.replace(tzinfo=zone).utcoffset() or timedelta(0)

@@ -1,7 +1,7 @@
-"""Moments and days as PostgreSQL writes them in the style ISO, those too that Python's `datetime` does not have. Pure.
+"""Timestamps and dates in PostgreSQL's ISO format, including those that Python's `datetime` cannot represent. Pure.
 
-`datetime` has no infinity, and ends at the years 1 and 9999. The calendar repeats itself every 400 years, so a year outside
-is reckoned as the one like it between 2400 and 2799.
+`datetime` has no infinity, and covers the years 1 to 9999 only. The calendar repeats itself every 400 years, so a year
+outside is computed as the equivalent year between 2400 and 2799.
 """
 
 import re
@@ -15,13 +15,13 @@ from penstock_sql.far_moments import as_text
 __all__ = ["clock", "day", "day_text", "local_moment", "moment", "moment_text"]
 
 _INFINITE: Final = {"infinity": Instant(9_223_372_036_825_200_000), "-infinity": Instant(-9_223_372_036_832_400_000)}
-"""As PostgreSQL's driver for Java has them."""
+"""As PostgreSQL's JDBC driver represents them."""
 _DAY_MS: Final = 86_400_000
 _INFINITE_DAYS: Final = {
     "infinity": Instant((2**31 - 1) * _DAY_MS),
     "-infinity": Instant(-(2**31) * _DAY_MS),
 }
-"""The last and the first one of a Date, which is 32 bits of whole days. PostgreSQL's own days end before them."""
+"""The last and the first day of a Date, which is 32 bits of whole days. PostgreSQL's own range of dates is smaller."""
 _INFINITE_TEXTS: Final[Mapping[int, str]] = {
     millis: text for of in (_INFINITE, _INFINITE_DAYS) for text, millis in of.items()
 }
@@ -46,10 +46,10 @@ _FORM: Final = re.compile(
 
 
 def moment(text: str) -> Instant:
-    """Of a `timestamptz`.
+    """Parse a `timestamptz`.
 
     Raises:
-        DataError: PostgreSQL writes no moment so.
+        DataError: the text is not in PostgreSQL's ISO format.
     """
     try:
         return Instant((_read_moment(text) - _MOMENT_0) // _MILLI)
@@ -58,7 +58,7 @@ def moment(text: str) -> Instant:
 
 
 def local_moment(zone: tzinfo) -> Callable[[str], Instant]:
-    """Of a `timestamp`, by the clocks of a zone. It raises as `moment`."""
+    """Return a parser of `timestamp` values in the local time of a zone. It raises as `moment`."""
 
     def read_utc(text: str) -> Instant:
         try:
@@ -76,7 +76,7 @@ def local_moment(zone: tzinfo) -> Callable[[str], Instant]:
 
 
 def day(text: str) -> Instant:
-    """Of a `date`. Raises as `moment`."""
+    """Parse a `date`. Raises as `moment`."""
     try:
         return Instant((_read_day(text).toordinal() - _DAY_0) * _DAY_MS)
     except ValueError:
@@ -87,7 +87,7 @@ _END_OF_DAY: Final = re.compile(r"24:00:00(?:\.0+)?")
 
 
 def clock(text: str) -> Instant | None:
-    """Of a `time`, from the beginning of the day to its end (24:00:00), as Kafka Connect's Time has them; None: no such."""
+    """Parse a `time` from 00:00:00 to 24:00:00, the range of Kafka Connect's Time; return None for any other text."""
     try:
         found = _read_time(text)
     except ValueError:
@@ -98,7 +98,7 @@ def clock(text: str) -> Instant | None:
 def _outside(text: str, zone: tzinfo) -> Instant:
     found = _FORM.fullmatch(text)
     if found is None:
-        raise DataError("a moment or day is not written as PostgreSQL writes it; read the column as a text by a query")
+        raise DataError("cannot parse a date or timestamp: unknown format; read the column as text by a query")
     month, day_, hour, minute, second = (int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second"))
     year = 1 - int(found["year"]) if found["bc"] else int(found["year"])
     like = _LIKE + year % _CYCLE
@@ -113,17 +113,17 @@ def _written_offset(found: re.Match[str]) -> timedelta:
 
 
 def _offset(like: datetime, year: int, zone: tzinfo) -> timedelta:
-    """Before there were zones, that of the first year."""
+    """Return the offset of a zone; for all years before 1, that of the year 1."""
     at = datetime(1, 1, 2) if year <= 1 else like  # noqa: DTZ001
     return at.replace(tzinfo=zone).utcoffset() or timedelta(0)
 
 
 def moment_text(millis: int, zone: tzinfo | None = None) -> str:
-    """An instant as PostgreSQL reads it, whatever the year.
+    """Format an instant for PostgreSQL, in any year.
 
     Args:
-        millis: since 1970.
-        zone: whose clocks show it, for a text without a zone.
+        millis: milliseconds since 1970.
+        zone: the zone of the local time, for a text without a zone; None for a text in UTC with its offset.
     """
     if millis in _INFINITE_TEXTS:
         return _INFINITE_TEXTS[millis]
@@ -131,7 +131,7 @@ def moment_text(millis: int, zone: tzinfo | None = None) -> str:
 
 
 def day_text(millis: int) -> str:
-    """The day of an instant, likewise."""
+    """Format the day of an instant for PostgreSQL, in any year."""
     if millis in _INFINITE_TEXTS:
         return _INFINITE_TEXTS[millis]
     day_, _, rest = as_text(millis * 1000).partition(" ")

@@ -7,27 +7,27 @@ from penstock import DataError
 __all__ = ["OFFSETS", "TableName", "names_of", "parts_of", "table_name"]
 
 OFFSETS: Final = "penstock_offsets"
-"""The table of offsets, which no record may be written to."""
+"""Table of offsets. Records must not be written to it."""
 
 
 class TableName(NamedTuple):
-    """A table, in a schema or where the database looks by itself."""
+    """Name of a table, in a schema or in the database's default search path."""
 
     schema: str | None
     name: str
 
     def __str__(self) -> str:
-        """As people write it."""
+        """Return the name as users write it."""
         return ".".join(f'"{part}"' if "." in part or "," in part else part for part in self if part is not None)
 
 
 def table_name(form: str, topic: str, property_name: str = "table.name.format") -> TableName:
-    """The table of a topic.
+    """Return the table of a topic.
 
     Args:
-        form: its format.
+        form: the format of table names.
         topic: the topic.
-        property_name: what users call the format.
+        property_name: the property with the format, for messages.
 
     Raises:
         DataError: no table can have that name.
@@ -36,18 +36,18 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
     parts = parts_of(text, '"' if '"' in form else "")
     if parts is None or len(parts) > 2:
         raise DataError(
-            f"{property_name} {form!r} makes {text!r} of topic {topic}, which is no table: one point parts a schema from "
-            "a table. Put the part with points into quotation marks, or change the topic by the transform RegexRouter"
+            f"{property_name} {form!r} makes {text!r} of topic {topic}, which is not a table name: one dot separates the "
+            "schema from the table. Quote the part that contains dots, or change the topic by the transform RegexRouter"
         )
     return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])
 
 
 def parts_of(text: str, quotes: str = '"') -> list[str] | None:
-    """Split a name at its dots, except those within quotation marks; None if it cannot be read.
+    """Split a name at its dots, except those within quotation marks; return None if it cannot be parsed.
 
     Args:
         text: the name.
-        quotes: the marks that quote; others are letters.
+        quotes: the characters that quote; all others are ordinary characters.
     """
     pieces = _pieces(text, ".", quotes)
     parts = None if pieces is None else [_unquoted(piece, quotes) for piece in pieces]
@@ -55,13 +55,16 @@ def parts_of(text: str, quotes: str = '"') -> list[str] | None:
 
 
 def names_of(text: str, quotes: str = '"') -> list[str]:
-    """Split a list of names at its commas, except those within quotation marks. The last one may be unreadable."""
+    """Split a list of names at its commas, except those within quotation marks.
+
+    A list with an unclosed quotation mark is returned as one name.
+    """
     pieces = _pieces(text, ",", quotes)
     return [text] if pieces is None else [piece.strip() for piece in pieces] if text else []
 
 
 def _pieces(text: str, at: str, quotes: str) -> list[str] | None:
-    """Split a text at a mark outside of quotation marks; None where these do not end."""
+    """Split a text at a character outside of quotation marks; return None if a quotation mark is not closed."""
     pieces, quote = [""], ""
     for letter in text:
         if letter == at and not quote:

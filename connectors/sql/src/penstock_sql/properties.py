@@ -14,7 +14,7 @@ def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, OSError, ValueError):
-        raise ValueError("There is no such time zone; write an IANA name, such as Europe/Berlin") from None
+        raise ValueError("There is no such time zone; use an IANA name, such as Europe/Berlin") from None
     return name
 
 
@@ -25,8 +25,8 @@ def ignored(config: Config, reasons: Mapping[str, str]) -> Iterable[Problem]:
     """Return a warning for each of these properties that is set.
 
     Args:
-        config: has them as open properties.
-        reasons: what happens instead.
+        config: the configuration, in which they are open properties.
+        reasons: what happens instead, by property.
     """
     for name, reason in reasons.items():
         if "" in config.open_properties(name):
@@ -34,12 +34,12 @@ def ignored(config: Config, reasons: Mapping[str, str]) -> Iterable[Problem]:
 
 
 def refused(config: Config, reasons: Mapping[str, str], as_always: Mapping[str, tuple[str, str]]) -> Iterable[Problem]:
-    """Return a problem for each of these properties that is set, unless it says what holds anyway.
+    """Return a problem for each of these properties that is set, unless it is set to the only supported value.
 
     Args:
-        config: has them as open properties.
+        config: the configuration, in which they are open properties.
         reasons: why each is refused.
-        as_always: what holds, and the reason.
+        as_always: the only supported value of a property, and the reason.
     """
     for name, reason in reasons.items():
         if "" in config.open_properties(name):

@@ -1,7 +1,7 @@
-"""A change of plugin versions: a few tasks run the new ones first, and the others follow once those have done well. Pure.
+"""Changes plugin versions by canary: a few tasks run the new ones first, the others follow if those run well. Pure.
 
-`spec.rollout` says how many, and for how long they must run without a failure. Until then the last plan stays the one that
-counts; the canaries' plan stands in the memory.
+`spec.rollout` sets their number, and for how long they must run without a failure. Until then the last plan stays in force;
+the canaries' plan is in the status.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import CanaryMemory, TaskMemory
+from penstock_operator.connector.model.persisted_state import PersistedCanary, PersistedTask
 from penstock_operator.connector.model.plans import Plan, PodHashOf
 from penstock_operator.connector.model.verdict import Pending
 from penstock_operator.reasons import Reason
@@ -17,17 +17,17 @@ from penstock_operator.reasons import Reason
 __all__ = ["Canary", "canary_for", "no_canary", "running_canary"]
 
 _LONGEST: Final = 500
-"""Characters of the failure of a canary that the status keeps for it."""
+"""Limit in characters of a canary's failure in the status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """The tasks that run another plan than the others.
+    """Tasks that run another plan than the others.
 
     Attributes:
         plan: of the first tasks.
-        count: how many they are.
-        follows: the others get that plan; otherwise what is asked for by now is another set of tasks, which waits for them.
+        count: number of these tasks.
+        follows: the others get that plan; otherwise the current request is for another set of tasks, which waits for them.
     """
 
     plan: Plan
@@ -35,20 +35,22 @@ class Canary:
     follows: bool = True
 
     def plan_of(self, task: int, last: Plan) -> Plan:
-        """The plan of a task."""
+        """Return the plan of a task."""
         return self.plan if task < self.count else last
 
-    def memory_after(self, before: CanaryMemory | None, tasks: Mapping[int, TaskMemory]) -> CanaryMemory:
-        """What is remembered: the last failure of its tasks too."""
-        memory = before if before is not None and before.plan == self.plan.hash else CanaryMemory(self.plan.hash)
-        memory = replace(memory, tasks=self.count)
+    def memory_after(self, before: PersistedCanary | None, tasks: Mapping[int, PersistedTask]) -> PersistedCanary:
+        """Return the canary for the status, including the last failure of its tasks."""
+        persisted = before if before is not None and before.plan == self.plan.hash else PersistedCanary(self.plan.hash)
+        persisted = replace(persisted, tasks=self.count)
         failed = [t for n, t in sorted(tasks.items()) if n < self.count and t.state == "Failed"]
-        return replace(memory, failure=f"task {failed[0].id}: {failed[0].message}"[:_LONGEST]) if failed else memory
+        return (
+            replace(persisted, failure=f"task {failed[0].id}: {failed[0].message}"[:_LONGEST]) if failed else persisted
+        )
 
     def seconds_left(
-        self, tasks: Mapping[int, TaskMemory], pod_hash: PodHashOf, timeout: float, now: float
+        self, tasks: Mapping[int, PersistedTask], pod_hash: PodHashOf, timeout: float, now: float
     ) -> float | None:
-        """For how long its tasks must still run without a failure; None: they do not all run now."""
+        """Return for how long its tasks must still run without a failure; None: they do not all run now."""
         mine = [tasks.get(n) for n in range(self.count)]
         since = [
             t.since
@@ -57,17 +59,17 @@ class Canary:
         ]
         return None if len(since) < self.count else max(since) + timeout - now
 
-    def pending(self, last: Plan, memory: CanaryMemory, left: float | None, timeout: float) -> Pending:
-        """What the status says meanwhile."""
+    def pending(self, last: Plan, persisted: PersistedCanary, left: float | None, timeout: float) -> Pending:
+        """Return the contents of `UpdatePending` while the canary runs."""
         which = "task 0 runs" if self.count == 1 else f"tasks 0 to {self.count - 1} run"
         rest = len(last.tasks) - self.count
         others = "the other stays" if rest == 1 else f"the other {rest} stay"
         what = f"{which} {_new(last, self.plan)}; {others} as before"
         follow = "follows" if rest == 1 else "follow"
         then = follow if self.follows else f"{follow}, with what else was changed,"
-        if memory.failure:
+        if persisted.failure:
             told = (
-                f"{what}, since a canary failed ({memory.failure}); go back to the version before, or to another one. "
+                f"{what}, since a canary failed ({persisted.failure}); return to the previous version, or use another. "
             )
             they = "It" if rest == 1 else "They"
             return Pending(
@@ -80,7 +82,7 @@ class Canary:
 
 
 def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
-    """The canary for the change from the last plan to the one that is asked for; None: all tasks get that at once."""
+    """Return the canary for the change from the last plan to the requested one; None: all tasks change together."""
     if not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
         return None
     running = running_canary(observed, last)
@@ -89,25 +91,25 @@ def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
     count, name = observed.connector.spec.rollout.canary, observed.connector.connect_name
     if last.fence(name) == plan.fence(name):
         return Canary(plan, count)
-    # Another number of tasks, say, waits for it.
+    # For example, another number of tasks waits for it.
     if running is None or _is_other_version(running.plan, plan):
         return None
     return replace(running, count=count, follows=False)
 
 
 def running_canary(observed: Observation, last: Plan) -> Canary | None:
-    """The canary that runs, whatever is asked for by now."""
-    memory = observed.memory.canary
-    plan = observed.plan(memory.plan) if memory is not None else None
-    if memory is None or plan is None or not 0 < memory.tasks < len(last.tasks):
+    """Return the canary that runs, independent of the current request."""
+    persisted = observed.persisted.canary
+    plan = observed.plan(persisted.plan) if persisted is not None else None
+    if persisted is None or plan is None or not 0 < persisted.tasks < len(last.tasks):
         return None
     name = observed.connector.connect_name
     is_one = _is_other_version(last, plan) and last.fence(name) == plan.fence(name)
-    return Canary(plan, memory.tasks) if is_one else None
+    return Canary(plan, persisted.tasks) if is_one else None
 
 
 def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str, ...]:
-    """Why a change of versions has no canary though one is asked for: a warning."""
+    """Return a warning that explains why a change of versions has no canary although one is requested."""
     if last is None or not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
         return ()
     if _is_nothing_to_spare(observed):
@@ -119,7 +121,7 @@ def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str
     elif (last.kind, last.class_name) != (plan.kind, plan.class_name):
         why = "the connector is of another class"
     else:
-        why = "it gives the tasks other parts of the source, which two of them must never read at once"
+        why = "it gives the tasks other parts of the source, which two of them must never read at the same time"
     return (f"spec.rollout: the change to {_new(last, plan)} had no canary, since {why}",)
 
 
@@ -128,23 +130,23 @@ def _is_canary_asked(observed: Observation, last: Plan) -> bool:
 
 
 def _is_nothing_to_spare(observed: Observation) -> bool:
-    """Whether no task does anything: the Connector was stopped, all have failed, or none has ever been started."""
-    return all(t.state in ("Stopped", "Failed") or not t.incarnation for t in observed.memory.tasks.values())
+    """Return whether no task works: the Connector was stopped, all have failed, or none has ever been started."""
+    return all(t.state in ("Stopped", "Failed") or not t.incarnation for t in observed.persisted.tasks.values())
 
 
 def _is_other_version(last: Plan, plan: Plan) -> bool:
-    """Whether a plugin that both have comes from another image, or in another version."""
+    """Return whether a plugin that both have comes from another image, or in another version."""
     before, now = _images(last), _images(plan)
     return any(before[plugin] != image for plugin, image in now.items() if plugin in before)
 
 
 def _images(plan: Plan) -> Mapping[tuple[str, str], tuple[str, str]]:
-    """The images and versions by place and distribution: one image may hold several versions of a Java class."""
+    """Return the images and versions by place and distribution: one image may hold several versions of a Java class."""
     return {(place, m.plugin): (m.image, m.version) for m in plan.mounts for place in m.places}
 
 
 def _new(last: Plan, plan: Plan) -> str:
-    """The PluginVersions that it changes to, in words."""
+    """Return the PluginVersions that it changes to, in words."""
     before, there = _images(last), last.plugin_versions
     new = [
         m.name if m.name not in there else f"{m.plugin} {m.version} of {m.name}"

@@ -1,4 +1,4 @@
-"""What is known of a configuration: valid, invalid or not checked yet, for the condition of that name. Pure."""
+"""Determines whether a configuration is valid, invalid or not checked yet, for the condition ConfigValid. Pure."""
 
 from collections.abc import Sequence
 
@@ -13,40 +13,40 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 
 
 def valid(observed: Observation, plan: Plan) -> Config:
-    """The plugin accepts the configuration, perhaps with warnings."""
+    """Return that the plugin accepts the configuration, perhaps with warnings."""
     warnings = [*plan.warnings, *observed.plugin.passed_over]
     if left := plan.left_behind:
         warnings.append(
-            f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
-            f"count again should it be of that kind again"
+            f"it had another kind before: {left} stay in Kafka under its name, even with deletion.offsets: Reset, and "
+            f"are used again if it returns to that kind"
         )
     return Config(True, Reason.VALID, warnings or ("the plugin accepts the configuration",))
 
 
 def invalid(problems: Sequence[str]) -> Config:
-    """All problems at once, so that they can be mended at one go."""
+    """Return all problems together, so that they can be corrected in one go."""
     count = [f"{len(problems)} problems"] if len(problems) > 1 else []
     return Config(False, Reason.CONFIG_INVALID, [*count, *problems])
 
 
 def unchecked(when: str) -> Config:
-    """The plugin has not answered yet; `when` follows "the configuration"."""
+    """Return that the plugin has not answered yet; `when` follows "the configuration"."""
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
 
 
 def known_config(observed: Observation) -> Config:
-    """What earlier checks tell, where no job pod is started to check the configuration."""
+    """Return the result of earlier checks, if no job pod is started to check the configuration."""
     if problems := known_problems(observed):
         return invalid(problems)
     if (plan := observed.plan(observed.due) or observed.split()) is not None:
         return valid(observed, plan)
-    if observed.memory.refused == observed.due:
-        return invalid(observed.memory.refusal)
+    if observed.persisted.refused == observed.due:
+        return invalid(observed.persisted.refusal)
     return unchecked("is checked when the connector starts")
 
 
 def known_problems(observed: Observation) -> list[str]:
-    """Problems that are seen without the plugin."""
+    """Return the problems that can be found without the plugin."""
     connector, spec = observed.connector, observed.connector.spec
     fields = map(str, (*connector.reading.problems, *refused_fields(spec)))
     of_resources = (*observed.plugin.problems, *observed.policy.refused)

@@ -1,7 +1,7 @@
-"""What is done for a Connector, decided from one observation of it. Pure; the table of tests is its specification.
+"""Decides what to do for a Connector, from one observation of it. Pure; the table of tests is its specification.
 
-Nothing here remembers, waits or writes: the same observation gives the same decision, and a decision that was carried out
-leads to an observation from which nothing follows.
+This code keeps no state, does not wait and writes nothing: the same observation gives the same decision, and a decision
+that was carried out leads to an observation from which no action follows.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_t
 from penstock_operator.connector.decide.used_tokens import newly_used
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.plans import PodHashOf
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Kind, Pending, Verdict
@@ -36,29 +36,29 @@ __all__ = ["decide"]
 
 _LOOK: Final = 2.0
 _OWNER_LOOK: Final = 10.0
-"""Seconds until the next look at a name's owner, whose end no event tells."""
+"""Seconds until the next check of a name's owner, whose end causes no event."""
 
 
 def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
-    """The decision.
+    """Return the decision.
 
     Args:
         observed: gathered live, at one moment.
-        pod_hash: what a task's pod must be made from.
+        pod_hash: returns the hash of the contents that a task's pod must have.
     """
     outcomes = _outcomes(observed, pod_hash)
     last, latest = outcomes[-1], outcomes[::-1]
-    offsets, finalizer, is_deleted = OffsetsStep(last.memory), last.finalizer, observed.deleting is not None
-    topics = TopicsReset(last.memory)
+    offsets, finalizer, is_deleted = OffsetsStep(last.persisted), last.finalizer, observed.deleting is not None
+    topics = TopicsReset(last.persisted)
     if not is_deleted:
-        offsets = offsets_step(observed, last.memory)
-        topics = reset_topics(observed, offsets.memory)
-        # The finalizer stays as long as deletion is to reset offsets that are this Connector's.
+        offsets = offsets_step(observed, last.persisted)
+        topics = reset_topics(observed, offsets.persisted)
+        # The finalizer stays while deletion must reset offsets that are this Connector's.
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
         finalizer = None if wanted == observed.finalizer else wanted
     return Decision(
         save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
-        memory=replace(topics.memory, asked=observed.asked),
+        persisted=replace(topics.persisted, asked=observed.asked),
         verdict=last.verdict,
         config=last.config,
         state=last.state,
@@ -70,10 +70,10 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         create=(*(w for o in outcomes for w in o.create), *offsets.create),
         drop=tuple(h for o in outcomes for h in o.drop),
         claim=observed.name_refusal is None and not is_deleted,
-        tell=next((o.tell for o in latest if o.tell is not None), None),
+        control_state=next((o.control_state for o in latest if o.control_state is not None), None),
         forget=any(o.forget for o in outcomes),
         topics_reset=topics.mark,
-        used_tokens=() if is_deleted else newly_used(observed, topics.memory, topics.mark),
+        used_tokens=() if is_deleted else newly_used(observed, topics.persisted, topics.mark),
         requeue_after=soonest(offsets.requeue_after, topics.requeue_after, *(o.requeue_after for o in outcomes)),
         queued=offsets.queued or any(o.queued for o in outcomes),
         rollout=last.rollout,
@@ -81,7 +81,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
 
 
 def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
-    """The outcome of each step that the Connector's state calls for."""
+    """Return the outcome of each step that applies to the Connector's state."""
     for check in _BEFORE_TASKS:
         if (outcome := check(observed)) is not None:
             return [outcome]
@@ -91,12 +91,12 @@ def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcom
 
 
 def _being_deleted(observed: Observation) -> StepOutcome | None:
-    """It is being deleted: its tasks end, its offsets are reset where that is asked for, and it is let go."""
+    """End the tasks of a deleted Connector, reset its offsets if that is requested, and remove its finalizer."""
     return None if observed.deleting is None else deleting(observed)
 
 
 def _name_of_another(observed: Observation) -> StepOutcome | None:
-    """Its Connect name belongs to another Connector: it runs nothing."""
+    """Run nothing if its Connect name belongs to another Connector."""
     if observed.name_refusal is None:
         return None
     refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name_refusal), "Failed")
@@ -104,20 +104,20 @@ def _name_of_another(observed: Observation) -> StepOutcome | None:
 
 
 def _asked_to_stop(observed: Observation) -> StepOutcome | None:
-    """`spec.state` is Stopped: its tasks end."""
+    """End the tasks if `spec.state` is Stopped."""
     return stopped(observed) if observed.connector.spec.state is State.STOPPED else None
 
 
 def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
-    """Nothing can be created in its namespace, and it goes with it in a moment."""
+    """Do nothing if its namespace is being deleted: nothing can be created there, and the Connector is deleted soon."""
     if not observed.namespace_ends:
         return None
     verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
-    return StepOutcome(memory=observed.memory, verdict=verdict, config=known_config(observed), state="Stopping")
+    return StepOutcome(persisted=observed.persisted, verdict=verdict, config=known_config(observed), state="Stopping")
 
 
 def _offsets_in_use(observed: Observation) -> StepOutcome | None:
-    """A pod may be changing its offsets: no task starts meanwhile."""
+    """Wait while a pod may be changing its offsets: no task starts meanwhile."""
     if not (busy := observed.pods_at_offsets):
         return None
     message = f"the tasks start after the end of {pod_names(busy)}, which changes the offsets"
@@ -125,7 +125,7 @@ def _offsets_in_use(observed: Observation) -> StepOutcome | None:
 
 
 def _pods_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
-    """Pods of an earlier Connector of this name are still there."""
+    """Wait while pods of an earlier Connector of this name exist."""
     if not observed.foreign_pods:
         return None
     message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.foreign_pods))}"
@@ -133,7 +133,7 @@ def _pods_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
 
 
 def _records_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
-    """Records of an earlier Connector of this name are still in Kafka, and can be removed now."""
+    """Remove records of an earlier Connector of this name from Kafka, if that is possible now."""
     if not observed.stale_records or observed.kafka_trouble is not None:
         return None
     message = "records of an earlier Connector of this name are removed"
@@ -149,52 +149,53 @@ _BEFORE_TASKS: Final[tuple[Callable[[Observation], StepOutcome | None], ...]] = 
     _pods_of_an_earlier_one,
     _records_of_an_earlier_one,
 )
-"""What comes before its tasks, the first that applies; each has one reason, and answers None where it does not apply."""
+"""Checks before its tasks, of which the first that applies decides; each has one reason, or returns None."""
 
 
 def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
-    memory = without_lost_preparation(observed)
+    persisted = without_lost_preparation(observed)
     annotations = observed.connector.metadata.annotations
-    restarts = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
-    memory = replace(memory, handled=kept_actions(annotations, memory, restarts.handled))
-    if restarts.all:  # planned anew; its tasks begin anew with that plan
-        memory = replace(memory, job=JobMemory())
-    observed = replace(observed, memory=memory)
+    restarts = restart_requests(annotations, persisted, running=True, tasks=persisted.tasks, now=observed.now)
+    persisted = replace(persisted, handled=kept_actions(annotations, persisted, restarts.handled))
+    if restarts.all:  # planned again; its tasks start from the beginning with that plan
+        persisted = replace(persisted, job=FailedJob())
+    observed = replace(observed, persisted=persisted)
     planning = plan_tasks(observed)
     tasks = adopt_and_run(observed, pod_hash, restarts, planning)
     outcomes = [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
-    if restarts.all:  # the next run asks for another plan: no pod is created for this one
+    if restarts.all:  # the next run requests another plan: no pod is created for this one
         outcomes = [replace(o, create=()) for o in outcomes]
     outcomes[-1] = _with_policy_problem(observed, outcomes[-1])
-    if restarts.handled:  # planning goes by restarts that status has
+    if restarts.handled:  # planning uses the restarts in the status
         outcomes[-1] = replace(outcomes[-1], requeue_after=0.0)
     return outcomes
 
 
 def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """The outcome, which tells that a change of policies has not reached a source: the last good rules go on."""
-    problem, last = observed.policy.problem, observed.plan(observed.memory.plan)
+    """Report in the outcome that a change of policies has not reached a source: it keeps the last good rules."""
+    problem, last = observed.policy.problem, observed.plan(observed.persisted.plan)
     if problem is None or observed.policy.blocks or outcome.pending is not None:
         return outcome
     if last is not None and last.kind == "sink":  # creates no topics
         return outcome
-    return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules go on"))
+    return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules stay in use"))
 
 
 def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
-    """The status topic loses records, so tasks that end might not start again: those that run go on. Empty: none is to end.
+    """Keep running tasks if the status topic loses records, since they might not start again. Empty: no task must end.
 
-    A lost task is replaced as it was. What is asked for is done once the topic is compacted, and at once where no task
-    lives.
+    A lost task is replaced as it was. The requested changes are applied once the topic is compacted, and immediately if
+    no
+    task lives.
     """
-    memory, annotations = observed.memory, observed.connector.metadata.annotations
-    last = observed.plan(memory.plan)
+    persisted, annotations = observed.persisted, observed.connector.metadata.annotations
+    last = observed.plan(persisted.plan)
     if not observed.topic_fault or last is None or not observed.is_prepared(last):
         return ()
     if all(p.phase is Phase.ENDED for p in observed.task_pods):
         return ()
     planning, present = plan_tasks(observed), hashes_of_present_pods(observed)
-    asked = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
+    asked = restart_requests(annotations, persisted, running=True, tasks=persisted.tasks, now=observed.now)
     plan = planning.plan
     is_other = plan is not None and (
         plan.hash != last.hash or any(pod_hash(plan, n) != present(plan, n) for n in range(len(plan.tasks)))
@@ -208,13 +209,13 @@ def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[St
 
 
 def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:
-    """No pod can be created as the template asks. A restart waits for a template from which pods may be created."""
-    memory, pod_hash = observed.memory, hashes_of_present_pods(observed)
-    memory = replace(memory, handled=kept_actions(observed.connector.metadata.annotations, memory, ()))
-    observed = replace(observed, memory=memory)
+    """Create no pods while the template is refused. A restart waits for a template from which pods may be created."""
+    persisted, pod_hash = observed.persisted, hashes_of_present_pods(observed)
+    persisted = replace(persisted, handled=kept_actions(observed.connector.metadata.annotations, persisted, ()))
+    observed = replace(observed, persisted=persisted)
     planning = plan_tasks(observed)
-    last = planning.plan or observed.plan(memory.plan)
+    last = planning.plan or observed.plan(persisted.plan)
     if last is not None and not observed.is_prepared(last):
-        return [planning]  # a set of tasks that is to begin anew waits as it is
+        return [planning]  # a set of tasks that must start from the beginning waits as it is
     tasks = without_new_pods(adopt_and_run(observed, pod_hash, RestartRequests(later=True), planning))
     return [planning, tasks, rollout_progress(observed, pod_hash, tasks)]

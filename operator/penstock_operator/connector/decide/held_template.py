@@ -1,7 +1,7 @@
-"""A Connector whose template is wrong or refused: pods that live go on, and no other one is created. Pure.
+"""Connector whose template is wrong or refused: its pods keep running, and no new one is created. Pure.
 
-There is only the present template, so a pod that is created while it is refused would be another one than was asked for, or
-one that the platform does not allow. As with Kubernetes' own admission, a level that was raised ends no pod.
+Only the current template is known, so a pod created while it is refused would differ from the request, or violate the
+platform's policy. As with Kubernetes' own admission, a raised level ends no pod.
 """
 
 from dataclasses import replace
@@ -18,22 +18,22 @@ _TEMPLATE: Final = "spec.template"
 
 
 def is_template_refused(observed: Observation) -> bool:
-    """Whether no pod can be created as the template asks."""
+    """Return whether no pod can be created from the template."""
     return any(f"{p.property}.".startswith(f"{_TEMPLATE}.") for p in observed.connector.reading.problems)
 
 
 def hashes_of_present_pods(observed: Observation) -> PodHashOf:
-    """Pod hashes by which no pod is outdated: each task has that of its latest pod."""
+    """Return pod hashes with which no pod is outdated: each task has that of its latest pod."""
 
     def pod_hash(_: Plan, task: int) -> str:
         pods = [p for p in observed.task_pods if p.task == task]
-        return max(pods, key=lambda p: p.incarnation).pod_hash if pods else observed.memory.task(task).pod_hash
+        return max(pods, key=lambda p: p.incarnation).pod_hash if pods else observed.persisted.task(task).pod_hash
 
     return pod_hash
 
 
 def without_new_pods(outcome: StepOutcome) -> StepOutcome:
-    """The same without pods to create; the verdict names the tasks that wait for theirs."""
+    """Return the same without pods to create; the verdict names the tasks that wait for theirs."""
     waiting = sorted(w.task for w in outcome.create if isinstance(w, CreateTask))
     if not waiting:
         return replace(outcome, create=())

@@ -1,9 +1,10 @@
-"""One job pod: when it is created, deleted and tried again. Pure.
+"""Step of one job pod: when it is created, deleted and retried. Pure.
 
 A job pod has a deadline. One that no node takes by then is deleted, so that its slot is free for others; one that runs is
-ended by its kubelet. One that was deleted and does not end is on a node that is away: it is left there, and the next one
-gets another name. After each try without an answer comes a pause, which doubles to a minute, for ever; after a preparation
-that was refused again and again it is five minutes. Pods that the API server refuses are not counted here: `refused_pods`.
+ended by its kubelet. One that was deleted and does not end is on a lost node: it is left there, and the next one
+gets another name. Each attempt without an answer is followed by a pause, which doubles up to a minute, without a limit of
+attempts; after a preparation that was refused repeatedly it is five minutes. Pods that the API server refuses are not
+counted here: `refused_pods`.
 """
 
 import itertools
@@ -15,7 +16,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.decide.step_outcome import soonest
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.refused_pods import Refusal, pause
@@ -26,31 +27,31 @@ __all__ = ["DOING", "FOR_A_SLOT", "SLOT_WAIT", "JobObservation", "JobStep", "nam
 
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _PREPARE_ATTEMPTS: Final = 6
-"""Refused preparations after which the next ones are further apart."""
+"""Number of refused preparations after which the next ones are further apart."""
 _REFUSED_LONGEST: Final = 300.0
-"""Seconds. No event says that Kafka was mended, so that refused preparations are tried again, too; but seldom."""
+"""Seconds. No event reports that Kafka was fixed, so refused preparations are also retried, but rarely."""
 SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
-FOR_A_SLOT: Final = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
+FOR_A_SLOT: Final = "waits for its turn: the release limits the number of job pods (limits.jobPods)"
 _POD_NAMES: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
-"""Pods of actions on offsets are none of these: `offsets_step`."""
+"""Names of pods by action; for pods of actions on offsets see `offsets_step`."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobObservation:
-    """What was observed of a job pod.
+    """Observation of a job pod.
 
     Attributes:
-        name: of its pod (`name_of`); of pods after one that is given up, its beginning.
-        action: what is to be done.
-        key: what for: equal work has an equal key.
+        name: of its pod (`name_of`); pods after an abandoned one have names that begin with it.
+        action: the required action.
+        key: its purpose: equal work has an equal key.
         pods: job pods of this connector.
         answers: by pod name, of those that ended; None: none could be read from its log.
-        memory: of pods before it that brought no answer.
+        persisted: of pods before it that brought no answer.
         slot: whether one more job pod of this connector may live.
         refusal: the API server refused the pod.
         deadline: seconds that a node has to take the pod, and the pod to end from then on.
-        node_timeout: seconds after which a pod that should have ended is taken to be on a node that is away.
+        node_timeout: seconds after which the node of a pod that should have ended counts as lost.
         now: seconds since 1970.
     """
 
@@ -59,7 +60,7 @@ class JobObservation:
     key: str
     pods: Sequence[JobPod]
     answers: Mapping[str, JobAnswer | None]
-    memory: JobMemory
+    persisted: FailedJob
     slot: bool
     refusal: Refusal | None
     deadline: float
@@ -68,7 +69,7 @@ class JobObservation:
 
     @classmethod
     def of(cls, observed: Observation, action: Action, key: str) -> "JobObservation":
-        """What is observed of the Connector's job pod for this action and key."""
+        """Return the observation of the Connector's job pod for this action and key."""
         connector = observed.connector
         name = name_of(connector.metadata.name, action, key, connector.spec.template)
         refusals = (observed.refusals[n] for n in sorted(observed.refusals) if n == name or n.startswith(f"{name}-"))
@@ -78,7 +79,7 @@ class JobObservation:
             key=key,
             pods=observed.job_pods,
             answers=observed.answers,
-            memory=observed.memory.job,
+            persisted=observed.persisted.job,
             slot=observed.slot,
             refusal=next(refusals, None),
             deadline=observed.job_deadline,
@@ -89,19 +90,19 @@ class JobObservation:
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """What is done about a job pod.
+    """Actions for a job pod.
 
     Attributes:
-        memory: for status.
-        answer: there is one: DONE or INVALID; of a preparation, DONE with a standing; of a reset, DONE.
+        persisted: for status.
+        answer: there is one: DONE or INVALID; of a preparation, DONE with an epoch; of a reset, DONE.
         create: the name of a pod to create.
         delete: pods to delete.
-        reason, message: what is waited for.
-        requeue_after: look again after so many seconds; None: when something happens.
+        reason, message: why the connector waits.
+        requeue_after: check again after this many seconds; None: when something happens.
         queued: it waits for a slot.
     """
 
-    memory: JobMemory
+    persisted: FailedJob
     answer: JobAnswer | None = None
     create: str | None = None
     delete: tuple[JobPod, ...] = ()
@@ -112,77 +113,76 @@ class JobStep:
 
 
 def name_of(connector: str, action: Action, key: str, template: Mapping[str, object]) -> str:
-    """The name of a job pod: another template gives another one, with which it may start."""
+    """Return the name of a job pod; it depends on the template, since a pod with another template may start."""
     return job_name(connector, _POD_NAMES[action], digest(key, template) if template else key)
 
 
 def step(observed: JobObservation) -> JobStep:
-    """The step for a job pod that is needed."""
+    """Return the step for a job pod that is needed."""
     pods = [p for p in observed.pods if p.name == observed.name or p.name.startswith(f"{observed.name}-")]
     away = [p for p in pods if p.is_on_lost_node(observed.now, observed.node_timeout)]
     pod = next((p for p in sorted(pods, key=lambda p: p.created) if p not in away), None)
     name = pod.name if pod is not None else _free_name(observed.name, {p.name for p in pods})
     others = tuple(p for p in observed.pods if p.name != name and p.leaving is None)
-    memory = observed.memory if observed.memory.key == observed.name else JobMemory(observed.name)
-    outcome = _next_step(replace(observed, name=name, memory=memory), pod, away)
+    persisted = observed.persisted if observed.persisted.key == observed.name else FailedJob(observed.name)
+    outcome = _next_step(replace(observed, name=name, persisted=persisted), pod, away)
     return replace(outcome, delete=(*outcome.delete, *others))
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
-    """The name, with the first number after it under which there is no pod."""
+    """Return the name, with the first number after it under which there is no pod."""
     names = (f"{name}-{number}" if number else name for number in itertools.count())
     return next(n for n in names if n not in taken)
 
 
 def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
-    memory, (reason, message) = observed.memory, DOING[observed.action]
-    if memory.attempts:
-        reason, message = memory.reason, memory.message
+    persisted, (reason, message) = observed.persisted, DOING[observed.action]
+    if persisted.attempts:
+        reason, message = persisted.reason, persisted.message
     elif away:
-        message = (
-            f"node {away[-1].node or 'unknown'} does not end pod {away[-1].name}: it is away, and another pod works"
-        )
+        node = away[-1].node or "unknown"
+        message = f"node {node} does not end pod {away[-1].name}: the node is unavailable, and another pod works"
     if pod is None:
         if observed.refusal is not None:
             reason, message = observed.refusal.reason, observed.refusal.message
             if (left := pause(observed.refusal, observed.now)) > 0:
-                return JobStep(memory, reason=reason, message=message, requeue_after=left)
-        if memory.retry_at is not None and memory.retry_at > observed.now:
-            return JobStep(memory, reason=reason, message=message, requeue_after=memory.retry_at - observed.now)
+                return JobStep(persisted, reason=reason, message=message, requeue_after=left)
+        if persisted.retry_at is not None and persisted.retry_at > observed.now:
+            return JobStep(persisted, reason=reason, message=message, requeue_after=persisted.retry_at - observed.now)
         if not observed.slot:
-            if not memory.attempts and observed.refusal is None:
+            if not persisted.attempts and observed.refusal is None:
                 message = FOR_A_SLOT
-            return JobStep(memory, None, None, (), reason, message, requeue_after=SLOT_WAIT, queued=True)
+            return JobStep(persisted, None, None, (), reason, message, requeue_after=SLOT_WAIT, queued=True)
         return JobStep(
-            memory, None, observed.name, tuple(away), reason, message
-        )  # these are deleted already, but not their requests
+            persisted, None, observed.name, tuple(away), reason, message
+        )  # these pods are deleted already, but not their requests
     if pod.phase is Phase.ENDED:
         return _after_pod_end(observed, pod)
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
-        if not memory.attempts:
+        if not persisted.attempts:
             message = f"waits for the end of {pod.name}"
-        return JobStep(memory, None, None, (), reason, message, requeue_after=left)
+        return JobStep(persisted, None, None, (), reason, message, requeue_after=left)
     left = pod.due(observed.deadline, observed.node_timeout) - observed.now
     if left <= 0:
         return replace(_failed_attempt(observed, *_overdue(observed, pod)), delete=(pod,))
     again = soonest(left, pod.look_after(observed.now))
-    return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=again)
+    return JobStep(persisted, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=again)
 
 
 def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
     if not pod.node:
-        reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has looked at the pod")
-        return reason, f"{message}; no node took the job pod within {observed.deadline:.0f} s, and it is tried again"
+        reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has processed the pod")
+        return reason, f"{message}; no node took the job pod within {observed.deadline:.0f} s, and it is retried"
     if pod.hindrance is not None:
         return pod.hindrance[0], _late_message(pod)
-    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
+    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, which is past its deadline; it is retried"
 
 
 DOING: Final[Mapping[Action, tuple[str, str]]] = {
     Action.PLAN: (Reason.PLANNING, "the connector's plugin checks the configuration and splits it into tasks"),
-    Action.PREPARE: (Reason.PREPARING, "internal topics are made ready, and earlier tasks shut out"),
-    Action.RESET_OFFSETS: (Reason.RESETTING_OFFSETS, "the connector's offsets are forgotten"),
+    Action.PREPARE: (Reason.PREPARING, "internal topics are prepared, and earlier tasks are fenced"),
+    Action.RESET_OFFSETS: (Reason.RESETTING_OFFSETS, "the connector's offsets are reset"),
 }
 
 
@@ -195,9 +195,11 @@ def _late_message(pod: JobPod) -> str:
     if pod.started is not None:
         word = pod.ended.word if pod.ended is not None else None
         place = f": it was stopped in {word.trouble}" if word is not None and word.trouble else ""
-        return f"the job pod did not end in time{place}; a plugin's validation may wait for a system that is away"
+        return (
+            f"the job pod did not end in time{place}; a plugin's validation may wait for a system that is unavailable"
+        )
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
-    slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
+    slow = "if pulling the image takes long, raise job.deadlineSeconds of the release"
     return f"the job pod's container had not started in time{why}; {slow}"
 
 
@@ -206,8 +208,8 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
     answer = observed.answers.get(pod.name)
     if answer is not None and answer.id == observed.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
         if _is_answered(observed.action, answer):
-            return JobStep(JobMemory(), answer, delete=gone)
-        # A preparation may be wrong in a way that only shows at Kafka; a reset is tried for as long as it may be mended.
+            return JobStep(FailedJob(), answer, delete=gone)
+        # Only Kafka can reject a preparation; a reset is retried as long as the cause may be fixed.
         reason, nothing = _REFUSALS[observed.action]
         message = "; ".join(map(str, answer.problems)) or answer.message or nothing
     elif answer is not None and answer.id == observed.key:
@@ -220,10 +222,10 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
         message = ended.describe().removeprefix(f"{reason}: ") if ended else "the pod ended without an answer"
         if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late_message(pod)
-    memory = observed.memory
-    if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
+    persisted = observed.persisted
+    if pod.leaving is not None and persisted.attempts and persisted.retry_at is not None:  # counted already
         left = (pod.leaves_by or observed.now) + observed.node_timeout - observed.now
-        return JobStep(memory, reason=memory.reason, message=memory.message, requeue_after=left)
+        return JobStep(persisted, reason=persisted.reason, message=persisted.message, requeue_after=left)
     return replace(_failed_attempt(observed, reason, message), delete=gone)
 
 
@@ -232,7 +234,7 @@ def _is_answered(action: Action, answer: JobAnswer) -> bool:
         case Action.PLAN:
             return True
         case Action.PREPARE:
-            return answer.standing is not None
+            return answer.epoch is not None
         case Action.RESET_OFFSETS | Action.OFFSETS | Action.LIST_OFFSETS:
             return answer.outcome is Outcome.DONE
 
@@ -250,10 +252,10 @@ _REFUSALS: Final[Mapping[Action, tuple[str, str]]] = {
 
 
 def _failed_attempt(observed: JobObservation, reason: str, message: str) -> JobStep:
-    """This try brought no answer: the next one comes after a pause."""
-    attempts = observed.memory.attempts + 1
+    """Return the step after an attempt without an answer: the next one follows after a pause."""
+    attempts = observed.persisted.attempts + 1
     delay = _BACKOFF.pause(attempts)
     if reason == Reason.PREPARE_FAILED and attempts > _PREPARE_ATTEMPTS:
         delay = _REFUSED_LONGEST
-    memory = JobMemory(observed.memory.key, attempts, observed.now + delay, reason, message)
-    return JobStep(memory, None, None, (), reason, message, requeue_after=delay)
+    persisted = FailedJob(observed.persisted.key, attempts, observed.now + delay, reason, message)
+    return JobStep(persisted, None, None, (), reason, message, requeue_after=delay)

@@ -1,21 +1,21 @@
-"""Kafka out of the operator's reach, which statuses report only once it has lasted. Pure."""
+"""Measures whether Kafka is unreachable for the operator; statuses report it only once it has lasted. Pure."""
 
 from typing import Final
 
 __all__ = ["KafkaTrouble"]
 
 _LASTS: Final = 10.0
-"""Seconds; what passes sooner would be two writes for every connector, and no news."""
+"""Seconds; reporting a shorter outage would cost two writes for every connector, without any use."""
 
 
 class KafkaTrouble:
-    """Measures how long Kafka has been out of reach."""
+    """Measures how long Kafka has been unreachable."""
 
     def __init__(self) -> None:
         self._since: float | None = None
 
     def lasting(self, trouble: str | None, now: float) -> tuple[str | None, float | None]:
-        """The trouble, if it has lasted, and else in how many seconds it will have.
+        """Return the trouble, if it has lasted, and else in how many seconds it will have.
 
         Args:
             trouble: as of now; None: there is none.

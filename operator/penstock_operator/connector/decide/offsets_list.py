@@ -1,4 +1,4 @@
-"""What differs in an action that lists offsets: it changes nothing, and a ConfigMap has the result. Pure.
+"""Lists offsets: this action changes nothing, and its result is in a ConfigMap. Pure.
 
 The job pod refuses a list that is too long for a ConfigMap (`penstock_runtime/job/listing`).
 """
@@ -19,57 +19,57 @@ from penstock_operator.names import list_name
 __all__ = ["is_published", "list_job", "list_refusal", "list_waits", "listed", "listed_after", "of_list"]
 
 _GONE: Final = 2.0
-"""Seconds until the next look whether the ConfigMap of before is gone."""
+"""Seconds until the next check whether the previous ConfigMap is deleted."""
 
 
 def list_job(observed: Observation, name: str, key: str) -> CreateJob:
-    """The pod that reads the offsets."""
-    plan = observed.plan(observed.memory.plan)
+    """Return the pod that reads the offsets."""
+    plan = observed.plan(observed.persisted.plan)
     kind: Any = None if plan is None else plan.kind
     return CreateJob(name, Action.LIST_OFFSETS, key, kind=kind)
 
 
 def list_refusal(observed: Observation) -> str:
-    """Why there can be no list; empty: there can."""
+    """Return why there can be no list; empty: there can."""
     found = observed.list_map
     if found is None or found.owner is not Owner.FOREIGN:
         return ""
     return (
-        f"ConfigMap {_name(observed)} is there, is not of this Connector, and stays as it is. Rename or remove it, then use "
-        "a new token"
+        f"ConfigMap {_name(observed)} exists, does not belong to this Connector, and is left as it is. Rename or remove it, "
+        "then use a new token"
     )
 
 
 def list_waits(observed: Observation) -> str:
-    """What comes before a list; empty: nothing. Tasks may run, and pods of an earlier Connector may end meanwhile."""
+    """Return why a list must wait; empty: it need not. Tasks may run, and pods of earlier Connectors may end meanwhile."""
     return waits_of_any(observed) or (_for_end_of_map(observed) if _is_going(observed) else "")
 
 
 def of_list(pod_uid: str) -> str:
-    """The name under which the refusal of a pod's list is kept among those of pods."""
+    """Return the name under which the refusal of a pod's list is kept among those of pods."""
     return f"configmaps/{pod_uid}"
 
 
 def is_published(observed: Observation, action: OffsetsAction) -> bool:
-    """Whether the ConfigMap holds the list that this action's pod has made."""
+    """Return whether the ConfigMap holds the list that this action's pod has made."""
     found = observed.list_map
     return found is not None and found.owner is Owner.OURS and bool(action.pod_uid) and found.pod_uid == action.pod_uid
 
 
 def listed(observed: Observation, action: OffsetsAction, count: str = "the offsets") -> OffsetsStep:
-    """The list is there."""
+    """Return that the list exists."""
     return finished(observed, action, "Succeeded", f"{count}: ConfigMap {_name(observed)}, key {OFFSETS_KEY}")
 
 
 def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answer: JobAnswer) -> OffsetsStep:
-    """The pod has answered: its list is written, and once it is seen to be there, the action has its result."""
+    """Write the list in the pod's answer; once the ConfigMap is seen to exist, the action has its result."""
     if answer.outcome is not Outcome.DONE:
         return answered(observed, action, answer)
     text = answer.offsets or ""
     count = _count(text)
     if count is None or len(text.encode()) > LIST_BYTES:
-        why = "is no list of offsets" if count is None else f"has more than {LIST_BYTES // 1024} KiB"
-        return finished(observed, action, "Failed", f"nothing is listed: what pod {pod.name} answered {why}")
+        why = "is not a list of offsets" if count is None else f"has more than {LIST_BYTES // 1024} KiB"
+        return finished(observed, action, "Failed", f"nothing is listed: the answer of pod {pod.name} {why}")
     if is_published(observed, action):
         return listed(observed, action, f"{count} position{'' if count == 1 else 's'}")
     if refusal := list_refusal(observed):
@@ -78,7 +78,8 @@ def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answ
         return finished(observed, action, "Failed", f"nothing is listed: {refused.message}. Then use a new token")
     if _is_going(observed):
         if observed.now > (action.began or 0.0) + observed.job_deadline:
-            why = f"ConfigMap {_name(observed)} is being deleted and does not go: remove what holds it (its finalizers)"
+            still = f"ConfigMap {_name(observed)} is being deleted but still exists"
+            why = f"{still}: remove the finalizers that block its deletion"
             return finished(observed, action, "Failed", f"nothing is listed: {why}, then use a new token")
         return pending(observed, action, f"waits: {_for_end_of_map(observed)}", requeue_after=_GONE)
     before = observed.list_map
@@ -88,7 +89,7 @@ def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answ
 
 
 def _count(text: str) -> int | None:
-    """How many positions the list has; None: it is none."""
+    """Return how many positions the list has; None: it is not a list."""
     try:
         document = json.loads(text)
         entries = document["offsets"]

@@ -1,4 +1,4 @@
-"""What all actions on offsets share: what each waits for, its entry in the status, and what is done beside that. Pure."""
+"""Common parts of all actions on offsets: their conditions, their entry in the status, and the actions besides. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from penstock_operator.connector.decide.held_template import is_template_refused
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.offsets_list_map import OffsetsList
-from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.persisted_state import OffsetsAction, PersistedState
 from penstock_operator.connector.model.pod_status import JobPod
 
 __all__ = ["OffsetsStep", "answered", "final", "finished", "is_same", "pending", "waits_of_any"]
@@ -26,18 +26,18 @@ _RESULTS: Final[Mapping[Outcome, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class OffsetsStep:
-    """What is done about actions on offsets.
+    """Step for actions on offsets.
 
     Attributes:
-        memory: for the status.
+        persisted: for the status.
         create: the pod of an action.
-        publish: a list that is to be written.
+        publish: a list to write.
         delete: pods of actions.
-        requeue_after: look again after so many seconds; None: when something happens.
+        requeue_after: check again after this many seconds; None: when something happens.
         queued: the pod waits for a job slot.
     """
 
-    memory: Memory
+    persisted: PersistedState
     create: tuple[CreateJob, ...] = ()
     publish: OffsetsList | None = None
     delete: tuple[JobPod, ...] = ()
@@ -46,11 +46,11 @@ class OffsetsStep:
 
 
 def waits_of_any(observed: Observation) -> str:
-    """What comes before any action; empty: nothing. It must be known whose the offsets are that it changes or shows."""
+    """Return why any action must wait; empty: none must. The owner of the offsets that it changes or shows must be known."""
     if observed.name_refusal is not None:
         return observed.name_refusal.message
     if unseen := observed.name_unseen or observed.kafka_trouble:
-        return f"it is not known what stands in Kafka under the name of this connector: {unseen}"
+        return f"the records in Kafka under the name of this connector are not known: {unseen}"
     if observed.status_unread:
         return "the status topic is not read yet"
     if is_template_refused(observed):
@@ -61,33 +61,33 @@ def waits_of_any(observed: Observation) -> str:
 def pending(
     observed: Observation, action: OffsetsAction, message: str, *, requeue_after: float | None = None
 ) -> OffsetsStep:
-    """The action goes on; the message says with what."""
-    return OffsetsStep(_with(observed.memory, replace(action, message=message)), requeue_after=requeue_after)
+    """Return that the action continues; the message describes its current activity."""
+    return OffsetsStep(_with(observed.persisted, replace(action, message=message)), requeue_after=requeue_after)
 
 
 def finished(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsStep:
-    """The action has its result."""
-    return OffsetsStep(_with(observed.memory, final(observed, action, result, message)))
+    """Return that the action has its result."""
+    return OffsetsStep(_with(observed.persisted, final(observed, action, result, message)))
 
 
 def answered(observed: Observation, action: OffsetsAction, answer: JobAnswer) -> OffsetsStep:
-    """The action has the result that its pod's answer tells."""
+    """Return that the action has the result of its pod's answer."""
     texts = [answer.message, *map(str, answer.problems), *(f"warning: {w}" for w in answer.warnings)]
     reason = "; ".join(filter(None, texts)) or ("" if answer.outcome is Outcome.DONE else "the pod gave no reason")
     return finished(observed, action, _RESULTS[answer.outcome], reason)
 
 
 def final(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsAction:
-    """The entry of an action that has its result."""
+    """Return the entry of an action that has its result."""
     at = float(int(observed.now))
     return OffsetsAction(action.action, action.token, result, message, at, content=action.content)
 
 
 def is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
-    """Whether both are of one request."""
+    """Return whether both are of one request."""
     return (action.action, action.token, action.content) == (other.action, other.token, other.content)
 
 
-def _with(memory: Memory, action: OffsetsAction) -> Memory:
-    """The memory with the action in place of its entry."""
-    return replace(memory, offsets=tuple(action if is_same(a, action) else a for a in memory.offsets))
+def _with(persisted: PersistedState, action: OffsetsAction) -> PersistedState:
+    """Return the persisted state in which the action replaces its earlier entry."""
+    return replace(persisted, offsets=tuple(action if is_same(a, action) else a for a in persisted.offsets))

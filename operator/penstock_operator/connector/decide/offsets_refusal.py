@@ -1,4 +1,4 @@
-"""Why an action on offsets or topics that an annotation asks for is refused at once (KIP-875, KIP-558). Pure."""
+"""Refuses requests of annotations for actions on offsets or topics immediately (KIP-875, KIP-558). Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,23 +23,23 @@ _NO_TOKEN_BEFORE: Final = (
 )
 _OTHER_CONTENT: Final = "this token was used with other JSON: use a new token"
 _NO_TOKEN: Final = (
-    f"the value is no token: it is a word of your choice, without a blank, of at most {TOKEN_LENGTH} characters"
+    f"the value is not a token: a token is a word of your choice, without a blank, of at most {TOKEN_LENGTH} characters"
 )
 
 
 def refusal(
     request: OffsetsRequest, connector: Connector, actions: Sequence[OffsetsAction], *, of_topics: str = ""
 ) -> str:
-    """Why a new request is refused; empty: it is not.
+    """Return why a new request is refused; empty: it is not.
 
     Args:
-        request: none of the actions is what it asks for.
+        request: none of the actions was requested by it.
         connector: that it is made for.
         actions: those before it.
         of_topics: why no active topics are reset, in Kafka Connect's words; empty: they are.
 
-    Of the connector's state only `spec.state` refuses: whatever else is in the way is waited for, since Git may bring state
-    and token together.
+    Of the connector's state only `spec.state` leads to a refusal: the action waits for all other obstacles, since Git may
+    bring state and token together.
     """
     if not request.is_token:
         return _NO_TOKEN_BEFORE if request.action == ALTER else _NO_TOKEN

@@ -1,13 +1,18 @@
-"""The step of a Connector's actions on offsets: what is waited for, the pod, the outcome. Pure.
+"""Step of a Connector's actions on offsets: their conditions, the pod, the outcome. Pure.
 
-An action has one attempt. Its entry in `status.offsetsActions` is `Pending` before its pod is created, under a name that is
-the action's own; then the pod's answer is final, and a pod that ends without one leaves the outcome unknown. Nothing is
-repeated, since tasks may have run meanwhile: a pod is created again only where it never existed, while the Connector is
-still to be stopped and the same value stands. Should one have existed unseen, the second one does nothing after tasks have
-run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the action.
+An action has one attempt. Its entry in `status.offsetsActions` is `Pending` before its pod is created, under a name that
+is
+unique to the action; then the pod's answer is final, and a pod that ends without one leaves the outcome unknown. Nothing
+is
+repeated, since tasks may have run meanwhile: a pod is created again only if it never existed, while the Connector should
+still be stopped and the annotation has the same value. Should a pod have existed unseen, the second one does nothing
+after
+tasks have run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the
+action.
 
-A list goes the same way, beside tasks (`offsets_list`). One that has not begun overtakes what waits for something else. A
-reset of active topics has an entry here, and no pod (`topics_reset`).
+A list follows the same steps, but does not wait for tasks to end (`offsets_list`). One that has not begun overtakes
+actions
+that wait for something else. A reset of active topics has an entry here, and no pod (`topics_reset`).
 """
 
 from collections.abc import Sequence
@@ -50,7 +55,7 @@ from penstock_operator.connector.model.offsets_requests import (
     kept_actions,
     offsets_requests,
 )
-from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.persisted_state import OffsetsAction, PersistedState
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.refused_pods import pause
 from penstock_operator.names import digest, job_name
@@ -58,46 +63,46 @@ from penstock_operator.names import digest, job_name
 __all__ = ["OffsetsStep", "offsets_step"]
 
 _LOOK: Final = 10.0
-"""Seconds until the next look at what no event tells."""
+"""Seconds until the next check for changes that cause no event."""
 _VERBS: Final = {RESET: OffsetsVerb.RESET, ALTER: OffsetsVerb.ALTER}
 _JOBS: Final = {LIST: Action.LIST_OFFSETS, RESET: Action.OFFSETS, ALTER: Action.OFFSETS}
 _DOING: Final = {
     LIST: "the connector's offsets are read",
-    RESET: "the connector's offsets are forgotten",
+    RESET: "the connector's offsets are reset",
     ALTER: "the connector's offsets are set",
 }
 
 
-def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
-    """The step.
+def offsets_step(observed: Observation, persisted: PersistedState) -> OffsetsStep:
+    """Return the step.
 
     Args:
         observed: the Connector; it is not being deleted.
-        memory: as the other steps leave it.
+        persisted: as the other steps leave it.
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
-    known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in memory.offsets)
-    actions = tuple(refused_if_used(observed, a) for a in (*known, *_new(observed, memory, requests)))
+    known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in persisted.offsets)
+    actions = tuple(refused_if_used(observed, a) for a in (*known, *_new(observed, persisted, requests)))
     current = _current(observed, actions)
     if current is None:
-        step = OffsetsStep(replace(memory, offsets=actions))
+        step = OffsetsStep(replace(persisted, offsets=actions))
     else:
-        step = _of_current(replace(observed, memory=replace(memory, offsets=actions)), current, requests)
-    step = replace(step, memory=_told_to_wait(observed, step.memory, current))
-    following = _current(observed, step.memory.offsets)
+        step = _of_current(replace(observed, persisted=replace(persisted, offsets=actions)), current, requests)
+    step = replace(step, persisted=_told_to_wait(observed, step.persisted, current))
+    following = _current(observed, step.persisted.offsets)
     name = "" if following is None else _pod_name(observed, following)
     superfluous = (p for p in observed.offsets_pods if p.name != name and p.leaving is None and p not in step.delete)
     is_next = following is not None and current is not None and not is_same(following, current)
     return replace(
         step,
-        memory=replace(step.memory, offsets=kept_actions(step.memory.offsets, requests)),
+        persisted=replace(step.persisted, offsets=kept_actions(step.persisted.offsets, requests)),
         delete=(*step.delete, *superfluous),
         requeue_after=soonest(step.requeue_after, 0.0 if is_next else None),
     )
 
 
-def _told_to_wait(observed: Observation, memory: Memory, current: OffsetsAction | None) -> Memory:
-    """With a message of each action that waits behind another one, which says for what."""
+def _told_to_wait(observed: Observation, persisted: PersistedState, current: OffsetsAction | None) -> PersistedState:
+    """Set the message of each action that waits for another one, with the reason."""
 
     def told(action: OffsetsAction) -> OffsetsAction:
         if current is None or not action.is_pending or action.action not in _DOING or is_same(action, current):
@@ -105,11 +110,11 @@ def _told_to_wait(observed: Observation, memory: Memory, current: OffsetsAction 
         waits = list_waits(observed) if action.action == LIST else ""
         return replace(action, message=f"waits: {waits or f'for {current.action} ({current.token})'}")
 
-    return replace(memory, offsets=tuple(map(told, memory.offsets)))
+    return replace(persisted, offsets=tuple(map(told, persisted.offsets)))
 
 
 def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> OffsetsAction | None:
-    """The action that is under way, or the next one: lists that need not wait, then the oldest of the others."""
+    """Return the action in progress, or the next one: lists that need not wait, then the oldest of the others."""
     waiting = [a for a in actions if a.is_pending and a.action in _DOING]
     pods = {p.name for p in observed.offsets_pods}
     begun = (a for a in waiting if a.began is not None or a.pod_uid or _pod_name(observed, a) in pods)
@@ -118,10 +123,10 @@ def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> Offsets
     return next(chain(begun, lists, others, waiting), None)
 
 
-def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
-    """An entry for each request that has none."""
-    new = [r for r in requests if not any(r.asks_for(a) for a in memory.offsets)]
-    before = (*memory.offsets, *(a for a in earlier_actions(observed) if not any(r.asks_for(a) for r in new)))
+def _new(observed: Observation, persisted: PersistedState, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
+    """Return an entry for each request that has none."""
+    new = [r for r in requests if not any(r.asks_for(a) for a in persisted.offsets)]
+    before = (*persisted.offsets, *(a for a in earlier_actions(observed) if not any(r.asks_for(a) for r in new)))
     problems = [refusal(r, observed.connector, before, of_topics=observed.topics_refusal) for r in new]
     at = float(int(observed.now))
     return [
@@ -131,7 +136,7 @@ def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, 
 
 
 def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
-    """The action itself; one of a later release that is under way has failed, for this release cannot go on with it."""
+    """Return the action; one in progress that a later release began has failed, since this release cannot continue it."""
     if not action.is_pending or action.action in (*_DOING, RESET_TOPICS):
         return action
     message = (
@@ -143,7 +148,7 @@ def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
 def _given_up_if_late(
     observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]
 ) -> OffsetsAction:
-    """The action itself; one that waits behind another one, and is not asked for any more, is refused at once."""
+    """Return the action; one that waits for another one, and is no longer requested, is refused immediately."""
     if not action.is_pending or action.action not in _DOING or action.began is not None or action.pod_uid:
         return action
     name = _pod_name(observed, action)
@@ -152,7 +157,7 @@ def _given_up_if_late(
 
 
 def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> OffsetsStep:
-    """The step of the action that is under way."""
+    """Return the step of the action in progress."""
     name = _pod_name(observed, action)
     pod = next((p for p in observed.offsets_pods if p.name == name), None)
     if pod is not None:
@@ -162,7 +167,7 @@ def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[Of
     if action.pod_uid:
         return _unknown(observed, action, f"its pod {name} is gone, and has left no answer")
     is_refused = name in observed.refusals
-    if action.began is not None and is_refused:  # so that the pod never existed
+    if action.began is not None and is_refused:  # so the pod never existed
         action = replace(action, began=None, generation=0)
     given_up = _given_up(observed, action, requests)
     if given_up and action.began is not None and action.action != LIST:
@@ -174,7 +179,7 @@ def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[Of
 
 
 def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> str:
-    """Why an action whose pod does not exist is not begun any more; empty: it is."""
+    """Return why an action whose pod does not exist is no longer begun; empty: it is."""
     if action.action != LIST and observed.connector.spec.state is not State.STOPPED:
         return "the connector was started again before it began"
     if not any(r.asks_for(action) for r in requests):
@@ -183,7 +188,7 @@ def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[Offs
 
 
 def _begun(observed: Observation, action: OffsetsAction, name: str, document: str) -> OffsetsStep:
-    """Create the pod, unless something comes first; `document`: of alter."""
+    """Create the pod, unless something must happen first; `document`: of alter."""
     refused = observed.refusals.get(name)
     if action.began is None:
         if waits := list_waits(observed) if action.action == LIST else _waits(observed):
@@ -200,17 +205,17 @@ def _begun(observed: Observation, action: OffsetsAction, name: str, document: st
     work = OffsetsWork(verb=_VERBS[action.action], generation=action.generation, document=document)
     return replace(
         step,
-        # It fences the tasks of any plan, so that each must be prepared after it.
-        memory=replace(step.memory, fence=""),
-        # With the release's image: that of the last plan may be of a release that does not know the action.
+        # It fences the tasks of any plan, so each must be prepared after it.
+        persisted=replace(step.persisted, fence=""),
+        # With the release's image: the last plan's may be of a release without this action.
         create=(CreateJob(name, Action.OFFSETS, _key(observed, action), offsets=work),),
     )
 
 
 def _waits(observed: Observation) -> str:
-    """What comes before an action; empty: nothing.
+    """Return why an action must wait; empty: it need not.
 
-    A task pod counts until its end was seen, also on a node that is away: what runs there may still write offsets.
+    A task pod counts until its end was seen, also on a lost node: its process may still write offsets.
     """
     living = [p for p in observed.task_pods if p.phase is not Phase.ENDED]
     jobs = [p for p in observed.job_pods if p.lives(observed.now, observed.node_timeout)]
@@ -224,15 +229,15 @@ def _waits(observed: Observation) -> str:
 
 
 def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:
-    """The pod is there: it is waited for, or has its answer."""
+    """Wait for the pod that exists, or process its answer."""
     action = action if action.began is not None else replace(action, began=pod.created)
     if pod.phase is Phase.ENDED:
         step = _after_end(observed, action, pod)
-        goes_on = any(a.is_pending and is_same(a, action) for a in step.memory.offsets)
+        goes_on = any(a.is_pending and is_same(a, action) for a in step.persisted.offsets)
         return step if goes_on or pod.leaving is not None else replace(step, delete=(pod,))
     if pod.is_on_lost_node(observed.now, observed.node_timeout):
         node = pod.node or "unknown"
-        return _unknown(observed, action, f"node {node} does not end pod {pod.name}: it is away")
+        return _unknown(observed, action, f"node {node} does not end pod {pod.name}: the node is unavailable")
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
         return pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)
@@ -250,7 +255,7 @@ def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> Off
         is_list = action.action == LIST
         return listed_after(observed, action, pod, answer) if is_list else answered(observed, action, answer)
     word = None if pod.ended is None else pod.ended.word
-    if word is not None and word.exit_code == ExitCode.CONFIG_INVALID:  # the first thing that a job does is to read it
+    if word is not None and word.exit_code == ExitCode.CONFIG_INVALID:  # a job first reads its request
         why = f"the runtime image {pod.image} does not know this action, or cannot read its request"
         return finished(observed, action, "Refused", f"nothing was done: {why}: {word.message or 'it gave no reason'}")
     known = [": ".join(pod.hindrance)] if pod.hindrance is not None else []

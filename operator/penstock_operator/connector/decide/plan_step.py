@@ -1,4 +1,4 @@
-"""The plan for what is asked now, or what is done to get one. Pure."""
+"""Finds the plan for the current request, or decides how to get one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.pod_status import JobPod
 from penstock_operator.connector.model.refused_pods import of_plan, pause
@@ -23,13 +23,13 @@ from penstock_operator.reasons import Reason
 __all__ = ["plan_tasks"]
 
 _MISSING_AGAIN: Final = 60.0
-"""Seconds until a missing policy or PluginVersion is looked for again, should the event of its coming be lost."""
+"""Seconds until a missing policy or PluginVersion is looked up again, should the event of its creation be lost."""
 _UNWATCHED_AGAIN: Final = 60.0
-"""Seconds. Where Secrets are not watched, no event says that one has come which a refused configuration names."""
+"""Seconds. If Secrets are not watched, no event reports a new one that a refused configuration names."""
 
 
 def plan_tasks(observed: Observation) -> StepOutcome:
-    """The plan for what is asked now, in the outcome's `plan`; without one, what is done to get it."""
+    """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it."""
     outcome, problem = _plan_tasks(observed), observed.policy.problem
     if problem is None or not observed.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":
         return outcome
@@ -37,7 +37,7 @@ def plan_tasks(observed: Observation) -> StepOutcome:
     return replace(
         outcome,
         plan=None,
-        config=unchecked("is taken up once its TopicCreationPolicies can be applied"),
+        config=unchecked("takes effect once its TopicCreationPolicies can be applied"),
         verdict=Verdict(Kind.UNDER_WAY if is_missing else Kind.STALLED, problem.reason, problem.message),
         state="Pending" if is_missing else "Failed",
         requeue_after=_MISSING_AGAIN if is_missing else None,
@@ -46,38 +46,45 @@ def plan_tasks(observed: Observation) -> StepOutcome:
 
 def _plan_tasks(observed: Observation) -> StepOutcome:
     if problems := known_problems(observed):
-        memory = replace(observed.memory, refused="", refusal=())
-        refused = _refused(observed, memory, problems, delete=_plan_jobs(observed))
+        persisted = replace(observed.persisted, refused="", refusal=())
+        refused = _refused(observed, persisted, problems, delete=_plan_jobs(observed))
         return _with_missing_version(observed, refused, problems)
     stored = observed.plan(observed.due)
     if stored is not None:
-        return _planned(observed, _accepted(observed.memory), stored)
+        return _planned(observed, _accepted(observed.persisted), stored)
     refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
-        goes_on = observed.plan(observed.memory.plan) is not None
-        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration goes on", planning=True)
+        goes_on = observed.plan(observed.persisted.plan) is not None
+        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration stays in use", planning=True)
         return replace(
             waiting(observed, refusal.reason, refusal.message, requeue_after=left),
             delete=_plan_jobs(observed),
             pending=told if goes_on else None,
         )
-    if (split := observed.split()) is not None:  # the same tasks, in other pods or by another policy
+    if (split := observed.split()) is not None:  # the same tasks, in other pods or under another policy
         plan = split.revised(observed.shape, observed.policy.effective)
-        return _planned(observed, _accepted(observed.memory), plan, save=(plan,))
-    if observed.memory.refused == observed.due:
+        return _planned(observed, _accepted(observed.persisted), plan, save=(plan,))
+    if observed.persisted.refused == observed.due:
         requeue_after = _UNWATCHED_AGAIN if observed.secrets.names and observed.secrets.hash is None else None
         jobs = _plan_jobs(observed)
-        outcome = _refused(observed, observed.memory, observed.memory.refusal, delete=jobs, requeue_after=requeue_after)
+        outcome = _refused(
+            observed, observed.persisted, observed.persisted.refusal, delete=jobs, requeue_after=requeue_after
+        )
     else:
         outcome = _plan_by_job(observed)
     return _with_missing_secrets(observed, outcome)
 
 
 def _planned(
-    observed: Observation, memory: Memory, plan: Plan, *, save: tuple[Plan, ...] = (), delete: tuple[JobPod, ...] = ()
+    observed: Observation,
+    persisted: PersistedState,
+    plan: Plan,
+    *,
+    save: tuple[Plan, ...] = (),
+    delete: tuple[JobPod, ...] = (),
 ) -> StepOutcome:
     return StepOutcome(
-        memory=memory,
+        persisted=persisted,
         verdict=Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start"),
         config=valid(observed, plan),
         state="Pending",
@@ -89,18 +96,18 @@ def _planned(
 
 def _refused(
     observed: Observation,
-    memory: Memory,
+    persisted: PersistedState,
     problems: Sequence[str],
     *,
     delete: tuple[JobPod, ...],
     requeue_after: float | None = None,
 ) -> StepOutcome:
-    """The configuration is wrong: a person must change it."""
+    """Return the outcome for a wrong configuration: a user must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    rest = "; the tasks go on with the last good configuration" if observed.task_pods else ""
+    rest = "; the tasks keep the last good configuration" if observed.task_pods else ""
     verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
     return StepOutcome(
-        memory=memory,
+        persisted=persisted,
         verdict=verdict,
         config=invalid(problems),
         state="Failed",
@@ -110,7 +117,7 @@ def _refused(
 
 
 def _with_missing_version(observed: Observation, outcome: StepOutcome, problems: Sequence[str]) -> StepOutcome:
-    """The outcome for a missing PluginVersion: it may be on its way, so that the Connector does not count as stalled."""
+    """Return the outcome for a missing PluginVersion: it may follow, so the Connector does not count as stalled."""
     if not observed.plugin.is_missing or len(problems) > len(observed.plugin.problems):
         return outcome
     verdict = replace(outcome.verdict, kind=Kind.UNDER_WAY, reason=Reason.PLUGIN_VERSION_MISSING)
@@ -118,50 +125,50 @@ def _with_missing_version(observed: Observation, outcome: StepOutcome, problems:
 
 
 def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """The outcome for missing Secrets: they may be on their way, so that the Connector does not count as stalled."""
+    """Return the outcome for missing Secrets: they may follow, so the Connector does not count as stalled."""
     secrets = observed.secrets
     if not secrets.missing:
         return outcome
     reason = Reason.WORKER_SECRET_MISSING if secrets.worker_missing else Reason.SECRET_MISSING
     problems = list(secrets.missing)
     if outcome.config.valid is False:
-        problems += (p for p in observed.memory.refusal if "${secret:" not in p)
+        problems += (p for p in observed.persisted.refusal if "${secret:" not in p)
     return replace(outcome, verdict=Verdict(Kind.UNDER_WAY, reason, "; ".join(problems)), state="Pending")
 
 
 def _plan_by_job(observed: Observation) -> StepOutcome:
-    """A job pod asks the plugin to check the configuration and to split it into tasks."""
+    """Create a job pod in which the plugin checks the configuration and splits it into tasks."""
     has_tasks = any(p.lives(observed.now, observed.node_timeout) for p in observed.task_pods)
     step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
-    memory, answer = replace(observed.memory, job=step.memory), step.answer
+    persisted, answer = replace(observed.persisted, job=step.persisted), step.answer
     if answer is None:
-        return _job_under_way(observed, memory, step, has_tasks=has_tasks)
+        return _job_under_way(observed, persisted, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
         told = {p.property for p in answer.problems}
         unoffered = dict.fromkeys(name for field, name in observed.plugin.unoffered.items() if field in told)
         problems += tuple(f"no PluginVersion of this namespace offers {name}" for name in unoffered)
-        memory = replace(memory, refused=observed.due, refusal=problems)
-        return _refused(observed, memory, problems, delete=step.delete)
+        persisted = replace(persisted, refused=observed.due, refusal=problems)
+        return _refused(observed, persisted, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
-    memory = _accepted(memory)
-    if answer.standing is not None and not has_tasks:
-        memory = replace(memory, standing=answer.standing, fence=plan.fence(observed.connector.connect_name))
-    return _planned(observed, memory, plan, save=(plan,), delete=step.delete)
+    persisted = _accepted(persisted)
+    if answer.epoch is not None and not has_tasks:
+        persisted = replace(persisted, epoch=answer.epoch, fence=plan.fence(observed.connector.connect_name))
+    return _planned(observed, persisted, plan, save=(plan,), delete=step.delete)
 
 
-def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_tasks: bool) -> StepOutcome:
+def _job_under_way(observed: Observation, persisted: PersistedState, step: JobStep, *, has_tasks: bool) -> StepOutcome:
     # With no task running or starting, the plan pod also fences old tasks.
     prepare = not has_tasks and not _last_plan_running(observed) and not observed.name_unseen
     create: tuple[CreateJob, ...] = ()
     if step.create is not None:
         job = CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare)
-        registered = observed.plan(observed.memory.plan) is not None
+        registered = observed.plan(observed.persisted.plan) is not None
         create = (replace(job, policy_selects=observed.policy.selects, registered=registered),)
-    if create and prepare:  # this pod may fence the tasks of any plan, so that each must be prepared after it
-        memory = replace(memory, fence="")
+    if create and prepare:  # this pod may fence the tasks of any plan, so each must be prepared after it
+        persisted = replace(persisted, fence="")
     return StepOutcome(
-        memory=memory,
+        persisted=persisted,
         verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
         config=unchecked("is being checked"),
         state="Pending",
@@ -173,20 +180,20 @@ def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_
 
 
 def _last_plan_running(observed: Observation) -> bool:
-    """Whether tasks of the last good plan run, and are replaced, while another plan is made."""
-    last = observed.plan(observed.memory.plan)
+    """Return whether tasks of the last good plan run, and are replaced, while another plan is made."""
+    last = observed.plan(observed.persisted.plan)
     return last is not None and bool(last.tasks) and observed.is_prepared(last)
 
 
 def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) -> Plan:
-    last = observed.plan(observed.memory.plan)
+    last = observed.plan(observed.persisted.plan)
     plan = Plan.of(
         observed.inputs_hash,
         observed.shape,
         answer,
         warnings,
         observed.secrets_in_force,
-        observed.memory.restarted,
+        observed.persisted.restarted,
         last,
         observed.policy.effective,
         observed.plugin.mounts,
@@ -195,11 +202,11 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
     return replace(plan, warnings=(*plan.warnings, *no_canary(observed, last, plan)))
 
 
-def _accepted(memory: Memory) -> Memory:
-    """The memory without the last refusal of the configuration."""
-    return replace(memory, refused="", refusal=())
+def _accepted(persisted: PersistedState) -> PersistedState:
+    """Return the persisted state without the last refusal of the configuration."""
+    return replace(persisted, refused="", refusal=())
 
 
 def _plan_jobs(observed: Observation) -> tuple[JobPod, ...]:
-    """Job pods that plan. A preparation is of the last good plan, which goes on."""
+    """Return the job pods that plan. A preparation belongs to the last good plan, which stays in force."""
     return tuple(p for p in observed.job_pods if p.leaving is None and p.action == Action.PLAN)

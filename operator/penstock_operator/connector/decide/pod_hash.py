@@ -1,4 +1,4 @@
-"""The hash of what a task's pod is made from. A pod with another hash is outdated, and is replaced. Pure."""
+"""Hash of the contents of a task's pod. A pod with another hash is outdated, and is replaced. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,14 +10,14 @@ from penstock_operator.names import digest
 __all__ = ["pod_hash"]
 
 _FORM: Final = "2."
-"""The beginning of each hash: what is hashed, and how. Another form makes all pods outdated."""
+"""Beginning of each hash: the version of the hashed contents. Another version makes all pods outdated."""
 
 
 def pod_hash(plan: Plan, task: int, shape: Shape, template: Mapping[str, Any]) -> str:
-    """The hash of the pod of a task; its annotation is `penstock.dev/life`, its field of `status.tasks` is `life`.
+    """Return the hash of a task's pod, for annotation `penstock.dev/pod-hash` and `podHash` in `status.tasks`.
 
-    Only what the task itself notices is hashed. A change of anything else in the manifest (labels, tolerations, how an
-    image is pulled, what a later operator adds) comes with the next pod, and ends no running one.
+    Only settings that the task notices are hashed. A change of anything else in the manifest (labels, tolerations, how an
+    image is pulled, additions of a later operator) comes with the next pod, and ends no running one.
 
     Args:
         plan: that the task belongs to.

@@ -1,7 +1,7 @@
-"""Restarts that annotations ask for, once per token. Pure.
+"""Restarts that annotations request, once per token. Pure.
 
 `penstock.dev/restart: <token>`, `penstock.dev/restart-failed: <token>`, `penstock.dev/restart-tasks: "<token> 0,2"`. The
-annotation stays where it is, since Git may hold it; the status has what was handled (`restartActions`).
+annotation stays where it is, since Git may hold it; the status has the handled requests (`restartActions`).
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock_operator.connector.model.persisted_state import HandledRequest, Memory, last_restart
+from penstock_operator.connector.model.persisted_state import HandledRequest, PersistedState, last_restart
 
 __all__ = ["ACTIONS_KEPT", "RestartRequests", "kept_actions", "restart_requests"]
 
@@ -37,18 +37,18 @@ class RestartRequests:
 
 
 def restart_requests(
-    annotations: Mapping[str, str], memory: Memory, *, running: bool, tasks: Collection[int], now: float
+    annotations: Mapping[str, str], persisted: PersistedState, *, running: bool, tasks: Collection[int], now: float
 ) -> RestartRequests:
-    """The restarts that annotations ask for, and that were not handled before.
+    """Return the restarts that annotations request, and that were not handled before.
 
     Args:
         annotations: the connector's.
-        memory: which tokens were handled; which tasks failed.
-        running: whether `spec.state` asks for running tasks.
-        tasks: the numbers of the tasks that there are.
+        persisted: which tokens were handled; which tasks failed.
+        running: whether `spec.state` requests running tasks.
+        tasks: the numbers of the existing tasks.
         now: seconds since 1970.
     """
-    handled_before = {(h.action, h.token) for h in memory.handled}
+    handled_before = {(h.action, h.token) for h in persisted.handled}
     everything, chosen, handled = False, set[int](), []
     for action in _ACTIONS:
         token, rest = _token(annotations, action)
@@ -61,7 +61,7 @@ def restart_requests(
             everything = True
             what = "Succeeded", "the connector and all of its tasks are restarted"
         elif action == "restart-failed":
-            failed = {t for t in tasks if memory.task(t).has_ended}
+            failed = {t for t in tasks if persisted.task(t).has_ended}
             chosen |= failed
             what = "Succeeded", f"restarted: {_list(failed)}" if failed else "no task had failed"
         else:
@@ -87,14 +87,15 @@ def _list(numbers: Collection[int]) -> str:
 
 
 def kept_actions(
-    annotations: Mapping[str, str], memory: Memory, handled: Sequence[HandledRequest]
+    annotations: Mapping[str, str], persisted: PersistedState, handled: Sequence[HandledRequest]
 ) -> tuple[HandledRequest, ...]:
-    """The latest requests, in their order, for the status.
+    """Return the latest requests, in their order, for the status.
 
-    However old, those are kept whose token still stands in an annotation, which would ask for it anew; and the last restart
-    of the connector, whose token is an input of its plan.
+    Requests are kept however old they are if their token is still in an annotation, which would request them again; and
+    so
+    is the last restart of the connector, whose token is an input of its plan.
     """
-    every = (*memory.handled, *handled)
+    every = (*persisted.handled, *handled)
     last = last_restart(every)
     standing = {(action, _token(annotations, action)[0]) for action in _ACTIONS}
     others = [h for h in every if h is not last and (h.action, h.token) not in standing]

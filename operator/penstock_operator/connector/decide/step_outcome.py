@@ -1,4 +1,4 @@
-"""What one step of a decision comes to. Pure."""
+"""Outcome of one step of a decision. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
@@ -19,13 +19,13 @@ __all__ = ["StepOutcome", "pod_names", "soonest", "waiting"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """What one step of `decide` comes to, in the terms of `Decision`.
+    """Outcome of one step of `decide`, in the terms of `Decision`.
 
-    `decide` makes one decision of the outcomes of all steps: what the status says is as of the last step, what is done is
-    what any step asks for.
+    `decide` combines the outcomes of all steps into one decision: the status is that of the last step, the actions are
+    those of all steps.
     """
 
-    memory: Memory
+    persisted: PersistedState
     verdict: Verdict
     config: Config
     state: str
@@ -36,24 +36,24 @@ class StepOutcome:
     delete: tuple[Pod, ...] = ()
     create: tuple[CreateJob | CreateTask, ...] = ()
     drop: tuple[str, ...] = ()
-    tell: TaskState | None = None
+    control_state: TaskState | None = None
     forget: bool = False
     requeue_after: float | None = None
     queued: bool = False
     rollout: Progress | None = None
 
     def then(self, **changes: Any) -> "StepOutcome":
-        """The outcome of the next step: what the status says stays but for the changes, what is done is the next step's."""
-        status = ("memory", "verdict", "config", "state", "plan", "pending")
+        """Return the outcome of the next step: the status is kept except for the changes, the actions are replaced."""
+        status = ("persisted", "verdict", "config", "state", "plan", "pending")
         return StepOutcome(**{**{name: getattr(self, name) for name in status}, **changes})
 
 
 def waiting(
     observed: Observation, reason: str, message: str, *, requeue_after: float | None = None, forget: bool = False
 ) -> StepOutcome:
-    """Something else must come first."""
+    """Return that something else must happen first."""
     return StepOutcome(
-        memory=observed.memory,
+        persisted=observed.persisted,
         verdict=Verdict(Kind.UNDER_WAY, reason, message),
         config=known_config(observed),
         state="Pending",
@@ -63,10 +63,10 @@ def waiting(
 
 
 def soonest(*seconds: float | None) -> float | None:
-    """The shortest of these times; None: nothing need happen by itself."""
+    """Return the shortest of these times; None: no run need be scheduled."""
     return min((s for s in seconds if s is not None), default=None)
 
 
 def pod_names(pods: Sequence[Pod]) -> str:
-    """The pods' names, for a message."""
+    """Return the pods' names, for a message."""
     return ", ".join(sorted(p.name for p in pods))

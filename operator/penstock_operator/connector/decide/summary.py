@@ -1,11 +1,11 @@
-"""Sums up the states of a connector's tasks as the state and the verdict of the connector. Pure."""
+"""Summarizes the states of a connector's tasks as the state and the verdict of the connector. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock_model.resources.connector import State
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import TaskMemory
+from penstock_operator.connector.model.persisted_state import PersistedTask
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.reasons import Reason
@@ -15,18 +15,18 @@ __all__ = ["Summary", "summarize"]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The state and the verdict of a connector."""
+    """State and verdict of a connector."""
 
     state: str
     verdict: Verdict
 
 
-def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
-    """Sum up the tasks of a plan."""
+def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, PersistedTask]) -> Summary:
+    """Summarize the tasks of a plan."""
     paused = observed.connector.spec.state is State.PAUSED
     target = "Paused" if paused else "Running"
     if not plan.tasks:
-        return Summary(target, Verdict(Kind.READY, target, "the connector's plugin asks for no task"))
+        return Summary(target, Verdict(Kind.READY, target, "the connector's plugin requests no tasks"))
     every = [tasks[n] for n in range(len(plan.tasks)) if n in tasks]
     on_target = [t for t in every if t.state == target]
     has_ended = [t for t in every if t.has_ended]
@@ -35,7 +35,7 @@ def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]
     return Summary(state, _verdict(observed, every, on_target, has_ended, target))
 
 
-def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[TaskMemory], target: str) -> str:
+def _state(every: list[PersistedTask], on_target: list[PersistedTask], failed: list[PersistedTask], target: str) -> str:
     if failed:
         return "Failed" if len(failed) == len(every) else "Degraded"
     if len(on_target) == len(every):
@@ -48,9 +48,9 @@ def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[Ta
 
 def _verdict(
     observed: Observation,
-    every: list[TaskMemory],
-    on_target: list[TaskMemory],
-    has_ended: list[TaskMemory],
+    every: list[PersistedTask],
+    on_target: list[PersistedTask],
+    has_ended: list[PersistedTask],
     target: str,
 ) -> Verdict:
     final = [t for t in has_ended if t.retry_at is None]
@@ -66,7 +66,9 @@ def _verdict(
     if hindered:
         return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _messages(hindered))
     if observed.kafka_trouble is not None:
-        text = f"the operator cannot read the tasks' reports, which may go on: {observed.kafka_trouble}"
+        text = (
+            f"the operator cannot read the reports of the tasks, which may still be running: {observed.kafka_trouble}"
+        )
         return Verdict(Kind.UNKNOWN, Reason.KAFKA_UNAVAILABLE, text)
     if len(on_target) < len(every):
         behind = [t for t in every if t not in on_target]
@@ -79,12 +81,12 @@ def _verdict(
         return Verdict(Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waits for {rest}")
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
     most = observed.connector.spec.tasks_max
-    fewer = f"; its plugin asks for {len(every)} of at most {most}" if len(every) < most else ""
+    fewer = f"; its plugin requests {len(every)} of at most {most}" if len(every) < most else ""
     return Verdict(Kind.READY, target, f"{number} {target}{fewer}")
 
 
-def _messages(tasks: list[TaskMemory]) -> str:
-    """Each message once, with the tasks that have it."""
+def _messages(tasks: list[PersistedTask]) -> str:
+    """Return each message once, with the tasks that have it."""
     by_message: dict[str, list[int]] = {}
     for task in tasks:
         by_message.setdefault(task.message or task.reason, []).append(task.id)

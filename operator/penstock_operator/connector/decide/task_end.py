@@ -1,4 +1,4 @@
-"""How the end of a pod counts for its task: the plugin's fault, a service that is away, or a loss. Pure."""
+"""Classifies the end of a pod for its task: the plugin's fault, an unavailable service, or a loss. Pure."""
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.restart_policy import TaskEnd
@@ -9,7 +9,7 @@ __all__ = ["kind_and_reason"]
 
 
 def kind_and_reason(ended: Ended) -> tuple[TaskEnd, str]:
-    """What follows, as `next_restart` has it, and the reason for the status."""
+    """Return the kind of end, for `next_restart`, and the reason for the status."""
     if ended.lost:
         return TaskEnd.LOST, _reason_of_loss(ended)
     match ended.code:

@@ -1,8 +1,9 @@
-"""One task: when its pod is created, deleted and replaced. Pure.
+"""Step of one task: when its pod is created, deleted and replaced. Pure.
 
 The order of writes makes every step repeatable: the status with the raised incarnation first, then pods are deleted, then
-pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and is
-gone was lost.
+pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and
+no
+longer exists was lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from penstock_model.contracts.task_reports import Report
 from penstock_model.resources import restart_policy
 from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.task_end import kind_and_reason
-from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, TaskMemory
+from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, PersistedTask
 from penstock_operator.connector.model.pod_end import DISRUPTIONS, Ended
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 from penstock_operator.connector.model.refused_pods import Refusal, pause
@@ -27,41 +28,41 @@ __all__ = ["TaskObservation", "TaskStep", "step"]
 _TRACE_LENGTH: Final = 4_000
 _UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _FINAL: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
-"""Reasons of ends that may be final: the plugin's own faults. All others are of the infrastructure, and retried for ever."""
-_RESTARTED: Final = "restarted as an annotation asked for"
-_RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
+"""Reasons of ends that may be final: the plugin's own faults. Others are of the infrastructure, and always retried."""
+_RESTARTED: Final = "restarted as an annotation requested"
+_RESTART_WAITS: Final = "is restarted, as an annotation requested, once its configuration has been checked"
 _UNPROVEN: Final = "it has started; its first records are pending"
 _LOOK: Final = 30.0
-"""Seconds after which a pod that is not ready is asked again for the cause."""
+"""Seconds after which a pod that is not ready is queried again for the cause."""
 _SLOW_START: Final = 30.0
 """Seconds after which the status names a CPU limit that makes a start slow."""
 _ENDED_PODS_KEPT: Final = 1
-"""Of each task, for their logs."""
+"""Number of ended pods of each task that are kept, for their logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskObservation:
-    """What was observed of one task.
+    """Observation of one task.
 
     Attributes:
         connector: the resource's name, for pod names.
-        memory: what the status says of it.
+        persisted: its state in the status.
         pods: of this task and connector uid, any incarnation.
         report: the task's own, of any incarnation.
-        pod_hash: what its pod must be made from.
-        generation_to_report: the generation that a report must name to count for the state that is asked for.
+        pod_hash: of the contents that its pod must have.
+        generation_to_report: the generation that a report must name to count for the requested state.
         policy: `spec.restart`.
-        restart_requested: an annotation asks for a restart of it, for the first time.
+        restart_requested: an annotation requests a restart of it, for the first time.
         restart_waits: its restart waits for a plan that is being made, or for a template that is accepted.
-        fenced_by: what has fenced it, should it end as superseded; empty: that is not known.
+        fenced_by: the process that has fenced it, should it end as superseded; empty: that is not known.
         refusal: the API server refused its pod.
-        node_timeout: seconds after its grace period from which on a deleted pod counts as on a node that is away.
+        node_timeout: seconds after its grace period from which on the node of a deleted pod counts as lost.
         now: seconds since 1970.
         unready: why pods fail their readiness probe after it has passed, by uid.
     """
 
     connector: str
-    memory: TaskMemory
+    persisted: PersistedTask
     pods: Sequence[TaskPod]
     report: Report | None
     pod_hash: str
@@ -78,40 +79,40 @@ class TaskObservation:
 
 @dataclass(frozen=True, slots=True)
 class TaskStep:
-    """What is done for the task.
+    """Actions for the task.
 
     Attributes:
-        memory: for status.
+        persisted: for status.
         create: an incarnation to create a pod for; None: none now.
         delete: pods to delete.
-        requeue_after: look again after so many seconds, should nothing happen; None: only when something happens.
+        requeue_after: check again after this many seconds, should nothing happen; None: only when something happens.
     """
 
-    memory: TaskMemory
+    persisted: PersistedTask
     create: int | None = None
     delete: tuple[TaskPod, ...] = ()
     requeue_after: float | None = None
 
 
 def step(observed: TaskObservation) -> TaskStep:
-    """The step for a task that is asked to run."""
+    """Return the step for a task that should run."""
     pods = sorted(observed.pods, key=lambda p: p.incarnation)
     current = pods[-1] if pods else None
-    memory = observed.memory
-    if current is not None and current.incarnation >= memory.incarnation:
-        memory = _with_pod(memory, current)
-    elif current is not None:  # the status has the next incarnation, whose pod is not there yet
+    persisted = observed.persisted
+    if current is not None and current.incarnation >= persisted.incarnation:
+        persisted = _with_pod(persisted, current)
+    elif current is not None:  # the status has the next incarnation, whose pod does not exist yet
         current = None
-    memory = _with_progress(memory, observed.report)
-    outcome = _next_step(replace(observed, memory=memory), current)
+    persisted = _with_progress(persisted, observed.report)
+    outcome = _next_step(replace(observed, persisted=persisted), current)
     return replace(outcome, delete=(*outcome.delete, *_stale_pods(pods, current)))
 
 
-def _with_pod(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
-    if (pod.incarnation, pod.uid) == (memory.incarnation, memory.pod_uid):
-        return memory if pod.started is None else replace(memory, started=pod.started)
+def _with_pod(persisted: PersistedTask, pod: TaskPod) -> PersistedTask:
+    if (pod.incarnation, pod.uid) == (persisted.incarnation, persisted.pod_uid):
+        return persisted if pod.started is None else replace(persisted, started=pod.started)
     return replace(
-        memory,
+        persisted,
         incarnation=pod.incarnation,
         pod=pod.name,
         pod_uid=pod.uid,
@@ -121,17 +122,19 @@ def _with_pod(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
     )
 
 
-def _with_progress(memory: TaskMemory, report: Report | None) -> TaskMemory:
+def _with_progress(persisted: PersistedTask, report: Report | None) -> PersistedTask:
     """Keep the time of the last record of any incarnation, and that of the last loop of a hindered one."""
     if report is None:
-        return replace(memory, last_loop=None)
-    is_hindered = report.trouble is not None and report.pod_uid == memory.pod_uid and report.last_loop is not None
-    last_record = max(memory.last_record or 0.0, (report.last_record or 0) / 1000) or None
-    return replace(memory, last_record=last_record, last_loop=(report.last_loop or 0) / 1000 if is_hindered else None)
+        return replace(persisted, last_loop=None)
+    is_hindered = report.trouble is not None and report.pod_uid == persisted.pod_uid and report.last_loop is not None
+    last_record = max(persisted.last_record or 0.0, (report.last_record or 0) / 1000) or None
+    return replace(
+        persisted, last_record=last_record, last_loop=(report.last_loop or 0) / 1000 if is_hindered else None
+    )
 
 
 def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
-    """Pods of earlier incarnations: those that run, and those that ended but for the last."""
+    """Return pods of earlier incarnations: those that run, and those that ended except the last one."""
     earlier = [p for p in pods if p is not current]
     alive = [p for p in earlier if p.phase is not Phase.ENDED and p.leaving is None]
     ended = [p for p in earlier if p.phase is Phase.ENDED and p.leaving is None]
@@ -139,27 +142,27 @@ def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskP
 
 
 def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
-    memory, now = observed.memory, observed.now
-    if memory.has_ended:
+    persisted, now = observed.persisted, observed.now
+    if persisted.has_ended:
         return _after_incarnation(observed)
     if current is None:
-        if memory.incarnation == 0:
-            return _start_next(observed, memory.to("Pending", now, Reason.STARTING))
-        if memory.reason in EXPECTED_RESTARTS:
-            return _start_next(observed, memory.to("Restarting", now, memory.reason, memory.message))
-        if not memory.pod_uid:  # never seen: the pod was not created, or not yet
+        if persisted.incarnation == 0:
+            return _start_next(observed, persisted.to("Pending", now, Reason.STARTING))
+        if persisted.reason in EXPECTED_RESTARTS:
+            return _start_next(observed, persisted.to("Restarting", now, persisted.reason, persisted.message))
+        if not persisted.pod_uid:  # never seen: the pod was not created, or not yet
             return _create_pod(observed)
-        reason, message = str(Reason.DELETED), f"pod {memory.pod} was deleted"
-        if memory.reason in DISRUPTIONS:
-            reason, message = memory.reason, memory.message
+        reason, message = str(Reason.DELETED), f"pod {persisted.pod} was deleted"
+        if persisted.reason in DISRUPTIONS:
+            reason, message = persisted.reason, persisted.message
         return _end_incarnation(observed, None, restart_policy.TaskEnd.LOST, reason, message, at=observed.now)
     if current.ended is not None:
         return _after_pod_end(observed, current, current.ended)
     if current.leaving is not None:
         return _await_deletion(observed, current)
     if current.last_word_due is not None:
-        return TaskStep(memory, requeue_after=current.last_word_due - now)
-    if observed.restart_waits and (observed.restart_requested or memory.reason == Reason.RESTART_REQUESTED):
+        return TaskStep(persisted, requeue_after=current.last_word_due - now)
+    if observed.restart_waits and (observed.restart_requested or persisted.reason == Reason.RESTART_REQUESTED):
         return TaskStep(
             replace(_as_reported(observed, current), reason=Reason.RESTART_REQUESTED, message=_RESTART_WAITS)
         )
@@ -169,7 +172,7 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
         return _delete_pod(
             observed, current, Reason.SPEC_CHANGED, "restarted for a change of configuration or pod template"
         )
-    if memory.reason == Reason.RESTART_REQUESTED:  # the status has the request, and the pod was not deleted yet
+    if persisted.reason == Reason.RESTART_REQUESTED:  # the status has the request, and the pod was not deleted yet
         return _delete_pod(observed, current, Reason.RESTART_REQUESTED, _RESTARTED)
     if (step_of_unready := _step_of_unready(observed, current)) is not None:
         return step_of_unready
@@ -186,7 +189,7 @@ def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None
     """
     cause, report = observed.unready.get(pod.uid), observed.report
     own = report if report is not None and report.pod_uid == pod.uid else None
-    was_up = observed.memory.state in ("Running", "Paused")
+    was_up = observed.persisted.state in ("Running", "Paused")
     if not cause or not (was_up or (own is not None and own.state)):
         return None
     reported = _as_reported(observed, pod)
@@ -197,20 +200,20 @@ def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None
 
 
 def _create_pod(observed: TaskObservation) -> TaskStep:
-    """Create the pod of the present incarnation, unless the pause after its refusal lasts."""
-    memory = _as_unreported(observed, None)
+    """Create the pod of the current incarnation, unless the pause after its refusal lasts."""
+    persisted = _as_unreported(observed, None)
     if not observed.restart_requested and (left := pause(observed.refusal, observed.now, observed.pod_hash)) > 0:
-        return TaskStep(memory, requeue_after=left)
-    return TaskStep(memory, create=memory.incarnation)
+        return TaskStep(persisted, requeue_after=left)
+    return TaskStep(persisted, create=persisted.incarnation)
 
 
-def _start_next(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
+def _start_next(observed: TaskObservation, persisted: PersistedTask) -> TaskStep:
     """Start the next incarnation."""
-    number = memory.incarnation + 1
+    number = persisted.incarnation + 1
     begun = replace(
-        memory,
+        persisted,
         incarnation=number,
-        pod=pod_name(observed.connector, memory.id, number),
+        pod=pod_name(observed.connector, persisted.id, number),
         pod_uid="",
         has_ended=False,
         retry_at=None,
@@ -222,36 +225,39 @@ def _start_next(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
 
 
 def _delete_pod(observed: TaskObservation, pod: TaskPod, reason: str, message: str) -> TaskStep:
-    return TaskStep(observed.memory.to("Restarting", observed.now, reason, message), delete=(pod,))
+    return TaskStep(observed.persisted.to("Restarting", observed.now, reason, message), delete=(pod,))
 
 
 def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
-    """The pod was deleted: the next incarnation waits for its end, unless its node is away and will not report that."""
-    memory, now = observed.memory, observed.now
+    """Wait for the end of a deleted pod before the next incarnation, unless its node is lost and will not report that."""
+    persisted, now = observed.persisted, observed.now
     by = (pod.leaves_by or now) + observed.node_timeout
-    if memory.reason not in EXPECTED_RESTARTS:
+    if persisted.reason not in EXPECTED_RESTARTS:
         reason, message = pod.disruption or (Reason.DELETED, f"pod {pod.name} is being deleted")
-        memory = memory.to("Restarting", now, reason, message)
+        persisted = persisted.to("Restarting", now, reason, message)
     if now < by:
-        return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), requeue_after=by - now)
-    message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
-    if memory.reason in EXPECTED_RESTARTS:
-        return _start_next(observed, memory.to("Restarting", now, memory.reason, message))
+        return TaskStep(persisted.to("Restarting", now, persisted.reason, persisted.message), requeue_after=by - now)
+    message = (
+        f"node {pod.node or 'unknown'} does not end pod {pod.name}: the node is unavailable, and the task is replaced"
+    )
+    if persisted.reason in EXPECTED_RESTARTS:
+        return _start_next(observed, persisted.to("Restarting", now, persisted.reason, message))
     return _end_incarnation(observed, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
 
 
 def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> TaskStep:
-    memory = observed.memory
-    if memory.reason in EXPECTED_RESTARTS or (pod.pod_hash != observed.pod_hash and ended.code == ExitCode.OK):
+    persisted = observed.persisted
+    if persisted.reason in EXPECTED_RESTARTS or (pod.pod_hash != observed.pod_hash and ended.code == ExitCode.OK):
         return _start_next(
-            observed, memory.to("Restarting", observed.now, memory.reason or Reason.SPEC_CHANGED, memory.message)
+            observed,
+            persisted.to("Restarting", observed.now, persisted.reason or Reason.SPEC_CHANGED, persisted.message),
         )
     kind, reason = kind_and_reason(ended)
     trace = ended.word.trace if ended.word is not None else None
     report = observed.report
     if report is not None and report.pod_uid == pod.uid and report.trace:
         trace = report.trace
-    observed = replace(observed, memory=replace(memory, trace=trace[-_TRACE_LENGTH:] if trace else None))
+    observed = replace(observed, persisted=replace(persisted, trace=trace[-_TRACE_LENGTH:] if trace else None))
     if ended.code == ExitCode.OK and pod.leaving is not None:
         return _end_incarnation(observed, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
     message = ended.describe()
@@ -269,21 +275,23 @@ def _end_incarnation(
     *,
     at: float,
 ) -> TaskStep:
-    """The incarnation is over: decide once when the next one starts, and keep that in the status."""
-    memory, now = observed.memory, observed.now
-    started = memory.started if pod is None else pod.started
+    """End the incarnation: decide once when the next one starts, and keep that in the status."""
+    persisted, now = observed.persisted, observed.now
+    started = persisted.started if pod is None else pod.started
     lived = max(0.0, at - started) if started is not None else 0.0
-    history = restart_policy.RestartHistory(memory.failures, memory.losses)
+    history = restart_policy.RestartHistory(persisted.failures, persisted.losses)
     unavailable = 0
-    if kind is restart_policy.TaskEnd.STOPPED:  # a service is away: no failure of its own, and retried for ever
-        unavailable = memory.unavailable + 1
+    if (
+        kind is restart_policy.TaskEnd.STOPPED
+    ):  # a service is unavailable: not a failure of the task, and always retried
+        unavailable = persisted.unavailable + 1
         delay: float | None = _UNAVAILABLE_BACKOFF.pause(unavailable)
         text = message
     else:
         restart = restart_policy.next_restart(kind, lived=lived, history=history, policy=observed.policy)
         delay, history, text = restart.delay, restart.history, f"{message}; {restart.reason}"
     state = "Failed" if kind in (restart_policy.TaskEnd.FAILED, restart_policy.TaskEnd.REFUSED) else "Pending"
-    ended_memory = memory.to(
+    ended = persisted.to(
         state,
         now,
         reason,
@@ -296,42 +304,43 @@ def _end_incarnation(
     )
     if (
         delay == 0.0 and reason != Reason.SUPERSEDED
-    ):  # a superseded task must be prepared anew first, or it would end again
-        return _start_next(observed, replace(ended_memory, restarts=ended_memory.restarts + 1))
-    return TaskStep(ended_memory, requeue_after=delay)
+    ):  # a superseded task must first be prepared again, or it would end again
+        return _start_next(observed, replace(ended, restarts=ended.restarts + 1))
+    return TaskStep(ended, requeue_after=delay)
 
 
 def _after_incarnation(observed: TaskObservation) -> TaskStep:
-    memory, now = observed.memory, observed.now
-    if observed.restart_requested or memory.reason == Reason.RESTART_REQUESTED:
+    persisted, now = observed.persisted, observed.now
+    if observed.restart_requested or persisted.reason == Reason.RESTART_REQUESTED:
         if observed.restart_waits:
-            return TaskStep(memory.to(memory.state, now, Reason.RESTART_REQUESTED, _RESTART_WAITS))
-        fresh = replace(memory, failures=0, losses=0)
+            return TaskStep(persisted.to(persisted.state, now, Reason.RESTART_REQUESTED, _RESTART_WAITS))
+        fresh = replace(persisted, failures=0, losses=0)
         return _start_next(observed, fresh.to("Restarting", now, Reason.RESTART_REQUESTED, _RESTARTED))
-    if memory.pod_hash != observed.pod_hash:  # with another configuration it may succeed
-        fresh = replace(memory, failures=0, losses=0)
+    if persisted.pod_hash != observed.pod_hash:  # with another configuration it may succeed
+        fresh = replace(persisted, failures=0, losses=0)
         return _start_next(
             observed, fresh.to("Restarting", now, Reason.SPEC_CHANGED, "restarted for a change of configuration")
         )
-    if memory.retry_at is None and memory.reason in _FINAL:
-        return TaskStep(memory)
-    # Without a time to retry it had failed for good, and a stop that was taken back at once has been told of it since.
-    if memory.retry_at is None or memory.retry_at <= now:
-        state = "Restarting" if memory.state == "Failed" else memory.state
+    if persisted.retry_at is None and persisted.reason in _FINAL:
+        return TaskStep(persisted)
+    # Without a time to retry it had failed finally; a stop that was immediately reverted has reset that since.
+    if persisted.retry_at is None or persisted.retry_at <= now:
+        state = "Restarting" if persisted.state == "Failed" else persisted.state
         return _start_next(
-            observed, replace(memory.to(state, now, memory.reason, memory.message), restarts=memory.restarts + 1)
+            observed,
+            replace(persisted.to(state, now, persisted.reason, persisted.message), restarts=persisted.restarts + 1),
         )
-    return TaskStep(memory, requeue_after=memory.retry_at - now)
+    return TaskStep(persisted, requeue_after=persisted.retry_at - now)
 
 
-def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
-    memory, report = observed.memory, observed.report
+def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
+    persisted, report = observed.persisted, observed.report
     if report is None or report.pod_uid != pod.uid:
-        if pod.phase is Phase.RUNNING and memory.state in ("Running", "Paused") and memory.pod_uid == pod.uid:
-            return memory  # it has reported before, and Kafka cannot be read now
+        if pod.phase is Phase.RUNNING and persisted.state in ("Running", "Paused") and persisted.pod_uid == pod.uid:
+            return persisted  # it has reported before, and Kafka cannot be read now
         return _as_unreported(observed, pod)
-    versions = dict(report.versions) or memory.versions
-    if not report.state:  # it starts, and meets something that may pass
+    versions = dict(report.versions) or persisted.versions
+    if not report.state:  # it starts, and has a problem that may pass
         starting = replace(_as_unreported(observed, pod), versions=versions)
         return replace(starting, message=report.trouble) if report.trouble else starting
     if report.acted < observed.generation_to_report:
@@ -341,51 +350,61 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
             state = "Running"
         case "PAUSED":
             state = "Paused"
-        case _:  # it is ending; the end of its pod says how
-            return replace(memory, versions=versions)
+        case _:  # it is ending; the end of its pod shows how
+            return replace(persisted, versions=versions)
     trouble = report.trouble or ""
-    if state == "Running" and not trouble and not _is_proven(memory, report):
+    if state == "Running" and not trouble and not _is_proven(persisted, report):
         starting = _as_unreported(observed, pod, has_begun=True)
         return replace(starting, versions=versions, message=starting.message or _UNPROVEN)
-    since = report.since / 1000 if memory.state != state else memory.since
-    task = memory.to(state, since, Reason.HINDERED if trouble else "", trouble)
-    return replace(task, versions=versions, trace=memory.trace if memory.failures else None)
+    since = report.since / 1000 if persisted.state != state else persisted.since
+    task = persisted.to(state, since, Reason.HINDERED if trouble else "", trouble)
+    return replace(task, versions=versions, trace=persisted.trace if persisted.failures else None)
 
 
-def _is_proven(memory: TaskMemory, report: Report) -> bool:
-    """Return whether a task that runs has shown that it works.
+def _is_proven(persisted: PersistedTask, report: Report) -> bool:
+    """Return whether a running task has shown that it works.
 
-    It must have completed a loop and, at its first start and after a failure or loss, must have lived on for some seconds.
-    So one that fails at its first record again and again is never Ready, and a planned restart does not take longer.
+    It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds
+    more.
+    So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
     """
     if report.progress is None:  # an earlier release, which does not report it
         return True
-    is_suspect = memory.incarnation <= 1 or memory.failures + memory.losses + memory.unavailable > 0
+    is_suspect = persisted.incarnation <= 1 or persisted.failures + persisted.losses + persisted.unavailable > 0
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)
 
 
 def _as_unreported(
     observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING, *, has_begun: bool = False
-) -> TaskMemory:
-    """The task that is not known to run; `has_begun`: its process has started, so that no CPU limit delays that any more."""
-    memory, slow = observed.memory, _slow(pod)
+) -> PersistedTask:
+    """Return the task that is not known to run.
+
+    `has_begun`: its process has started, so a CPU limit no longer delays that.
+    """
+    persisted, slow = observed.persisted, _slow(pod)
     hindrance = pod.hindrance if pod is not None else None
     if pod is None and observed.refusal is not None:
         hindrance = observed.refusal.reason, observed.refusal.message
-    state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
+    state = persisted.state if persisted.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
     if hindrance is not None:
-        return memory.to("Pending", observed.now, *hindrance)
-    is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0 and memory.reason != Reason.HINDERED
-    is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
-    texts = [memory.message.removesuffix(slow).removesuffix("; ")] if is_again or is_after_loss else []
+        return persisted.to("Pending", observed.now, *hindrance)
+    is_again = (
+        persisted.state == "Restarting"
+        and persisted.failures + persisted.losses > 0
+        and persisted.reason != Reason.HINDERED
+    )
+    is_after_loss = (
+        persisted.state == "Pending" and persisted.reason == reason and persisted.losses + persisted.unavailable > 0
+    )
+    texts = [persisted.message.removesuffix(slow).removesuffix("; ")] if is_again or is_after_loss else []
     is_up = state in ("Running", "Paused")
     if pod is not None and not is_up and not has_begun and _until_slow(pod, observed.now) == 0.0:
         texts.append(slow)
-    return memory.to(state, observed.now, reason, "; ".join(filter(None, texts)))
+    return persisted.to(state, observed.now, reason, "; ".join(filter(None, texts)))
 
 
 def _until_slow(pod: TaskPod, now: float) -> float | None:
-    """Seconds until the start of a pod with little CPU counts as slow; None: its container has not started, or has more."""
+    """Return the seconds until a start with little CPU counts as slow; None: its container has not started, or has more."""
     if pod.started is None or not pod.has_little_cpu:
         return None
     return max(0.0, pod.started + _SLOW_START - now)

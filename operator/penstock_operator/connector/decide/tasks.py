@@ -1,4 +1,4 @@
-"""The tasks of a plan: all anew where their set changes, one by one where it does not. Pure."""
+"""Runs the tasks of a plan: all are restarted together if their set changes, otherwise one by one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_nam
 from penstock_operator.connector.decide.summary import summarize
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import JobMemory, Memory, TaskMemory
+from penstock_operator.connector.model.persisted_state import FailedJob, PersistedState, PersistedTask
 from penstock_operator.connector.model.plans import Plan, PodHashOf
 from penstock_operator.connector.model.pod_status import Phase, Pod, TaskPod
 from penstock_operator.connector.model.verdict import Kind, Verdict
@@ -26,37 +26,37 @@ from penstock_operator.reasons import Reason
 __all__ = ["run_tasks", "without_lost_preparation"]
 
 _PLANS_KEPT: Final = 2
-_LATE_JOB_POD: Final = "a job pod of this Connector that came late has shut"
+_LATE_JOB_POD: Final = "a late job pod of this Connector has fenced"
 _LOOK: Final = 10.0
 """Seconds, should no event come once the status topic can be read."""
 
 
-def without_lost_preparation(observed: Observation) -> Memory:
-    """The memory without its preparation, where a later preparation of this very Connector has fenced its tasks.
+def without_lost_preparation(observed: Observation) -> PersistedState:
+    """Return the persisted state without its preparation, if the same Connector's later preparation has fenced its tasks.
 
-    A job pod whose node stood still may go on after another has taken its place, and fence the tasks that run by then:
-    each of their incarnations would be superseded. They are prepared anew, at the pace of tasks that are lost in a row.
+    A job pod whose node was frozen may resume after another one has replaced it, and fence the tasks that run by then:
+    each of their incarnations would be superseded. They are prepared again, at the pace of tasks that are lost in a row.
     After a preparation by another connector nothing is done: two operators that use one name would fence each other's
-    tasks for ever.
+    tasks endlessly.
     """
-    memory, now = observed.memory, observed.now
-    left = {n for n, t in memory.tasks.items() if t.has_ended and t.reason == Reason.SUPERSEDED}
-    if not observed.is_overtaken_by_itself or all((memory.tasks[n].retry_at or 0.0) > now for n in left):
-        return memory
-    left |= {p.task for p in observed.task_pods if _has_left(p, memory)}
+    persisted, now = observed.persisted, observed.now
+    left = {n for n, t in persisted.tasks.items() if t.has_ended and t.reason == Reason.SUPERSEDED}
+    if not observed.is_overtaken_by_itself or all((persisted.tasks[n].retry_at or 0.0) > now for n in left):
+        return persisted
+    left |= {p.task for p in observed.task_pods if _has_left(p, persisted)}
     alive = {p.task for p in _living(observed.task_pods)}
-    losses = max(t.losses for t in memory.tasks.values())
-    text = f"{_LATE_JOB_POD} its tasks out; they are prepared anew"
-    tasks = dict(memory.tasks)
-    for n, t in memory.tasks.items():
+    losses = max(t.losses for t in persisted.tasks.values())
+    text = f"{_LATE_JOB_POD} its tasks; they are prepared again"
+    tasks = dict(persisted.tasks)
+    for n, t in persisted.tasks.items():
         if n in left | alive:
             begun = replace(t, has_ended=False, retry_at=None, losses=losses, restarts=t.restarts + (n in left))
             tasks[n] = begun.to("Restarting", now, Reason.PREPARING, text)
-    return replace(memory, fence="", tasks=tasks)
+    return replace(persisted, fence="", tasks=tasks)
 
 
-def _has_left(pod: TaskPod, memory: Memory) -> bool:
-    is_last = pod.incarnation == memory.task(pod.task).incarnation
+def _has_left(pod: TaskPod, persisted: PersistedState) -> bool:
+    is_last = pod.incarnation == persisted.task(pod.task).incarnation
     return is_last and pod.ended is not None and pod.ended.code == ExitCode.SUPERSEDED
 
 
@@ -68,39 +68,39 @@ def run_tasks(
     planning: StepOutcome,
     canary: Canary | None = None,
 ) -> StepOutcome:
-    """What becomes of the tasks.
+    """Return the outcome for the tasks.
 
     Args:
-        observed: with the memory that planning leaves.
-        plan: what is asked for, or the last good one while there is no other.
-        pod_hash: what a task's pod must be made from.
-        restarts: what annotations ask for.
-        planning: what planning comes to; of a configuration that is not valid its verdict stands.
+        observed: with the persisted state that planning leaves.
+        plan: the requested one, or the last good one while there is no other.
+        pod_hash: returns the hash of the contents that a task's pod must have.
+        restarts: requested by annotations.
+        planning: the outcome of planning; its verdict stays if the configuration is not valid.
         canary: tasks that have another plan, of the same fence.
     """
     if observed.is_prepared(plan) or not plan.tasks:
         return _run_one_by_one(observed, plan, pod_hash, restarts, planning, canary)
-    if planning.config.valid is None:  # the plan that is being made decides how to go on
+    if planning.config.valid is None:  # the plan that is being made decides how to continue
         return planning.then(
-            memory=observed.memory, plan=plan, state=summarize(observed, plan, observed.memory.tasks).state
+            persisted=observed.persisted, plan=plan, state=summarize(observed, plan, observed.persisted.tasks).state
         )
     return _begin_anew(observed, plan, planning)
 
 
 def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> StepOutcome:
-    """Another set of tasks: all pods of the old ones end, then old tasks are fenced, then the new ones start."""
-    tasks = observed.memory.tasks
-    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
+    """Replace the set of tasks: all old pods end, then old tasks are fenced, then the new ones start."""
+    tasks = observed.persisted.tasks
+    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and keep their counts
         tasks = {n: _reset_counters(t, observed.now) for n, t in tasks.items()}
-    memory = replace(observed.memory, tasks=tasks)
+    persisted = replace(observed.persisted, tasks=tasks)
 
     def under_way(reason: str, message: str) -> Verdict:
         return Verdict(Kind.UNDER_WAY, reason, message) if planning.config.valid is True else planning.verdict
 
-    before = planning.then(memory=memory, plan=plan, state="Pending")
+    before = planning.then(persisted=persisted, plan=plan, state="Pending")
     alive = [p for p in observed.task_pods if p.lives(observed.now, observed.node_timeout)]
     if alive:
-        text = f"the tasks begin anew; waits for the end of {pod_names(alive)}"
+        text = f"all tasks are restarted together; waits for the end of {pod_names(alive)}"
         return before.then(
             verdict=under_way(Reason.RESTARTING, text),
             delete=tuple(p for p in alive if p.leaving is None),
@@ -113,25 +113,25 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         )
         return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
-    generation = memory.standing.generation if memory.standing is not None else 0
-    # With another Secret a preparation that failed is tried at once, under another key.
+    generation = persisted.epoch.generation if persisted.epoch is not None else 0
+    # With another Secret a preparation that failed is retried immediately, under another key.
     key = digest(plan.hash, fence, generation, observed.secrets.hash)
     step = job_step.step(JobObservation.of(observed, Action.PREPARE, key))
-    # This pod may fence the tasks of any plan, so that each must be prepared after it.
-    memory = replace(memory, job=step.memory, fence="")
-    if step.answer is not None and step.answer.standing is not None:
+    # This pod may fence the tasks of any plan, so each must be prepared after it.
+    persisted = replace(persisted, job=step.persisted, fence="")
+    if step.answer is not None and step.answer.epoch is not None:
         return before.then(
-            memory=replace(memory, standing=step.answer.standing, fence=fence),
+            persisted=replace(persisted, epoch=step.answer.epoch, fence=fence),
             delete=step.delete,
             requeue_after=0.0,
             verdict=under_way(Reason.STARTING, "the tasks are about to start"),
         )
     verdict, state = under_way(step.reason, step.message), "Pending"
-    if step.memory.reason == Reason.PREPARE_FAILED:  # also while the next try is under way
-        verdict, state = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.memory.message), "Failed"
+    if step.persisted.reason == Reason.PREPARE_FAILED:  # also while the next attempt is in progress
+        verdict, state = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.persisted.message), "Failed"
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     return before.then(
-        memory=memory,
+        persisted=persisted,
         verdict=verdict,
         state=state,
         create=create,
@@ -142,14 +142,14 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
 
 
 def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
-    """When the first of these is taken to be on a node that is away."""
+    """Return in how many seconds the node of the first of these pods counts as lost."""
     leaving = [p.leaves_by + observed.node_timeout - observed.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
 
 
-def _reset_counters(task: TaskMemory, now: float) -> TaskMemory:
+def _reset_counters(task: PersistedTask, now: float) -> PersistedTask:
     begun = replace(task, has_ended=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
-    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "begins anew with the other tasks")
+    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "restarts together with the other tasks")
 
 
 def _run_one_by_one(
@@ -160,35 +160,35 @@ def _run_one_by_one(
     planning: StepOutcome,
     canary: Canary | None,
 ) -> StepOutcome:
-    """The same set of tasks: each by itself goes on, or is replaced."""
-    memory = observed.memory
+    """Keep the same set of tasks, each of which continues or is replaced independently."""
+    persisted = observed.persisted
     wanted = TaskState.PAUSED if observed.connector.spec.state is State.PAUSED else TaskState.RUNNING
-    tasks: dict[int, TaskMemory] = {}
+    tasks: dict[int, PersistedTask] = {}
     delete: list[Pod] = []
     create: list[CreateTask] = []
     requeue_after: list[float | None] = []
     for number in range(len(plan.tasks)):
         own = plan if canary is None else canary.plan_of(number, plan)
         step = task_step.step(_task_observation(observed, own, number, pod_hash, wanted, restarts))
-        tasks[number] = replace(step.memory, versions=step.memory.versions or own.versions(number))
+        tasks[number] = replace(step.persisted, versions=step.persisted.versions or own.versions(number))
         delete += step.delete
         requeue_after.append(step.requeue_after)
         if step.create is not None:
-            assert memory.standing is not None
-            create.append(CreateTask(own, number, step.create, memory.standing, wanted, pod_hash(own, number)))
+            assert persisted.epoch is not None
+            create.append(CreateTask(own, number, step.create, persisted.epoch, wanted, pod_hash(own, number)))
     delete += (p for p in observed.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
     is_valid = planning.config.valid is True
     is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # no plan is being made
     delete += (p for p in observed.job_pods if p.leaving is None and (is_planned or p.action != Action.PLAN))
     if is_planned:
-        memory = replace(memory, job=JobMemory())
+        persisted = replace(persisted, job=FailedJob())
     connector = summarize(observed, plan, tasks)
     return planning.then(
-        memory=replace(memory, tasks=tasks),
+        persisted=replace(persisted, tasks=tasks),
         verdict=connector.verdict if is_valid else planning.verdict,
         state=connector.state,
         plan=plan,
-        tell=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
+        control_state=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
         delete=tuple(delete),
         create=tuple(create),
         drop=_plans_to_drop(observed, plan, canary),
@@ -199,13 +199,13 @@ def _run_one_by_one(
 def _task_observation(
     observed: Observation, plan: Plan, number: int, pod_hash: PodHashOf, wanted: TaskState, restarts: RestartRequests
 ) -> task_step.TaskObservation:
-    memory = observed.memory.task(number)
+    persisted = observed.persisted.task(number)
     own = [p for p in observed.task_pods if p.task == number]
     name = observed.connector.metadata.name
-    possible = [pod_name(name, number, memory.incarnation), pod_name(name, number, memory.incarnation + 1)]
+    possible = [pod_name(name, number, persisted.incarnation), pod_name(name, number, persisted.incarnation + 1)]
     return task_step.TaskObservation(
         connector=name,
-        memory=memory,
+        persisted=persisted,
         pods=own,
         report=observed.reports.get(number),
         pod_hash=pod_hash(plan, number),
@@ -222,11 +222,11 @@ def _task_observation(
 
 
 def _fenced_by(observed: Observation) -> str:
-    """By what a superseded task was fenced; empty: that is not known."""
+    """Return which process has fenced a superseded task; empty: that is not known."""
     if observed.overtaken_by is None:
         return ""
     if observed.is_overtaken_by_itself:
-        return f"{_LATE_JOB_POD} it out, and it is prepared anew"
+        return f"{_LATE_JOB_POD} this task, and it is prepared again"
     return (
         f"another process has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
         f"penstock run) and has fenced this one; end that one, then restart this one (annotation penstock.dev/restart), "
@@ -239,28 +239,28 @@ def _living(pods: Sequence[TaskPod]) -> list[TaskPod]:
 
 
 def _state_given(observed: Observation, pod: TaskPod) -> tuple[int, str]:
-    """The generation and the state that a pod got last: from a control record, or from its own task spec."""
+    """Return the generation and the state that a pod got last: from a control record, or from its own task spec."""
     if observed.control is not None and observed.control.generation > pod.generation:
         return observed.control.generation, observed.control.state
     return pod.generation, pod.state
 
 
 def _needs_control(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
-    """Whether one of these pods was given another state than the wanted one."""
+    """Return whether one of these pods was given another state than the wanted one."""
     return any(_state_given(observed, p)[1] != wanted for p in _living(pods))
 
 
 def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
-    """The generation that a task's report must name, so that it is about the state that is wanted now."""
+    """Return the generation that a task's report must name to be about the currently wanted state."""
     if _needs_control(observed, pods, wanted):
         return observed.connector.metadata.generation
     return max((_state_given(observed, p)[0] for p in _living(pods)), default=0)
 
 
 def _plans_to_drop(observed: Observation, plan: Plan, canary: Canary | None) -> tuple[str, ...]:
-    """All but the present plan and the one before it, or the one that is due next; that of a canary stays besides."""
+    """Return all plans except the current one and the one before it, or the one that is due next, and that of a canary."""
     kept = {plan.hash, *([] if canary is None else [canary.plan.hash])}
     others = [p for p in observed.plans if p.hash not in kept]
-    # A plan that is due counts as the newest, whatever its creation time: API servers set it, and their clocks differ.
+    # A plan that is due counts as the newest. Creation times are unreliable: the clocks of API servers differ.
     others.sort(key=lambda p: p.hash == observed.due)
     return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])

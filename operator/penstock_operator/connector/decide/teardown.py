@@ -1,4 +1,4 @@
-"""A connector without tasks: stopped, shut out of its name, or on its way out. Pure."""
+"""Connector without tasks: it is stopped, does not own its name, or is being deleted. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from penstock_operator.connector.decide.restart_requests import kept_actions, re
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import JobMemory, TaskMemory
+from penstock_operator.connector.model.persisted_state import FailedJob, PersistedTask
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.kubernetes.times import timestamp
@@ -24,16 +24,16 @@ __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
 RELEASED_AFTER: Final = 600.0
 """Seconds after which a Connector that is being deleted is released although its offsets could not be reset."""
 _UNTRIED: Final = 3_600.0
-"""The same where that could not even be tried: the operator was away, or all job slots were taken."""
+"""The same if that could not even be tried: the operator was down, or all job slots were taken."""
 
 
 def stopped(observed: Observation) -> StepOutcome:
-    """`spec.state: Stopped`: that is reported once all pods have ended."""
+    """Stop the tasks for `spec.state: Stopped`, which is reported once all pods have ended."""
     annotations = observed.connector.metadata.annotations
-    restarts = restart_requests(annotations, observed.memory, running=False, tasks=(), now=observed.now)
-    handled = kept_actions(annotations, observed.memory, restarts.handled)
-    observed = replace(observed, memory=replace(observed.memory, handled=handled))
-    # A job pod on a node that is away does no harm there: its time is over, and no kubelet starts it again.
+    restarts = restart_requests(annotations, observed.persisted, running=False, tasks=(), now=observed.now)
+    handled = kept_actions(annotations, observed.persisted, restarts.handled)
+    observed = replace(observed, persisted=replace(observed.persisted, handled=handled))
+    # A job pod on a lost node does no harm there: its deadline has passed, and no kubelet starts it again.
     jobs = [p for p in observed.job_pods if not p.is_on_lost_node(observed.now, observed.node_timeout)]
     staying = _staying(observed)
     if not (staying or jobs):
@@ -49,19 +49,19 @@ def stopped(observed: Observation) -> StepOutcome:
 def without_tasks(
     observed: Observation, verdict: Verdict, state: str, *, requeue_after: float | None = None
 ) -> StepOutcome:
-    """All pods of the Connector are deleted."""
+    """Delete all pods of the Connector."""
     busy = {p.task for p in _staying(observed)}
     tasks = {
-        # A task's counts begin anew with its next start; its incarnation goes on.
+        # A task's counts start again from 0 with its next start; its incarnation is kept.
         n: t.to("Stopping", observed.now, Reason.STOPPED, last_loop=None)
         if n in busy
         else _stopped_task(t, observed.now)
-        for n, t in observed.memory.tasks.items()
+        for n, t in observed.persisted.tasks.items()
         if n in busy or t.incarnation
     }
     pods = (*observed.task_pods, *observed.job_pods)
     return StepOutcome(
-        memory=replace(observed.memory, tasks=tasks, job=JobMemory()),
+        persisted=replace(observed.persisted, tasks=tasks, job=FailedJob()),
         verdict=verdict,
         config=known_config(observed),
         state=state,
@@ -71,19 +71,20 @@ def without_tasks(
 
 
 def _staying(observed: Observation) -> list[TaskPod]:
-    """Task pods that are waited for: all but those that have ended, and are still there when their time is over.
+    """Return the task pods to wait for: all except ended ones that still exist after their grace period.
 
-    A finalizer of another program keeps such a pod. Any other ended pod goes within its time, so that none is left when
-    the Connector is reported as stopped.
+    A finalizer of another program keeps such a pod. Any other ended pod is deleted within its grace period, so that none
+    is
+    left when the Connector is reported as stopped.
     """
     return [
         p for p in observed.task_pods if p.phase is not Phase.ENDED or p.leaves_by is None or observed.now < p.leaves_by
     ]
 
 
-def _stopped_task(task: TaskMemory, now: float) -> TaskMemory:
+def _stopped_task(task: PersistedTask, now: float) -> PersistedTask:
     since = task.since if task.state == "Stopped" else float(int(now))
-    return TaskMemory(
+    return PersistedTask(
         task.id,
         state="Stopped",
         since=since,
@@ -94,12 +95,12 @@ def _stopped_task(task: TaskMemory, now: float) -> TaskMemory:
 
 
 def _left_of_ended(staying: Sequence[TaskPod], now: float) -> list[float]:
-    """Seconds until each of these pods that has ended is no longer waited for."""
+    """Return the seconds until each of these pods that has ended is no longer waited for."""
     return [p.leaves_by - now for p in staying if p.phase is Phase.ENDED and p.leaves_by is not None]
 
 
 def deleting(observed: Observation) -> StepOutcome:
-    """The Connector is being deleted: its tasks end, its offsets are reset where that is asked, then its finalizer goes."""
+    """End the tasks of a deleted Connector, reset its offsets if that is requested, then remove its finalizer."""
     ending = without_tasks(observed, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods end"), "Stopping")
     ending = replace(ending, delete=(*ending.delete, *(p for p in observed.offsets_pods if p.leaving is None)))
     if not observed.finalizer or observed.deleting is None:
@@ -109,13 +110,19 @@ def deleting(observed: Observation) -> StepOutcome:
     key = digest(observed.connector.metadata.uid, "reset")
     job = JobObservation.of(observed, Action.RESET_OFFSETS, key)
     staying = _staying(observed)
-    why = job.refusal.message if job.refusal is not None else job.memory.message if job.memory.key == job.name else ""
+    why = (
+        job.refusal.message
+        if job.refusal is not None
+        else job.persisted.message
+        if job.persisted.key == job.name
+        else ""
+    )
     if any(p.leaving is not None and observed.now - p.leaving >= RELEASED_AFTER for p in staying):
         why = why or f"{pod_names(staying)} did not end"
     limit = RELEASED_AFTER if why else _UNTRIED
     left = limit - (observed.now - observed.deleting)
     if left <= 0:
-        text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod had a turn'}"
+        text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod got a slot'}"
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
     busy = observed.pods_at_offsets
     if staying or busy:
@@ -132,22 +139,24 @@ def _reset_offsets(
     step = job_step.step(job)
     outcome = replace(
         ending,
-        memory=replace(ending.memory, job=step.memory),
+        persisted=replace(ending.persisted, job=step.persisted),
         delete=(*(p for p in ending.delete if p.role == "task"), *step.delete),
     )
     if step.answer is not None:
-        plan = observed.plan(observed.memory.plan)
+        plan = observed.plan(observed.persisted.plan)
         verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, "its offsets are reset")
         if plan is not None and plan.left_behind:
             text = f"its offsets are reset, but {plan.left_behind} stay"
             verdict = Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text)
         return replace(outcome, verdict=verdict, finalizer=False)
-    failed = step.memory.attempts + (job.refusal.tries if job.refusal is not None else 0)
+    failed = step.persisted.attempts + (job.refusal.tries if job.refusal is not None else 0)
     create = () if step.create is None else (_reset_pod(observed, step.create, job.key, failed),)
     message = step.message
     if failed or message != job_step.DOING[Action.RESET_OFFSETS][1]:
         end = timestamp(since + RELEASED_AFTER)
-        message += f"; without a reset it goes at {end}, and at once with spec.deletion.offsets: Keep"
+        message += (
+            f"; without a reset the Connector is released at {end}, or immediately with spec.deletion.offsets: Keep"
+        )
     return replace(
         outcome,
         verdict=Verdict(Kind.UNDER_WAY, step.reason, message),
@@ -158,34 +167,35 @@ def _reset_offsets(
 
 
 def _reset_pod(observed: Observation, name: str, key: str, failed: int) -> CreateJob:
-    """The pod that resets: like the tasks' pods at first, and at every second try as plain as can be.
+    """Return the pod that resets: like the tasks' pods at first, and as plain as possible at every second attempt.
 
-    A plain one has nothing of the template, which may be what the API server refuses or what no node can start, and the
-    image of the release, where that of the last plan may be gone. The template's own may yet be what it needs (a mounted
-    certificate), so that both are tried in turn.
+    A plain one has nothing of the template, which may be the reason why the API server refuses the pod or no node can
+    start
+    it, and it has the image of the release, since that of the last plan may no longer exist. The pod may yet need the
+    template (a mounted certificate), so both are tried in turn.
     """
     if failed % 2:
         return CreateJob(name, Action.RESET_OFFSETS, key, plain=True)
-    return CreateJob(name, Action.RESET_OFFSETS, key, plan=observed.plan(observed.memory.plan))
+    return CreateJob(name, Action.RESET_OFFSETS, key, plan=observed.plan(observed.persisted.plan))
 
 
 def _offsets_kept(observed: Observation) -> tuple[str, str] | None:
-    """Why nothing is reset for a Connector that has the finalizer: a reason and a sentence; None: its offsets are reset.
+    """Return why nothing is reset despite the finalizer, as a reason and a sentence; None: its offsets are reset.
 
-    An owner may be gone by now under whom it was refused the name: what stands there under the name is the owner's still.
+    The owner for whom it was refused the name may be deleted by now: the data under the name are still the owner's.
     """
     if observed.name_refusal is not None:
         return observed.name_refusal
-    name, memory = observed.connector.connect_name, observed.memory
-    if memory.reason in (Reason.NAME_CONFLICT, Reason.NAME_RESERVED):
-        return memory.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
-    if observed.connector.spec.connect_name is not None and not (memory.has_run or observed.has_claimed):
+    name, persisted = observed.connector.connect_name, observed.persisted
+    if persisted.reason in (Reason.NAME_CONFLICT, Reason.NAME_RESERVED):
+        return persisted.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
+    if observed.connector.spec.connect_name is not None and not (persisted.has_run or observed.has_claimed):
         return (
             Reason.OFFSETS_KEPT,
-            f"it never ran, so that the offsets under the name {name}, which was given to it, stay",
+            f"it never ran, so the offsets under its given name {name} stay",
         )
     if observed.connector.spec.deletion.offsets != "Reset":
-        return Reason.OFFSETS_KEPT, "its offsets stay, as spec.deletion.offsets asks for by now"
+        return Reason.OFFSETS_KEPT, "its offsets stay, as spec.deletion.offsets now requests"
     if observed.namespace_ends:
-        return Reason.OFFSETS_KEPT, "its namespace is being deleted, where nothing can be started: its offsets stay"
+        return Reason.OFFSETS_KEPT, "its namespace is being deleted, and nothing can be started there: its offsets stay"
     return None

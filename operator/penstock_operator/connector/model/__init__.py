@@ -1,1 +1,1 @@
-"""Frozen values: what is observed of a Connector, what is kept of it, and what is decided for it."""
+"""Frozen values: the observation of a Connector, its persisted state, and the decision for it."""

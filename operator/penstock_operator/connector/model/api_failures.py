@@ -1,6 +1,6 @@
 """Failures of the API server, as the status of a Connector reports them. Pure.
 
-What failed is retried for ever. The status says why nothing happens to those who cannot read the operator's log.
+Failed requests are retried without limit. The status explains the standstill to users who cannot read the operator's log.
 """
 
 import re
@@ -19,37 +19,37 @@ RESOURCES_OF_TASKS: Final = "spec.template.resources"
 
 _LASTS: Final = 3.0
 _BUSY_LASTS: Final = 30.0
-"""Seconds. To report what passes sooner would be two writes for every Connector; a refusal is reported at once."""
+"""Seconds. Reporting a shorter failure would cost two writes for every Connector; a refusal is reported immediately."""
 _OTHER_CAUSE_AFTER: Final = 10.0
 _SAME_CAUSE_AFTER: Final = 300.0
-"""Seconds for which a text stands at least, before one of another cause, or another one of the same cause, replaces it."""
+"""Seconds that a text stays at least, before one of another cause, or another one of the same cause, replaces it."""
 KEPT_REASONS: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
 """Reasons that a later decision reads: they are not replaced."""
 _LIMIT_RANGE: Final = re.compile(r"(minimum|maximum) \S+ usage per \w+ is|max limit to request ratio per \w+ is")
-"""The words of Kubernetes' LimitRanger."""
-_GOES_ON: Final = "it is tried again by itself, and running tasks go on"
+"""Messages of Kubernetes' LimitRanger."""
+_RETRIED: Final = "it is retried automatically; running tasks continue"
 
 
 def cause(error: OperatorError, resources: str = RESOURCES_OF_JOBS) -> tuple[str, str]:
-    """The reason of an error, and what to do about it; empty: there is nothing that a user can do.
+    """Return the reason of an error, and the remedy; empty: there is nothing that a user can do.
 
     Args:
         error: the answer.
-        resources: what sets the resources of the pod that was refused.
+        resources: the setting for the resources of the pod that was refused.
     """
     match error:
         case Refused():
             return _refused(error, resources)
         case Conflict():
-            return Reason.CONFLICT, "something else changes it again and again"
+            return Reason.CONFLICT, "something else changes it repeatedly"
         case NotYet():
             return Reason.API_SERVER_BUSY, ""
         case Unforeseen():
-            return Reason.OPERATOR_FAULT, "report it, with the trace that the operator's log holds"
+            return Reason.OPERATOR_FAULT, "report it, with the trace from the operator's log"
         case Unavailable() if "webhook" in str(error):
             return (
                 Reason.ADMISSION_UNAVAILABLE,
-                "the server behind that webhook must answer, or its failurePolicy be Ignore",
+                "make the server of that webhook answer, or set its failurePolicy to Ignore",
             )
         case _:
             return Reason.API_SERVER_UNAVAILABLE, ""
@@ -76,10 +76,10 @@ def _refused(refused: Refused, resources: str) -> tuple[str, str]:
 
 @dataclass
 class ApiTrouble:
-    """The failures of one Connector's runs, from one run to the next.
+    """Failures of one Connector's runs, from one run to the next.
 
     Attributes:
-        verdict: what its status says in place of what was decided; None: the status says what was decided.
+        verdict: replaces the decided verdict in the status; None: the status has the decided one.
     """
 
     verdict: Verdict | None = None
@@ -99,7 +99,7 @@ class ApiTrouble:
         if now - self._since < lasts:
             return
         reason, remedy = cause(error)
-        message = "; ".join(part for part in (str(error), remedy, _GOES_ON) if part)
+        message = "; ".join(part for part in (str(error), remedy, _RETRIED) if part)
         verdict = Verdict(Kind.UNKNOWN if looking else Kind.UNDER_WAY, reason, message)
         if self.verdict is not None:
             is_same = (verdict.kind, verdict.reason) == (self.verdict.kind, self.verdict.reason)
@@ -108,11 +108,11 @@ class ApiTrouble:
         self.verdict, self._reported_at = verdict, now
 
     def passed(self) -> bool:
-        """Count a run that succeeded; whether the status still reports a failure."""
+        """Count a run that succeeded; return whether the status still reports a failure."""
         was_reported, self.verdict, self._since = self.verdict is not None, None, None
         return was_reported
 
 
 def reported_verdict(verdict: Verdict, trouble: Verdict | None) -> Verdict:
-    """The verdict that the status reports: of the trouble, where there is any."""
+    """Return the verdict that the status reports: that of the trouble, if there is any."""
     return verdict if trouble is None or verdict.reason in KEPT_REASONS else trouble

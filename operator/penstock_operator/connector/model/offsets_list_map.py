@@ -1,4 +1,4 @@
-"""The ConfigMap with the list of a Connector's offsets (`penstock.dev/list-offsets`, KIP-875). Pure."""
+"""ConfigMap with the list of a Connector's offsets (`penstock.dev/list-offsets`, KIP-875). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ _LISTED_FOR: Final = "penstock.dev/list-offsets"
 
 
 class Owner(Enum):
-    """Whose a ConfigMap is that has the name of the list.
+    """Owner of a ConfigMap that has the name of the list.
 
-    OURS: this Connector's.
-    GOING: it is being deleted, or is an earlier Connector's of this name, and so goes by itself.
-    FOREIGN: somebody else's.
+    OURS: this Connector.
+    GOING: it is being deleted, or belongs to an earlier Connector of this name, and so is removed by Kubernetes.
+    FOREIGN: somebody else.
     """
 
     OURS = auto()
@@ -31,10 +31,10 @@ class Owner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ListMap:
-    """A ConfigMap that has the name of the list.
+    """ConfigMap that has the name of the list.
 
     Attributes:
-        owner: whose it is.
+        owner: its owner.
         version: its `resourceVersion`.
         pod_uid: of the pod whose list it holds.
     """
@@ -45,12 +45,12 @@ class ListMap:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], connector: str, uid: str) -> "ListMap":
-        """Of the metadata of a ConfigMap.
+        """Read the metadata of a ConfigMap.
 
-        That of an earlier Connector has that as its owner, so that Kubernetes collects it.
+        The ConfigMap of an earlier Connector has that Connector as its owner, so that Kubernetes deletes it.
 
         Args:
-            manifest: with its metadata at least.
+            manifest: with at least its metadata.
             connector: name of the Connector.
             uid: of the Connector.
         """
@@ -74,13 +74,13 @@ class ListMap:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsList:
-    """A list that is to be written.
+    """List to be written.
 
     Attributes:
         text: KIP-875's JSON.
-        token: that asked for it.
+        token: of the request for it.
         pod_uid: of the pod that made it.
-        replaces: the version of the list of before; empty: there is none.
+        replaces: the version of the previous list; empty: there is none.
     """
 
     text: str
@@ -90,7 +90,7 @@ class OffsetsList:
 
 
 def list_map_of(made: OffsetsList, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The ConfigMap, which is merged into no other one than that of before.
+    """Return the ConfigMap, which can only be merged into the previous one.
 
     Args:
         made: the list.

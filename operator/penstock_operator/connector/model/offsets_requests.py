@@ -1,10 +1,11 @@
-"""Actions on offsets and topics that annotations ask for (KIP-875, KIP-558). Pure.
+"""Actions on offsets and topics that annotations request (KIP-875, KIP-558). Pure.
 
-The value of `list-offsets`, `reset-offsets` and `reset-topics` of `penstock.dev/` is a token of the user's choice; that of
-`penstock.dev/alter-offsets` a token, white space and KIP-875's JSON, so that no write can pair a token with other content.
-The annotation stays where it is, since Git may hold it; the status has what was asked for, once per token
-(`offsetsActions`). An action that is refused has used its token up, so that nothing is done later that was asked for long
-ago.
+The value of `list-offsets`, `reset-offsets` and `reset-topics` of `penstock.dev/` is a token of the user's choice; that
+of
+`penstock.dev/alter-offsets` a token, white space and KIP-875's JSON, so that no write can pair a token with other
+content.
+The annotation stays where it is, since Git may hold it; the status has the requested actions, once per token
+(`offsetsActions`). A refused action has used its token up, so that a request from long ago is not carried out later.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,25 +34,25 @@ RESET: Final = "reset"
 ALTER: Final = "alter"
 RESET_TOPICS: Final = "reset-topics"
 OFFSETS_ACTIONS: Final = frozenset((Action.OFFSETS, Action.LIST_OFFSETS))
-"""What the pods of these requests do."""
+"""Actions of the pods of these requests."""
 _PREFIX: Final = "penstock.dev/"
 _ANNOTATIONS: Final = ("list-offsets", "reset-offsets", "alter-offsets", RESET_TOPICS)
-"""In the order in which those are done that are asked for at once: positions that are set stay after a reset."""
+"""Order in which simultaneous requests are done: positions that are set stay after a reset."""
 _ACTIONS_KEPT: Final = 10
 TOKEN_LENGTH: Final = 100
-"""The most characters of a token."""
+"""Limit of characters of a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRequest:
-    """What an annotation asks for.
+    """Request of an annotation.
 
     Attributes:
         action: `reset`, `list`, `alter` or `reset-topics`.
-        token: by which it is remembered: the beginning of the value.
-        is_token: whether what ought to be a token is one.
+        token: identifies the request: the beginning of the value.
+        is_token: whether the value has a valid token.
         document: alter: the JSON after the token.
-        content: alter: a hash of that; of the whole value where there is no token.
+        content: alter: a hash of that; of the whole value if there is no token.
     """
 
     action: str
@@ -61,16 +62,16 @@ class OffsetsRequest:
     content: str = ""
 
     def asks_for(self, action: OffsetsAction) -> bool:
-        """Whether that action is what is asked for here."""
+        """Return whether that action is the one requested here."""
         return self.has_token_of(action) and self.content == action.content
 
     def has_token_of(self, action: OffsetsAction) -> bool:
-        """Whether that action has this token; that of another content may have it."""
+        """Return whether that action has this token; an action with another content may have it too."""
         return (self.action, self.token) == (action.action, action.token)
 
 
 def offsets_requests(annotations: Mapping[str, str]) -> tuple[OffsetsRequest, ...]:
-    """What annotations ask for, handled or not."""
+    """Return the requests of annotations, handled or not."""
     return tuple(_requests(annotations))
 
 
@@ -85,7 +86,7 @@ def _requests(annotations: Mapping[str, str]) -> Iterator[OffsetsRequest]:
 
 
 def _alteration(value: str) -> OffsetsRequest:
-    """What is asked for by a token and JSON. JSON alone has no token, and is remembered by all of it."""
+    """Return the request of a token and JSON. JSON without a token is identified by its whole text."""
     token, *rest = value.split(maxsplit=1)
     document = rest[0] if rest else ""
     if token[0] in "{[" or len(token) > TOKEN_LENGTH:
@@ -94,7 +95,7 @@ def _alteration(value: str) -> OffsetsRequest:
 
 
 def asks_for_list(annotations: Mapping[str, str], actions: Sequence[OffsetsAction]) -> bool:
-    """Whether a list is asked for, or under way."""
+    """Return whether a list is requested, or in progress."""
     lists = [r for r in offsets_requests(annotations) if r.action == LIST]
     return any(a.action == LIST and a.is_pending for a in actions) or any(
         not any(r.asks_for(a) for a in actions) for r in lists
@@ -102,10 +103,10 @@ def asks_for_list(annotations: Mapping[str, str], actions: Sequence[OffsetsActio
 
 
 def kept_actions(actions: Sequence[OffsetsAction], requests: Sequence[OffsetsRequest]) -> tuple[OffsetsAction, ...]:
-    """The last actions, for the status.
+    """Return the last actions, for the status.
 
-    However old, those are kept that are under way, and those whose token still stands in an annotation, which would ask for
-    them anew.
+    Actions in progress are kept however old they are, and so are those whose token is still in an annotation, which would
+    request them again.
     """
     others = [a for a in actions if not a.is_pending and not any(r.asks_for(a) for r in requests)]
     gone = others[: max(0, len(actions) - _ACTIONS_KEPT)]

@@ -1,30 +1,30 @@
-"""What the operator remembers of a connector: what it reads back from the status that it wrote. Pure.
+"""State that the operator keeps of a connector: it reads it back from the status that it wrote. Pure.
 
-Only what cannot be seen in pods, plans and reports stands here; everything else is looked up at each run.
+It contains only data that cannot be seen in pods, plans and reports; everything else is looked up at each run.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
 from penstock_operator.status_fields import in_status, read, without_empty, write
 
 __all__ = [
     "EXPECTED_RESTARTS",
-    "CanaryMemory",
+    "FailedJob",
     "HandledRequest",
-    "JobMemory",
-    "Memory",
     "OffsetsAction",
-    "TaskMemory",
+    "PersistedCanary",
+    "PersistedState",
+    "PersistedTask",
     "last_restart",
 ]
 
 EXPECTED_RESTARTS: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
-"""Reasons for which the operator itself ends a pod; such an end is no loss."""
+"""Reasons for which the operator ends a pod; such an end is not a loss."""
 
 
 _PLACES: Final = {
@@ -36,7 +36,7 @@ _PLACES: Final = {
 
 
 def _grouped(versions: Mapping[str, str]) -> dict[str, Any]:
-    """Versions by place as the status has them: `transforms.hoist` becomes `transforms: {hoist: ...}`."""
+    """Return versions by place as the status has them: `transforms.hoist` becomes `transforms: {hoist: ...}`."""
     groups: dict[str, Any] = {}
     for place, version in versions.items():
         group, dot, alias = place.partition(".")
@@ -48,7 +48,7 @@ def _grouped(versions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _by_place(groups: Mapping[str, Any]) -> dict[str, str]:
-    """The reverse of `_grouped`."""
+    """Reverse `_grouped`."""
     places = {name: place for place, name in _PLACES.items()}
     versions: dict[str, str] = {}
     for name, value in groups.items():
@@ -60,24 +60,24 @@ def _by_place(groups: Mapping[str, Any]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMemory:
-    """One task. Times are in seconds since 1970.
+class PersistedTask:
+    """State of one task. Times are in seconds since 1970.
 
     Attributes:
         id: its number.
         state: Pending, Running, Paused, Restarting, Failed, Stopping or Stopped.
         since: when the state began.
-        incarnation: of the present pod; raised before the pod is created.
-        pod, pod_uid: of the present incarnation; the uid is empty until the pod was seen.
-        has_ended: the incarnation has ended, and `retry_at` says what follows.
+        incarnation: of the current pod; raised before the pod is created.
+        pod, pod_uid: of the current incarnation; the uid is empty until the pod was seen.
+        has_ended: the incarnation has ended, and `retry_at` determines the next start.
         restarts: how often it was started again after a failure or a loss.
-        failures, losses, unavailable: ends in a row: by its own fault, by the infrastructure, since a service was away.
-        retry_at: when the next incarnation may start; None with `has_ended`: not by itself.
+        failures, losses, unavailable: ends in a row: by its own fault, by the infrastructure, by an unavailable service.
+        retry_at: when the next incarnation may start; None with `has_ended`: only on request.
         reason: why it does not run, in one word.
         message: the same in a sentence without secrets.
         trace: of the last failure.
-        pod_hash: the hash of what the present pod was made from.
-        started: when the container of the present pod started.
+        pod_hash: the hash of the contents of the current pod.
+        started: when the container of the current pod started.
         last_record: when its last record was delivered, up to a minute too early; of any incarnation.
         last_loop: while something hinders it, when its loop completed last.
         versions: of its plugins, by the property that names each.
@@ -98,21 +98,21 @@ class TaskMemory:
     reason: str = ""
     message: str = ""
     trace: str | None = None
-    pod_hash: str = field(default="", metadata=in_status(name="life"))
+    pod_hash: str = ""
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
     last_record: float | None = None
     last_loop: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict, metadata=in_status(read=_by_place, write=_grouped))
 
-    def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "TaskMemory":
-        """The same task in a state; `since` changes only with the state."""
+    def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "PersistedTask":
+        """Return the same task in a state; `since` changes only with the state."""
         since = self.since if state == self.state and self.since else float(int(now))
         return replace(self, state=state, since=since, reason=reason, message=message, **more)
 
 
 @dataclass(frozen=True, slots=True)
-class JobMemory:
-    """The job pods of one key that ended without an answer: how many, when the next one may start, and why."""
+class FailedJob:
+    """Job pods of one key that ended without an answer: their number, when the next one may start, and why."""
 
     key: str = ""
     attempts: int = 0
@@ -123,7 +123,7 @@ class JobMemory:
 
 @dataclass(frozen=True, slots=True)
 class HandledRequest:
-    """A restart that an annotation asked for, once per token."""
+    """Restart that an annotation requested, once per token."""
 
     action: str
     token: str
@@ -134,7 +134,7 @@ class HandledRequest:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsAction:
-    """An action on offsets or topics that an annotation asked for, once per token.
+    """Action on offsets or topics that an annotation requested, once per token.
 
     Attributes:
         action: `reset`, `list`, `alter` or `reset-topics`.
@@ -164,12 +164,12 @@ class OffsetsAction:
 
 
 @dataclass(frozen=True, slots=True)
-class CanaryMemory:
+class PersistedCanary:
     """Tasks that run other plugin versions than the others.
 
     Attributes:
         plan: the hash of their plan.
-        tasks: how many they are, the first ones.
+        tasks: their number; they are the first ones.
         failure: how one of them failed last; empty: none has failed.
     """
 
@@ -179,39 +179,39 @@ class CanaryMemory:
 
 
 def last_restart(handled: Sequence[HandledRequest]) -> HandledRequest | None:
-    """The last request that restarted the whole connector."""
+    """Return the last request that restarted the whole connector."""
     return next((h for h in reversed(handled) if h.action == "restart" and h.result == "Succeeded"), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """One Connector.
+class PersistedState:
+    """Persisted state of one Connector.
 
     Attributes:
         plan: the hash of the plan that its tasks are made from.
-        standing, fence: of the last preparation, and what that was for (`Plan.fence`).
+        epoch, fence: of the last preparation, and the task set that it was for (`Plan.fence`).
         tasks: by number.
         refused: the hash of a configuration that was refused.
         refusal: its problems.
         job: job pods that failed.
         handled: restarts, the latest last.
         offsets: actions on offsets and topics, the latest last.
-        conditions: the present ones, by type.
+        conditions: the current ones, by type.
         state: of the connector.
-        own: the hash of the Connector's own part of what its tasks are made from (`plan_hashes.own_hash`).
-        asked: the last request of its plugin to be split into tasks anew, as reports have it (`Report.asked`).
+        own: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
+        asked: the last request of its plugin for another split into tasks, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
         canary: the tasks that run other plugin versions than the others; None: none do.
-        observed: the `metadata.generation` that was decided for last.
+        observed: the `metadata.generation` of the last decision.
     """
 
     plan: str = ""
-    standing: Standing | None = None
+    epoch: PlanEpoch | None = None
     fence: str = ""
-    tasks: Mapping[int, TaskMemory] = field(default_factory=dict)
+    tasks: Mapping[int, PersistedTask] = field(default_factory=dict)
     refused: str = ""
     refusal: tuple[str, ...] = ()
-    job: JobMemory = JobMemory()
+    job: FailedJob = FailedJob()
     handled: tuple[HandledRequest, ...] = ()
     offsets: tuple[OffsetsAction, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -219,66 +219,66 @@ class Memory:
     own: str = ""
     asked: str = ""
     rollout: RolloutRestart | None = None
-    canary: CanaryMemory | None = None
+    canary: PersistedCanary | None = None
     observed: int = -1
 
     @property
     def has_run(self) -> bool:
-        """Whether tasks were ever about to start."""
-        return self.standing is not None or any(t.incarnation for t in self.tasks.values())
+        """Return whether tasks were ever about to start."""
+        return self.epoch is not None or any(t.incarnation for t in self.tasks.values())
 
     @property
     def reason(self) -> str:
-        """The reason of the present condition `Ready`."""
+        """Return the reason of the current condition `Ready`."""
         return str(self.conditions.get(ConditionType.READY, {}).get("reason", ""))
 
-    def task(self, number: int) -> TaskMemory:
-        return self.tasks.get(number, TaskMemory(number))
+    def task(self, number: int) -> PersistedTask:
+        return self.tasks.get(number, PersistedTask(number))
 
     @property
     def restarted(self) -> str:
-        """The last token that restarted the whole connector."""
+        """Return the last token that restarted the whole connector."""
         last = last_restart(self.handled)
         return last.token if last is not None else ""
 
     @classmethod
-    def of(cls, status: Mapping[str, Any] | None) -> "Memory":
-        """Read a status; what is absent has the default of its field."""
+    def of(cls, status: Mapping[str, Any] | None) -> "PersistedState":
+        """Read a status; absent fields have their defaults."""
         status = status or {}
         plan: Mapping[str, Any] = status.get("plan") or {}
-        standing = plan.get("standing")
+        epoch = plan.get("epoch")
         return cls(
             **{attribute: plan[name] for attribute, name in _PLAN.items() if name in plan},
-            standing=None if not standing else Standing(generation=standing["generation"], plan=standing["plan"]),
+            epoch=None if not epoch else PlanEpoch(generation=epoch["generation"], plan=epoch["plan"]),
             refusal=tuple(plan.get("problems") or ()),
-            tasks={t["id"]: read(TaskMemory, t) for t in status.get("tasks") or ()},
-            job=read(JobMemory, status.get("job") or {}),
+            tasks={t["id"]: read(PersistedTask, t) for t in status.get("tasks") or ()},
+            job=read(FailedJob, status.get("job") or {}),
             handled=tuple(read(HandledRequest, a) for a in status.get("restartActions") or ()),
             offsets=tuple(read(OffsetsAction, a) for a in status.get("offsetsActions") or ()),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
             rollout=read(RolloutRestart, status["rollout"]) if status.get("rollout") else None,
-            canary=read(CanaryMemory, status["canary"]) if status.get("canary") else None,
+            canary=read(PersistedCanary, status["canary"]) if status.get("canary") else None,
             observed=status.get("observedGeneration", -1),
         )
 
     def plan_status(self) -> dict[str, Any]:
-        """`status.plan`."""
-        standing = None
-        if self.standing is not None:
-            standing = {"generation": self.standing.generation, "plan": self.standing.plan}
+        """Return `status.plan`."""
+        epoch = None
+        if self.epoch is not None:
+            epoch = {"generation": self.epoch.generation, "plan": self.epoch.plan}
         texts = {name: getattr(self, attribute) for attribute, name in _PLAN.items()}
-        return without_empty({**texts, "standing": standing, "problems": list(self.refusal)})
+        return without_empty({**texts, "epoch": epoch, "problems": list(self.refusal)})
 
     def job_status(self) -> dict[str, Any]:
-        """`status.job`."""
+        """Return `status.job`."""
         return write(self.job) if self.job.key else {}
 
 
 _PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own", "asked": "asked"}
-"""Fields of `Memory` that are texts of `status.plan`, by their name there."""
+"""Fields of `PersistedState` that are texts of `status.plan`, by their name there."""
 
 
-def task_status(task: TaskMemory) -> dict[str, Any]:
-    """One of `status.tasks`."""
+def task_status(task: PersistedTask) -> dict[str, Any]:
+    """Return an entry of `status.tasks`."""
     return {**write(task), "id": task.id, "restarts": task.restarts}

@@ -1,4 +1,4 @@
-"""The hashes that decide when a plan is made: of its inputs, of the Connector's own part of them, of the release. Pure."""
+"""Hashes that decide when a plan is made: of its inputs, of the Connector's own part of them, of the release. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ _IGNORED: Final = "ignored"
 _TOPIC_CREATION: Final = "topic.creation.enable"
 _ADMIN: Final = "admin.override."
 _UNSEEN: Final = "unseen"
-"""In the place of the hash of the Secrets, in `own_hash`."""
+"""Replaces the hash of the Secrets, in `own_hash`."""
 
 
 def inputs_hash(
@@ -42,18 +42,18 @@ def inputs_hash(
     policy_selects: bool = False,
     asked: str = "",
 ) -> str:
-    """The hash of all that splitting a connector into tasks depends on. With another hash its plugin splits it again.
+    """Return the hash of all inputs of a connector's split into tasks. If it changes, its plugin splits it again.
 
     Args:
         connector: the resource.
         worker: the worker configuration, as written.
         runtime_image: of its job pods and task pods.
-        secrets: what its references name; missing ones count too, so that all problems are reported at once.
-        restarted: the last token that asked for a restart of the connector, which also splits it again.
+        secrets: named by its references; missing ones count too, so that all problems are reported together.
+        restarted: the last token that requested a restart of the connector, which also splits it again.
         last: the plan that its tasks are made from.
         mounts: the images of PluginVersions: other code may split it otherwise.
         policy_selects: a TopicCreationPolicy applies that it does not name.
-        asked: the last request of its plugin to be split anew (`Report.asked`).
+        asked: the last request of its plugin for another split (`Report.asked`).
     """
     spec = connector.spec
     return names.digest(
@@ -68,10 +68,10 @@ def inputs_hash(
         secrets_hash(connector, secrets, last, restarted) or None,
         secrets.missing,
         restarted,
-        # The policy's name alone: the plan pod checks what else stands beside it. What it holds needs no plan pod.
+        # Only the policy's name: the plan pod checks the fields next to it. The policy's contents need no plan pod.
         *([] if spec.topic_creation_policy is None else [spec.topic_creation_policy.name]),
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
-        # Likewise, where the plan pod has something to say to it; without, no plan pod is needed for it.
+        # Likewise, if the plan pod checks something that depends on it; otherwise no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
         *([{"asked": asked}] if asked else []),
         *(
@@ -83,34 +83,34 @@ def inputs_hash(
 
 
 def split_from(asked: str) -> str:
-    """What a plugin's request says that its tasks are split from, without the time of the request."""
+    """Return the data source from which a plugin's request wants its tasks split, without the time of the request."""
     return asked.partition(" ")[2]
 
 
 def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool = False) -> str:
-    """The last request of a plugin to be split into tasks anew; one that asks for the same again changes nothing.
+    """Return the last request of a plugin for another split into tasks; a repeated request changes nothing.
 
     Args:
         before: the last one that is known.
-        reports: of its tasks. A task that was replaced meanwhile asks no more, so that `before` stays.
-        is_refused: the configuration was refused since, so that asking for the same counts: the cause may be over.
+        reports: of its tasks. A task that was replaced meanwhile requests nothing any longer, so that `before` stays.
+        is_refused: the configuration was refused since, so that a repeated request counts: the cause may be over.
     """
     told = (r.asked for r in reports if r.asked is not None and r.asked > before)
     return max((a for a in told if is_refused or split_from(a) != split_from(before)), default=before)
 
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
-    """Whether it matters to its plan that its topics are created: overrides of that client, a worker that creates none."""
+    """Return whether topic creation affects the plan: overrides of that client, a worker that creates no topics."""
     is_off = worker.get(_TOPIC_CREATION, "true").strip().lower() != "true"
     return is_off or any(name.startswith(_ADMIN) for name in connector.spec.config)
 
 
 def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, restarted: str = "") -> str:
-    """The hash of the Secrets with which a connector's tasks are to run; empty: Secrets are not read.
+    """Return the hash of the Secrets with which a connector's tasks should run; empty: Secrets are not read.
 
-    With `onSecretChange: Ignore`, or where the release does not look at Secrets, it stays that of the last plan, so that
-    neither a changed Secret nor a change of either setting restarts anything; and so it does where no Secret is named, so
-    that another key of the release does not. A restart of the connector takes up what the Secrets hold by then.
+    With `onSecretChange: Ignore`, or if the release does not read Secrets, it stays that of the last plan, so that
+    neither a changed Secret nor a change of either setting restarts anything. It also stays if no Secret is named, so
+    that another key of the release restarts nothing. A restart of the connector uses the current values of the Secrets.
     """
     is_seen = bool(secrets.names) and (secrets.hash is not None or bool(secrets.missing))
     follows = connector.spec.on_secret_change == "Restart" and is_seen  # noqa: S105 (no password)
@@ -122,11 +122,11 @@ def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, rest
 def own_hash(
     connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False, asked: str = ""
 ) -> str:
-    """The hash of the inputs that are the Connector's own and not the release's. Their changes wait for no rollout.
+    """Return the hash of the inputs that are the Connector's own, not the release's. Changes of them wait for no rollout.
 
     Args:
         connector: the resource.
-        secrets: what the references of its own configuration name.
+        secrets: named by the references of the Connector's own configuration.
         restarted: as for `inputs_hash`.
         toggled: as if `onSecretChange` had its other value.
         asked: as for `inputs_hash`.
@@ -138,7 +138,7 @@ def own_hash(
 
 
 def is_own_change(before: str, now: str) -> bool:
-    """Whether two values of `own_hash` differ in what is the Connector's own.
+    """Return whether two values of `own_hash` differ in the Connector's own inputs.
 
     Secrets that were hashed with two keys of the release, or only once, cannot be compared: the difference then counts as
     one of the release.
@@ -153,16 +153,16 @@ def is_own_change(before: str, now: str) -> bool:
 
 
 def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, secrets_in_force: str) -> bool:
-    """Whether the Connector's own part of what is asked for differs from what its tasks have.
+    """Return whether the Connector's own part of the requested inputs differs from that of its tasks.
 
-    A change of `onSecretChange` alone is none, as long as the tasks have the Secrets that they are to have.
+    A change of only `onSecretChange` does not count, as long as the tasks have the Secrets that they should have.
 
     Args:
-        before: `own_hash` of what its tasks have.
-        now: `own_hash` of what is asked for.
+        before: `own_hash` of the inputs of its tasks.
+        now: `own_hash` of the requested inputs.
         toggled: the same with the other value of `onSecretChange`.
         last: the plan that its tasks are made from.
-        secrets_in_force: the hash of the Secrets that its tasks are to have.
+        secrets_in_force: the hash of the Secrets that its tasks should have.
     """
     if before == toggled and last is not None and last.secrets == secrets_in_force:
         return False
@@ -170,5 +170,5 @@ def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, s
 
 
 def release_hash(settings: Settings) -> str:
-    """The hash of all that a release gives to every plan; with another hash all Connectors are to be updated."""
+    """Return the hash of everything that a release contributes to every plan; if it changes, all Connectors are updated."""
     return names.digest(dict(settings.worker), Shape.of(settings, ()).to_json())

@@ -1,8 +1,9 @@
-"""A plan: a validated configuration, split into tasks, and the shape of their pods. Pure.
+"""Plan: a validated configuration, split into tasks, and the shape of their pods. Pure.
 
-A plan holds everything that its tasks' pods are made from but the Connector's own template, so that a lost task is replaced
-by an equal one, whatever has changed by then. The hash of its inputs (`plan_hash`) names it; equal inputs are never planned
-twice. `plan_hashes` computes the inputs, `plan_config_map` stores plans.
+A plan holds everything that its tasks' pods are made from except the Connector's own template, so that a lost task is
+replaced by an equal one, even if the inputs have changed since. The hash of its inputs (`plan_hash`) names it; equal
+inputs
+are never planned twice. `plan_hashes` computes the inputs, `plan_config_map` stores plans.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,20 +30,20 @@ __all__ = [
 ]
 
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
-"""Where the offsets of each kind of connector are."""
+"""Location of the offsets of each kind of connector."""
 
 PluginRequest = tuple[str, str, str | None]
-"""A place, and the class and the version that it asks for, by which its PluginVersion was chosen."""
+"""Place, with the requested class and version from which its PluginVersion was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a release and the references to Secrets give to a task's pod.
+    """Settings of a task's pod that come from the release and from references to Secrets.
 
     Attributes:
         image: of the task's container.
         pull_policy, pull_secrets: how the image is pulled; running pods need neither.
-        resources: of the container, where the Connector's template says nothing else.
+        resources: of the container, unless the Connector's template sets others.
         secrets: names of the Secrets that are mounted.
         pod_security_context, security_context: of the pod, and of the container.
     """
@@ -57,7 +58,7 @@ class Shape:
 
     @classmethod
     def of(cls, settings: Settings, secrets: tuple[str, ...]) -> "Shape":
-        """The shape that is asked for now."""
+        """Return the shape that is requested now."""
         images, task = settings.images, settings.task
         return cls(
             images.runtime,
@@ -71,16 +72,16 @@ class Shape:
 
     @property
     def contexts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Both security contexts."""
+        """Return both security contexts."""
         return self.pod_security_context, self.security_context
 
     @property
     def proved(self) -> tuple[Any, ...]:
-        """The part with which a job pod must have started before task pods get it."""
+        """Return the part with which a job pod must have started before task pods get it."""
         return self.image, self.pull_policy, self.pull_secrets, *self.contexts
 
     def to_json(self) -> dict[str, Any]:
-        """The form of the ConfigMap and of hashes."""
+        """Return the form of the ConfigMap and of hashes."""
         return {
             "image": self.image,
             "pullPolicy": self.pull_policy,
@@ -93,7 +94,7 @@ class Shape:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Shape":
-        """The reverse of `to_json`."""
+        """Reverse `to_json`."""
         return cls(
             values["image"],
             values["pullPolicy"],
@@ -107,24 +108,24 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A validated configuration, split into tasks, and the shape of their pods.
+    """Validated configuration, split into tasks, and the shape of their pods.
 
     Attributes:
         hash: of its inputs (`plan_hash`).
         kind, class_name, version: of the connector's plugin.
         tasks: the task specs, as texts of the ConfigMap.
-        warnings: what the author should know.
-        secrets: the hash of the secrets with which it was made, where a change of them restarts the tasks.
+        warnings: for the author of the configuration.
+        secrets: the hash of the secrets with which it was made, if a change of them restarts the tasks.
         created: seconds since 1970; 0: not stored yet.
-        inputs_hash: of what its tasks were split from (`plan_hashes.inputs_hash`).
+        inputs_hash: of the inputs that its tasks were split from (`plan_hashes.inputs_hash`).
         shape: of its tasks' pods.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
         policy: the effective topic policy; the specs of a source's tasks hold it.
         mounts: the images of PluginVersions in its pods, each with its places; the specs of all tasks hold them.
-        plugin_requests: what they were chosen by.
-        split: the hash of what the plugin gave each task.
-        earlier_kinds: other kinds of which this Connector was before, whose offsets are kept under its name.
+        plugin_requests: from which they were chosen.
+        split: the hash of the properties that the plugin gave each task.
+        earlier_kinds: other kinds that this Connector had before, whose offsets are kept under its name.
     """
 
     hash: str
@@ -159,9 +160,9 @@ class Plan:
         mounts: tuple[PluginMount, ...] = (),
         plugin_requests: tuple[PluginRequest, ...] = (),
     ) -> "Plan":
-        """The plan in the answer of a job pod that had this shape and these mounts; `last` is the plan before it.
+        """Return the plan in the answer of a job pod that had this shape and these mounts; `last` is the plan before it.
 
-        Policy and mounts are those of the operator, whatever the answer holds: a plugin has a hand in the answer.
+        Policy and mounts are always those of the operator, not of the answer, which a plugin can influence.
         """
         before = () if last is None else (*last.earlier_kinds, last.kind)
         tasks = stamped(answer.tasks, policy, mounts)
@@ -185,7 +186,7 @@ class Plan:
         )
 
     def revised(self, shape: Shape, policy: TopicPolicy | None) -> "Plan":
-        """The same tasks in pods of another shape, or under another policy."""
+        """Return the same tasks in pods of another shape, or under another policy."""
         tasks = stamped(self.tasks, policy, self.mounts)
         return replace(
             self,
@@ -198,11 +199,13 @@ class Plan:
         )
 
     def fence(self, connect_name: str) -> str:
-        """Equal for plans whose tasks may replace each other one by one, without fencing all of them first.
+        """Return a text that is equal for plans whose tasks may replace each other one by one, without fencing all.
 
-        Of several tasks of a source, each reads its part. Where the plugin gives them other properties, a part may be
-        another task's from then on, which must not begin while the old one reads it; Kafka Connect fences for each such
-        change, too (KIP-618). A sink's partitions are assigned by its group, and a single task has no other beside it.
+        Of several tasks of a source, each reads its part. If the plugin gives them other properties, a part may be
+        another task's from then on, which must not begin while the old one reads it; Kafka Connect also fences for each
+        such
+        change (KIP-618). A sink's partitions are assigned by its group, and a single task has no other one to conflict
+        with.
         """
         is_split = self.kind == "source" and len(self.tasks) > 1 and self.split
         return names.digest(
@@ -211,58 +214,58 @@ class Plan:
 
     @property
     def left_behind(self) -> str:
-        """Which offsets of earlier kinds are kept under its name, and not used by this kind; empty: none."""
+        """Return which offsets of earlier kinds are kept under its name, and not used by this kind; empty: none."""
         return " and ".join(
             f"those of its time as a {k} ({_OFFSETS_OF.get(k, 'its offsets')})" for k in self.earlier_kinds
         )
 
     def plugin_version(self, place: str) -> str | None:
-        """The PluginVersion that the plugin of a place comes from; None: the plugin is the runtime's own."""
+        """Return the PluginVersion that the plugin of a place comes from; None: the plugin is the runtime's own."""
         return next((m.name for m in self.mounts if place in m.places), None)
 
     @property
     def plugin_versions(self) -> tuple[str, ...]:
-        """The PluginVersions whose images its pods mount."""
+        """Return the PluginVersions whose images its pods mount."""
         return tuple(dict.fromkeys(m.name for m in self.mounts))
 
     def versions(self, task: int) -> dict[str, str]:
-        """The plugin versions of a task, by place."""
+        """Return the plugin versions of a task, by place."""
         return {place: ref.version for place, ref in self.tasks[task].plugins.items()}
 
 
 PodHashOf = Callable[[Plan, int], str]
-"""The hash of everything that the pod of a plan's task is made from (`render.pod_hash`)."""
+"""Function that returns the hash of everything that the pod of a plan's task is made from (`render.pod_hash`)."""
 
 
 def plan_hash(
     inputs_hash: str, shape: Shape, policy: TopicPolicy | None = None, mounts: Sequence[PluginMount] = ()
 ) -> str:
-    """The hash of all inputs of a connector's tasks but for its template: it names the plan."""
+    """Return the hash of all inputs of a connector's tasks except its template: it names the plan."""
     parts = [*([] if policy is None else [policy_json(policy)]), *([{"mounts": mounts_json(mounts)}] if mounts else [])]
     return names.digest(inputs_hash, shape.to_json(), *parts)
 
 
 def policy_json(policy: TopicPolicy) -> dict[str, Any]:
-    """The form of the ConfigMap and of hashes. What has its default is left out, so that new fields change no hash."""
+    """Return the form of the ConfigMap and of hashes. Defaults are omitted, so that new fields change no hash."""
     return policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def mounts_json(mounts: Sequence[PluginMount]) -> list[dict[str, Any]]:
-    """The form of the ConfigMap and of hashes, as `policy_json`."""
+    """Return the form of the ConfigMap and of hashes, as `policy_json`."""
     return [m.model_dump(mode="json", by_alias=True, exclude_defaults=True) for m in mounts]
 
 
 def stamped(
     tasks: Sequence[TaskSpec], policy: TopicPolicy | None, mounts: Sequence[PluginMount]
 ) -> tuple[TaskSpec, ...]:
-    """These tasks under this policy and with these mounts, and no others. Sinks create no topics."""
+    """Return these tasks under this policy and with these mounts, and no others. Sinks create no topics."""
     return tuple(
         t.model_copy(update={"topic_policy": policy if t.kind == "source" else None}).with_mounts(mounts) for t in tasks
     )
 
 
 def digests_of(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
-    """The digests of task specs."""
+    """Return the digests of task specs."""
     return tuple(names.digest(t.to_json()) for t in tasks)
 
 

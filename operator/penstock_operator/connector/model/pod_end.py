@@ -1,4 +1,4 @@
-"""Reads how a pod ended from its manifest; what that means for its task stands in `decide/task_end`. Pure."""
+"""Reads from its manifest how a pod ended; `decide/task_end` decides what that means for its task. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ OUT_OF_MEMORY: Final = "OOMKilled"
 _MAIN: Final = (TASK_CONTAINER, JOB_CONTAINER)
 _KILLED: Final = 137  # exit code after SIGKILL
 _SILENCE: Final = 60.0
-"""Seconds before its end from which on a task that failed its health check is not ready; the kubelet takes 180 to end it."""
+"""Seconds before its end from which on a task that failed its health check is not ready; the kubelet ends it after 180 s."""
 _EVICTIONS: Final = frozenset(
     (
         Reason.EVICTED,
@@ -40,7 +40,7 @@ _NOT_BEGUN: Final = frozenset(
 """Reasons of a container whose process never started: its exit code is that of the container runtime."""
 
 _LAST_WORD: Final = 10.0
-"""Seconds that the kubelet has, after the last container of a pod ended, to say why it ended the pod."""
+"""Seconds that the kubelet has, after the last container of a pod ended, to report why it ended the pod."""
 DISRUPTIONS: Final[Mapping[str, str]] = {
     Reason.EVICTION_BY_EVICTION_API: "the eviction API removed pod {pod} from node {node}, as a drain of the node does",
     Reason.DELETION_BY_TAINT_MANAGER: "pod {pod} does not tolerate a taint of node {node}",
@@ -50,16 +50,16 @@ DISRUPTIONS: Final[Mapping[str, str]] = {
 }
 """Kubernetes' reasons of a `DisruptionTarget` condition, each in a sentence."""
 _SAYS_NOTHING: Final = frozenset((None, "", "Completed", "Error", Reason.HEALTH_CHECK_FAILED))
-"""Reasons of a container that do not say who ended it."""
+"""Reasons of a container that do not show who ended it."""
 _SCRATCH_FULL: Final = 'EmptyDir volume "scratch"'
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a pod's container ended.
+    """End of a pod's container.
 
     Attributes:
-        code: its exit code; None where Kubernetes ended the pod without one.
+        code: its exit code; None if Kubernetes ended the pod without one.
         reason: a word of Kubernetes (`OOMKilled`, `Evicted`, `Error`, `Completed`), or a `Reason`.
         message: a sentence of Kubernetes.
         word: the termination message of the process.
@@ -78,7 +78,7 @@ class Ended:
 
     @property
     def lost(self) -> bool:
-        """Whether the infrastructure ended it, and not the process itself."""
+        """Return whether the infrastructure ended it, and not the process."""
         if self.code is None or self.reason == OUT_OF_MEMORY or self.reason in _NOT_BEGUN:
             return True
         return self.code > 128 or self.code == ExitCode.LOST
@@ -89,11 +89,11 @@ class Ended:
         return self.code == ExitCode.OK and self.reason in _SAYS_NOTHING
 
     def describe(self) -> str:
-        """Say what happened in a sentence."""
+        """Describe the end in a sentence."""
         if self.reason == OUT_OF_MEMORY:
             return self._out_of_memory()
         if self.reason == Reason.HEALTH_CHECK_FAILED:
-            return "the task did not answer its health check for minutes: its process stood still, and was killed"
+            return "the task did not answer its health check for minutes: its process was frozen, and was killed"
         if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
             text = f"{self.reason}: {self.message}" if self.message else self.reason
             return f"{text}; raise task.temporarySize of the release" if _SCRATCH_FULL in self.message else text
@@ -105,7 +105,7 @@ class Ended:
         return f"exit code {self.code}" + (f": {text}" if text else "")
 
     def _out_of_memory(self) -> str:
-        """Say so in the words of the process, where the kernel killed a child of it and left it the time to say so."""
+        """Describe it in the words of the process, if the kernel killed only a child of it and it could report that."""
         if self.word is not None and self.word.reason == OUT_OF_MEMORY and self.word.message:
             return f"{OUT_OF_MEMORY}: {self.word.message}"
         limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
@@ -116,17 +116,17 @@ class Ended:
 
 
 def main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The status of the container that Penstock's process runs in; empty: it is not there yet."""
+    """Return the status of the container that Penstock's process runs in; empty: it does not exist yet."""
     containers: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or ()
     return next((c for c in containers if c["name"] in _MAIN), {})
 
 
 def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
-    """How the pod ended; None: it has not.
+    """Return how the pod ended; None: it has not.
 
     Args:
         manifest: of the pod.
-        created: seconds since 1970; stands for a time of the end that is missing.
+        created: seconds since 1970; used if the time of the end is missing.
     """
     status = manifest.get("status") or {}
     terminated = (main_container(status).get("state") or {}).get("terminated")
@@ -161,7 +161,7 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
 
 
 def last_word_due(manifest: Mapping[str, Any], now: float) -> float | None:
-    """By when the kubelet says why a pod ended whose process did not end by itself; None: no word is awaited.
+    """Return by when the kubelet reports why it ended a pod; None: the process ended normally, or no report is due.
 
     It writes the end of the containers first, and a moment later that it evicted the pod, and why.
     """
@@ -178,7 +178,7 @@ def last_word_due(manifest: Mapping[str, Any], now: float) -> float | None:
 
 
 def disruption_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Why Kubernetes ends a pod, as a reason and a sentence; None: it does not."""
+    """Return why Kubernetes ends a pod, as a reason and a sentence; None: it does not."""
     for condition in (manifest.get("status") or {}).get("conditions") or ():
         if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
             reason = str(condition.get("reason") or Reason.DISRUPTED)
@@ -192,7 +192,7 @@ def disruption_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _may_be_disrupted(code: int | None) -> bool:
-    """Whether the process ended by SIGTERM or SIGKILL, as far as its exit code says; None: it has none."""
+    """Return whether the process was ended by SIGTERM or SIGKILL, as far as its exit code shows; None: it has none."""
     return code is None or code == ExitCode.OK or code > 128
 
 
@@ -203,7 +203,7 @@ def _memory_limit(manifest: Mapping[str, Any]) -> str:
 
 
 def _failed_init(status: Mapping[str, Any]) -> str:
-    """Which init container ended the pod before its main container started; empty: none."""
+    """Return which init container ended the pod before its main container started; empty: none."""
     for container in status.get("initContainerStatuses") or ():
         terminated = (container.get("state") or {}).get("terminated") or {}
         if terminated.get("exitCode"):
@@ -213,9 +213,9 @@ def _failed_init(status: Mapping[str, Any]) -> str:
 
 
 def _was_silent(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> bool:
-    """Whether the kubelet killed a task that had been ready and then did not answer its health check.
+    """Return whether the kubelet killed a task that had been ready and then did not answer its health check.
 
-    Kubernetes says so in an Event only. The status shows that the pod was not ready for some time before its end.
+    Kubernetes reports that only in an Event. The status shows that the pod was not ready for some time before its end.
     """
     if terminated.get("exitCode") != _KILLED or terminated.get("reason") != "Error":
         return False

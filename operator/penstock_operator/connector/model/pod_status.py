@@ -1,4 +1,4 @@
-"""Reads what decisions need from the manifest of a pod. Pure."""
+"""Reads from the manifest of a pod the data that decisions need. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from penstock_operator.reasons import ConditionType, Reason, Use
 __all__ = ["JobPod", "Phase", "Pod", "TaskPod", "pod_of"]
 
 _LASTING: Final = frozenset(r for r in Reason if r.use is Use.POD_START)
-"""Reasons of a waiting container that do not pass by themselves within a second."""
+"""Reasons of a waiting container that do not pass within a second without a change."""
 _REMEDIES: Final = {str(r): r.do for r in _LASTING if r.do}
-"""What to do about a pod that does not start; it starts by itself once that is done."""
+"""Remedies for a pod that does not start; it starts automatically once the cause is removed."""
 _GENERATION_DIGITS: Final = 19
 _SLOW: Final = 10.0
-"""Seconds that a pod may take to start before its status says so."""
+"""Seconds that a pod may take to start before its status reports it."""
 _LOOK: Final = 30.0
 """Seconds after which a pod that starts slowly is looked at again."""
 _LITTLE_CPU: Final = 0.5
@@ -27,7 +27,7 @@ _LITTLE_CPU: Final = 0.5
 
 
 class Phase(StrEnum):
-    """Where a pod stands."""
+    """Phase of a pod."""
 
     WAITING = "Waiting"
     RUNNING = "Running"
@@ -36,13 +36,13 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod of a Connector. Times are in seconds since 1970.
+    """Pod of a Connector. Times are in seconds since 1970.
 
     Attributes:
         name, uid: of the pod.
         owner: the uid of the Connector.
         role: `task` or `job`; of a pod that verifies a PluginVersion, `names.VERIFYING`.
-        phase: where it stands.
+        phase: its phase.
         created: when.
         started: when its container started; None: not yet.
         leaving: when it was deleted; None: it was not.
@@ -71,7 +71,7 @@ class Pod:
 
     @property
     def has_little_cpu(self) -> bool:
-        """Whether its CPU limit makes the start of its process take long, which needs seconds of CPU."""
+        """Return whether its CPU limit makes the start of its process slow, which needs seconds of CPU."""
         try:
             cores = float(self.cpu_limit.removesuffix("m")) / (1_000 if self.cpu_limit.endswith("m") else 1)
         except ValueError:  # none, or in a unit that nobody uses for CPU
@@ -93,32 +93,32 @@ class Pod:
         return left if left > 0 else _LOOK
 
     def is_on_lost_node(self, now: float, node_timeout: float) -> bool:
-        """Whether it was deleted and is still there `node_timeout` seconds after its grace period: its node is away."""
+        """Return whether it was deleted and still exists `node_timeout` seconds after its grace period: its node is lost."""
         return self.leaves_by is not None and now >= self.leaves_by + node_timeout
 
     def lives(self, now: float, node_timeout: float) -> bool:
-        """Whether its process may still run and its end will be seen.
+        """Return whether its process may still run and its end will be seen.
 
-        The end of a pod on a node that is away is not seen.
+        The end of a pod on a lost node is not seen.
         """
         return self.phase is not Phase.ENDED and not self.is_on_lost_node(now, node_timeout)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPod(Pod):
-    """The pod of a task.
+    """Pod of a task.
 
     Attributes:
         task: its number.
         incarnation: which start of the task it is; the higher one supersedes the lower one.
-        pod_hash: the hash of what it was made from (`render.pod_hash`).
+        pod_hash: the hash of its contents (`render.pod_hash`).
         generation: the `metadata.generation` of the Connector that it was made for.
-        state: what it was created to do, `Running` or `Paused`.
+        state: its initial state, `Running` or `Paused`.
         image: of its container.
         plugin_versions: whose images it mounts.
         address: its IP address; empty: it has none yet.
         unready_since: when its readiness probe began to fail, after it had passed; None: it passes, or never did.
-        last_word_due: its process has ended, and until then its kubelet may say why; None: no word is awaited.
+        last_word_due: its process has ended, and until then its kubelet may report why; None: no report is awaited.
     """
 
     task: int = 0
@@ -135,11 +135,11 @@ class TaskPod(Pod):
 
 @dataclass(frozen=True, slots=True)
 class JobPod(Pod):
-    """A job pod, or a pod that verifies a PluginVersion: it has no action.
+    """Job pod, or a pod that verifies a PluginVersion: that has no action.
 
     Attributes:
-        action: what it is to do.
-        key: what for; equal work has an equal key.
+        action: its action.
+        key: its purpose; equal work has an equal key.
         accepted: when the kubelet accepted it, seconds since 1970.
         image: of its container.
     """
@@ -150,11 +150,11 @@ class JobPod(Pod):
     image: str = ""
 
     def due(self, deadline: float, node_timeout: float) -> float:
-        """When the operator deletes it: the deadline in the pod itself begins on a node, whose kubelet may be away.
+        """Return when the operator deletes it: the pod's own deadline starts on a node, whose kubelet may be unavailable.
 
         Args:
             deadline: seconds that it may take from its creation until a node has it, and from then on to its end.
-            node_timeout: seconds after which its node counts as away.
+            node_timeout: seconds after which its node counts as lost.
         """
         if not self.node:
             return self.created + deadline
@@ -162,12 +162,12 @@ class JobPod(Pod):
 
     @property
     def takes_slot(self) -> bool:
-        """Whether it takes a job slot."""
+        """Return whether it takes a job slot."""
         return self.phase is not Phase.ENDED and self.leaving is None
 
 
 def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
-    """The pod of a manifest; None: it is none of Penstock's."""
+    """Return the pod of a manifest; None: it is not one of Penstock's."""
     metadata = manifest["metadata"]
     annotations = metadata.get("annotations") or {}
     labels = metadata.get("labels") or {}
@@ -203,7 +203,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 **common,
                 task=task,
                 incarnation=incarnation,
-                pod_hash=annotations.get(names.LIFE_ANNOTATION, ""),
+                pod_hash=annotations.get(names.POD_HASH_ANNOTATION, ""),
                 generation=_generation(annotations.get(names.GENERATION_ANNOTATION, "")),
                 state=annotations.get(names.STATE_ANNOTATION, "Running"),
                 image=_image(manifest),
@@ -230,7 +230,7 @@ def _started(status: Mapping[str, Any]) -> float | None:
 
 
 def _unready_since(status: Mapping[str, Any], started: float | None) -> float | None:
-    """When condition Ready became False after it was True: Kubernetes sets it to False before the container starts, too."""
+    """Return when condition Ready became False after it was True; it is also False before the container starts."""
     ready: Mapping[str, Any] = next((c for c in status.get("conditions") or () if c["type"] == ConditionType.READY), {})
     since = instant(ready.get("lastTransitionTime"))
     if started is None or since is None or since <= started or ready["status"] == "True":
@@ -239,7 +239,7 @@ def _unready_since(status: Mapping[str, Any], started: float | None) -> float | 
 
 
 def _generation(text: str) -> int:
-    """The generation in an annotation; 0 where a user who may change pods has put something else there."""
+    """Return the generation in an annotation; 0 if a user who may change pods has written something else there."""
     return int(text) if text.isdecimal() and text.isascii() and len(text) < _GENERATION_DIGITS else 0
 
 
@@ -257,7 +257,7 @@ def _cpu_limit(manifest: Mapping[str, Any]) -> str:
 
 
 def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: float) -> tuple[str, str] | None:
-    """Why a pod does not start, as a reason and a sentence; None: it does, or may within seconds."""
+    """Return why a pod does not start, as a reason and a sentence; None: it does, or may within seconds."""
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     for container in containers:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -276,13 +276,13 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
         reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
         if reason:
             name = manifest["metadata"]["name"]
-            message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
+            message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} shows more"
             return Reason.POD_NOT_STARTING, message
     return None
 
 
 def _claims(manifest: Mapping[str, Any]) -> str:
-    """The claims that a pod mounts, each with its volume, in brackets: the scheduler does not always name them."""
+    """Return the claims that a pod mounts, each with its volume, in brackets: the scheduler does not always name them."""
     volumes = (manifest.get("spec") or {}).get("volumes") or ()
     claimed = {
         v["name"]: v["persistentVolumeClaim"].get("claimName") for v in volumes if v.get("persistentVolumeClaim")

@@ -1,4 +1,4 @@
-"""What the resources that a Connector refers to come to for it. Frozen."""
+"""Resolutions of the resources that a Connector refers to. Frozen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ __all__ = ["NO_POLICY", "OWN_PLUGIN", "PluginResolution", "PolicyProblem", "Poli
 
 
 class PolicyProblem(NamedTuple):
-    """Why a policy cannot be applied: a reason and a sentence."""
+    """Reason and sentence why a policy cannot be applied."""
 
     reason: Reason
     message: str
@@ -21,14 +21,14 @@ class PolicyProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyResolution:
-    """What the policies of the namespace come to for one Connector.
+    """Resolution of the policies of the namespace for one Connector.
 
     Attributes:
-        effective: what its tasks are to have; None: no policy applies, or none that can be applied.
+        effective: the policy for its tasks; None: no policy applies, or none that can be applied.
         problem: why they cannot be applied as they are; None: they can, or none applies.
-        blocks: whether a source cannot start for this problem, since there is nothing to go on with.
+        blocks: whether a source cannot start because of this problem, since it has no earlier rules to keep.
         selects: whether rules or limits come from a policy that it does not name.
-        refused: what is wrong with its own `topic.creation.*` by these policies.
+        refused: problems of the Connector's own `topic.creation.*` with these policies.
     """
 
     effective: TopicPolicy | None = None
@@ -43,17 +43,17 @@ NO_POLICY: Final = PolicyResolution()
 
 @dataclass(frozen=True, slots=True)
 class PluginResolution:
-    """What the classes and versions of a Connector come to.
+    """Resolution of the classes and versions of a Connector.
 
     Attributes:
         mounts: the images that its pods mount, each with its places; the plugins of other places are the runtime's own.
-        requests: by what they were chosen.
-        unoffered: classes that neither Penstock nor a PluginVersion brings, by the property that names each.
-        problems: why none can be chosen. The mounts are those of the last plan then, where its connector is of the same
+        requests: from which they were chosen.
+        unoffered: classes that neither Penstock nor a PluginVersion provides, by the property that names each.
+        problems: why none can be chosen. The mounts are those of the last plan then, if its connector is of the same
             class.
-        is_missing: PluginVersions are not there, which may still come.
-        newer: PluginVersions that a restart would take up.
-        passed_over: a sentence for each that is newer, and that a restart would not take up before it is verified.
+        is_missing: PluginVersions are missing, which may still be created.
+        newer: PluginVersions that a restart would use.
+        passed_over: a sentence for each that is newer, and that a restart would not use before it is verified.
     """
 
     mounts: tuple[PluginMount, ...] = ()

@@ -1,4 +1,4 @@
-"""Finds out which Secrets a connector refers to and whether they exist, and hashes their values. Pure.
+"""Determines which Secrets a connector refers to and whether they exist, and hashes their values. Pure.
 
 The operator never resolves a reference: `plan_hashes` compares keyed hashes of the values, and `release_key` has the key.
 """
@@ -17,12 +17,12 @@ __all__ = ["Reference", "Secrets", "examine", "references", "too_many", "with_na
 _LENGTH: Final = 16
 _KEY_LENGTH: Final = 8
 _MOST: Final = 256
-"""Each Secret costs a request at each run of the Connector, and a volume of its pods."""
+"""Limit of Secrets: each costs a request at each run of the Connector, and a volume of its pods."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
-    """`${secret:<name>:<key>}`, and the property that first holds it."""
+    """Reference `${secret:<name>:<key>}`, and the property that first contains it."""
 
     name: str
     key: str
@@ -35,7 +35,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What is known of the Secrets behind references.
+    """Secrets of references, as far as they are known.
 
     Attributes:
         names: of all of them; pods mount these.
@@ -53,7 +53,7 @@ class Secrets:
 
 
 def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Reference, ...]:
-    """Every reference to a Secret, once."""
+    """Return every reference to a Secret, once."""
     by_name: dict[tuple[str, str], Reference] = {}
     for properties, is_worker in ((config, False), (worker, True)):
         for name, text in properties.items():
@@ -64,7 +64,7 @@ def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Re
 
 
 def with_namespace(config: Mapping[str, str]) -> list[str]:
-    """A sentence for each reference that names a namespace, as Strimzi's references do."""
+    """Return a sentence for each reference that names a namespace, as Strimzi's references do."""
     return [
         f"config.{name}: {match[0]} names a namespace, which is another operator's form; write "
         f"${{secret:{match[1].rpartition('/')[2]}:{match[2]}}}, and have the Secret in the Connector's own namespace"
@@ -75,21 +75,21 @@ def with_namespace(config: Mapping[str, str]) -> list[str]:
 
 
 def too_many(config: Mapping[str, str]) -> list[str]:
-    """A sentence where a configuration names too many Secrets to read, or none."""
+    """Return a sentence if a configuration names too many Secrets to read, or nothing."""
     count = len({r.name for r in references(config, {})})
     if count <= _MOST:
         return []
-    return [f"config names {count} Secrets, and {_MOST} are the most; have more keys in fewer Secrets"]
+    return [f"config names {count} Secrets, and {_MOST} are the maximum; put more keys into fewer Secrets"]
 
 
 def examine(
     references: Iterable[Reference], documents: Mapping[str, Mapping[str, Any] | None] | None, key: bytes
 ) -> Secrets:
-    """What the Secrets hold for these references.
+    """Determine the values of these references.
 
     Args:
         references: to Secrets.
-        documents: the Secrets as the API server gives them, by name, None where there is none; None: they are not read.
+        documents: the Secrets as the API server gives them, by name, None if it does not exist; None: they are not read.
         key: of the release, for the hash.
     """
     references = tuple(references)

@@ -1,6 +1,6 @@
-"""What the conditions of a Connector say. Pure.
+"""Contents of the conditions of a Connector. Pure.
 
-They follow kstatus: `Reconciling=True` is under way, `Stalled=True` needs a person; otherwise `Ready` counts.
+They follow kstatus: `Reconciling=True` is in progress, `Stalled=True` needs a user; otherwise `Ready` counts.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ __all__ = ["Config", "Kind", "Pending", "Verdict"]
 
 
 class Kind(Enum):
-    """How far a connector is from what `spec` asks."""
+    """Progress of a connector towards its `spec`."""
 
     READY = "ready"
     UNDER_WAY = "under way"
@@ -21,12 +21,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What `Ready` says, with `Reconciling` and `Stalled`.
+    """Contents of `Ready`, with `Reconciling` and `Stalled`.
 
     Attributes:
-        kind: how far the connector is from what `spec` asks.
+        kind: progress of the connector towards its `spec`.
         reason: a `Reason`, or a word of Kubernetes.
-        message: a sentence with the cause and, where there is one, the remedy.
+        message: a sentence with the cause and, if there is one, the remedy.
     """
 
     kind: Kind
@@ -36,7 +36,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What `ConfigValid` says; `valid` is None while the configuration has not been checked."""
+    """Contents of `ConfigValid`; `valid` is None while the configuration has not been checked."""
 
     valid: bool | None
     reason: str
@@ -45,7 +45,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What `UpdatePending` says: why a change has not reached all tasks of this Connector.
+    """Contents of `UpdatePending`: why a change has not reached all tasks of this Connector.
 
     Attributes:
         reason: a `Reason`, or a word of Kubernetes.

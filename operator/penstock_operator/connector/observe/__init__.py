@@ -1,1 +1,1 @@
-"""Looks up what a decision rests on."""
+"""Observes the state from which decisions are made."""

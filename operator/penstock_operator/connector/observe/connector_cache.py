@@ -1,4 +1,4 @@
-"""What the operator keeps in memory of one Connector between two runs; all of it could be looked up again."""
+"""In-memory state of one Connector between two runs; all of it could be looked up again."""
 
 from dataclasses import dataclass, field
 
@@ -12,25 +12,25 @@ __all__ = ["CachedConnector"]
 
 @dataclass
 class CachedConnector:
-    """What is kept of one Connector, so that it need not be looked up at each run.
+    """Cached state of one Connector, so that it need not be looked up at each run.
 
     Attributes:
         uid: of the Connector: another one of the same name inherits nothing.
-        trouble: what the API server refuses it, or does not answer.
+        trouble: refusals and missing answers of the API server.
         undecided: the last run came to no decision.
         reported_trouble: the trouble that the status reports, and the generation of the Connector at that time.
-        run_by: another operator, whose pods and plans are there; empty: none, or not looked up yet.
+        run_by: another operator, whose pods and plans exist; empty: none, or not looked up yet.
         refusals: pods that the API server refused, by name.
         failed_writes: names of objects that the API server did not delete or create in the last run, without refusing them.
-        pod_count: how many of its pods there are.
+        pod_count: number of its pods.
         namespace_ends: the API server answered that the namespace is being deleted.
-        logs: of job pods that ended, by uid: what an answer in a log comes to depends on the configuration now.
-        immediate_runs: how many runs in a row asked for the next run at once.
+        logs: of job pods that ended, by uid: how an answer in a log is read depends on the current configuration.
+        immediate_runs: how many runs in a row requested the next run immediately.
         queued: it waits for a job slot.
         has_too_many_plans: too many ConfigMaps carry the labels of its plans.
         owned_name: its uid, and the Connect name that it owned last; empty: it has owned none.
-        owner_gone: the uid of a Connector that claims its name and is gone, and when it was first missed.
-        twin_asked: a claim of its name from another cluster with the same id, and when that cluster was asked for it.
+        owner_gone: the uid of a deleted Connector that claims its name, and when it was first missed.
+        twin_asked: a claim of its name from another cluster with the same id, and when that cluster was queried for it.
     """
 
     uid: str = ""

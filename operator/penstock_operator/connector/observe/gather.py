@@ -1,4 +1,4 @@
-"""Looks up everything that a decision rests on, in four steps: pods, Secrets, plans, records in Kafka."""
+"""Gathers an observation in four steps: pods, Secrets, plans, records in Kafka."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,18 +34,18 @@ async def observe(
     trouble: str | None,
     cache: PlanCache,
 ) -> Observation:
-    """Look up everything about one Connector.
+    """Observe one Connector.
 
     Args:
         connector: the resource, as far as it can be read.
         document: the resource as the API server gives it.
-        context: the outside.
+        context: the API server, Kafka and the release.
         cached: from earlier runs for this Connector.
         trouble: why the operator cannot read the status topic, once that has lasted.
         cache: of plans that were read.
 
     Raises:
-        OperatorError: the API server does not answer as it should.
+        OperatorError: a request to the API server failed.
     """
     subject = Subject.of(connector, document, context, cached)
     key, settings = subject.key, context.settings
@@ -58,7 +58,7 @@ async def observe(
     records = await look_up_records(subject, pods.own)
     observation = Observation(
         connector=connector,
-        memory=subject.memory,
+        persisted=subject.persisted,
         now=subject.now,
         due=plans.due,
         inputs_hash=plans.inputs_hash,
@@ -108,16 +108,16 @@ async def observe(
 
 
 def _topics_refusal(worker: WorkerConfig) -> str:
-    """Kafka Connect's answer 403 to a reset of active topics; empty: it is done."""
+    """Return Kafka Connect's answer 403 to a reset of active topics; empty: the reset is allowed."""
     if not worker.topic_tracking_enable:
         return "Topic tracking is disabled."
     return "" if worker.topic_tracking_allow_reset else "Topic tracking reset is disabled."
 
 
 async def _list_map(subject: Subject) -> ListMap | None:
-    """Without what stands in it, which may be large."""
+    """Look up the list's ConfigMap without its data, which may be large."""
     context, key = subject.context, subject.key
-    if not asks_for_list(subject.connector.metadata.annotations, subject.memory.offsets):
+    if not asks_for_list(subject.connector.metadata.annotations, subject.persisted.offsets):
         return None
     found = await context.run(
         context.kube.list, CONFIG_MAP, key.namespace, fields=f"metadata.name={names.list_name(key.name)}", bodies=False

@@ -1,4 +1,4 @@
-"""Looks up whether a Connector owns its Connect name, and which names a deleted Connector leaves behind."""
+"""Looks up whether a Connector owns its Connect name, and under which names a deleted Connector has left records."""
 
 import logging
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, Final
 from penstock_model.contracts.task_reports import Claim, claim_key
 from penstock_model.resources.connector import Connector
 from penstock_operator import name_ownership
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused, Unavailable
@@ -20,9 +20,9 @@ __all__ = ["left_behind", "name_refusal"]
 
 log = logging.getLogger(__name__)
 _GONE_FOR: Final = 60.0
-"""Seconds for which the owner of a name must be gone before its claim, of another release, counts for nothing."""
+"""Seconds that the owner of a name must have been deleted before its claim, of another release, is ignored."""
 _ASK_AGAIN: Final = 600.0
-"""Seconds after which another cluster with this cluster's id is asked again whether it lives."""
+"""Seconds after which another cluster with this cluster's id is queried again for a sign of life."""
 
 
 async def name_refusal(
@@ -30,16 +30,16 @@ async def name_refusal(
     document: Mapping[str, Any],
     key: Key,
     context: Context,
-    memory: Memory,
+    persisted: PersistedState,
     cached: CachedConnector,
 ) -> NameRefusal | None:
-    """Why the Connector does not own its Connect name: it is reserved, or an older one has it, here or in Kafka."""
+    """Return why the Connector does not own its Connect name: it is reserved, or an older one has it, here or in Kafka."""
     name, status = connector.connect_name, context.status
     release, allowed = context.settings.release, context.settings.allowed_connect_names
     if (reserved := name_ownership.reserved(key, name, connector.spec.config, allowed)) is not None:
         return reserved
-    if not status.caught_up and memory.reason == Reason.NAME_CONFLICT:  # claims cannot be read yet
-        return NameRefusal(Reason.NAME_CONFLICT, str(memory.conditions[ConditionType.READY].get("message", "")))
+    if not status.caught_up and persisted.reason == Reason.NAME_CONFLICT:  # claims cannot be read yet
+        return NameRefusal(Reason.NAME_CONFLICT, str(persisted.conditions[ConditionType.READY].get("message", "")))
     own, connectors = name_ownership.age_of(document["metadata"]), context.connectors
     others = {
         k: age
@@ -49,7 +49,7 @@ async def name_refusal(
     claim = status.claim(name)
     if claim is not None and connectors.has(claim.connector_uid):
         claim = None
-    if (refusal := await _twin_refusal(own, name, claim, memory, context, cached)) is not None:
+    if (refusal := await _twin_refusal(own, name, claim, persisted, context, cached)) is not None:
         return refusal
     owner = name_ownership.older(own, others, claim)
     if isinstance(owner, Claim):
@@ -72,16 +72,21 @@ async def name_refusal(
 
 
 async def _twin_refusal(
-    own: name_ownership.Age, name: str, claim: Claim | None, memory: Memory, context: Context, cached: CachedConnector
+    own: name_ownership.Age,
+    name: str,
+    claim: Claim | None,
+    persisted: PersistedState,
+    context: Context,
+    cached: CachedConnector,
 ) -> NameRefusal | None:
-    """Whether the name belongs to another cluster that has this cluster's id.
+    """Return a refusal if the name belongs to another cluster that has this cluster's id.
 
-    The other cluster is asked by removing its claim: an operator that lives there, of this release or an earlier one,
-    writes the claim again at once. A cluster that this one has replaced does not.
+    The other cluster is queried by removing its claim: an operator that runs there, of this release or an earlier one,
+    writes the claim again immediately. A cluster that this one has replaced does not.
     """
     now, asked = context.clock(), cached.twin_asked
     if claim is not None and name_ownership.is_claim_of_twin(claim, context.settings.release):
-        if memory.standing is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
+        if persisted.epoch is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
             return None  # the other Connector is younger, and gives way when it reads this one's claim
         if asked is None or asked[0] != claim or now - asked[1] > _ASK_AGAIN:
             try:
@@ -101,19 +106,20 @@ async def _twin_refusal(
 
 
 async def _exists(claim: Claim, context: Context) -> bool | None:
-    """Whether the Connector of a claim of this cluster exists; None: this operator may not look it up."""
+    """Return whether the Connector of a claim of this cluster exists; None: this operator may not look it up."""
     try:
         document = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
-    except Refused:  # in a namespace that does not belong to this release any more
+    except Refused:  # in a namespace that no longer belongs to this release
         return None
     return document is not None and document["metadata"]["uid"] == claim.connector_uid
 
 
 def left_behind(context: Context, key: Key, cached: CachedConnector) -> tuple[str, ...]:
-    """The Connect names under which a deleted Connector has left records that no other Connector writes.
+    """Return the Connect names under which a deleted Connector has left records that no other Connector writes.
 
-    Those are the names that it has claimed, and, where no Connector has claimed the name, reports with its uid. Records
-    under a name that it asked for in vain are never its own. A Connector that waits for the name removes what is left.
+    Those are the names that it has claimed, and, if no Connector has claimed the name, names with reports of its uid.
+    Records under a name that it requested in vain are never its own. A Connector that waits for the name removes the
+    rest.
     """
     status, release = context.status, context.settings.release
     uid, own_name = cached.owned_name

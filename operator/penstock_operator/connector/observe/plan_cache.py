@@ -1,4 +1,4 @@
-"""The plans that were read, of all Connectors together, up to a number of bytes."""
+"""Cache of plans that were read, of all Connectors together, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _MOST_BYTES: Final = 48 << 20
 
 @dataclass(frozen=True, slots=True)
 class CachedPlan:
-    """What was read from a ConfigMap, which is immutable.
+    """Plan that was read from a ConfigMap, which is immutable.
 
     Attributes:
         plan: None: it holds none that this operator can read.
@@ -48,7 +48,7 @@ class PlanCache:
         self._namespaces: dict[str, _PlansOfNamespace] = {}
 
     def of(self, key: Key) -> Mapping[str, CachedPlan]:
-        """The kept plans of a Connector, by the uid of their ConfigMap."""
+        """Return the kept plans of a Connector, by the uid of their ConfigMap."""
         return self._namespaces.get(key.namespace, _PlansOfNamespace()).plans.get(key, {})
 
     def keep(self, key: Key, plans: Mapping[str, CachedPlan]) -> None:

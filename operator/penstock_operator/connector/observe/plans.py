@@ -1,4 +1,4 @@
-"""Looks up what a Connector is to run: its plugin and policy, the plan that is due, the plans that are stored."""
+"""Looks up a Connector's plugin and policy, the plan that is due, and the plans that are stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ __all__ = ["Plans", "look_up_plans"]
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """What a Connector is to run; the fields are those of `Observation`, `stored` is its `plans`."""
+    """Desired and stored plans of a Connector; the fields are those of `Observation`, `stored` is its `plans`."""
 
     due: str
     inputs_hash: str
@@ -36,45 +36,45 @@ class Plans:
 async def look_up_plans(
     subject: Subject, maps: Sequence[Mapping[str, Any]], secrets: SecretValues, cache: PlanCache
 ) -> Plans:
-    """What a Connector is to run, and the plans that are stored.
+    """Look up the plan that is due, and the plans that are stored.
 
     Args:
         subject: the Connector.
-        maps: what `plan_maps` has listed.
-        secrets: that it refers to.
+        maps: result of `plan_maps`.
+        secrets: those that it refers to.
         cache: of plans that were read.
 
     Raises:
-        OperatorError: the API server does not answer as it should.
+        OperatorError: a request to the API server failed.
     """
-    connector, memory, settings = subject.connector, subject.memory, subject.context.settings
+    connector, persisted, settings = subject.connector, subject.persisted, subject.context.settings
 
     async def stored(*hashes: str) -> tuple[Plan, ...]:
         readable = await readable_maps(maps, hashes, subject.uid, subject.key, subject.context, subject.cached)
         return await plans_of(subject.context, subject.key, readable, cache)
 
-    of_canary = [] if memory.canary is None else [memory.canary.plan]
-    running = sorted(await stored(memory.plan, *of_canary), key=lambda p: p.hash != memory.plan)
-    last = next((p for p in running if p.hash == memory.plan), None)
-    plugin = plugin_version.resolve(connector, settings.worker, running, memory.restarted)
+    of_canary = [] if persisted.canary is None else [persisted.canary.plan]
+    running = sorted(await stored(persisted.plan, *of_canary), key=lambda p: p.hash != persisted.plan)
+    last = next((p for p in running if p.hash == persisted.plan), None)
+    plugin = plugin_version.resolve(connector, settings.worker, running, persisted.restarted)
     if plugin is None:  # not in the loop's thread: there may be many, and each is checked
         there = await _listed(subject, PLUGIN_VERSION)
         plugin = await subject.context.run(
-            plugin_version.resolve, connector, settings.worker, running, memory.restarted, there
+            plugin_version.resolve, connector, settings.worker, running, persisted.restarted, there
         )
-    assert plugin is not None  # they have been looked at
+    assert plugin is not None  # they have been listed
     plugin = _with_newer(subject, plugin)
-    own = own_hash(connector, secrets.own, memory.restarted, asked=subject.asked)
-    own_toggled = own_hash(connector, secrets.own, memory.restarted, toggled=True, asked=subject.asked)
-    secrets_in_force = secrets_hash(connector, secrets.every, last, memory.restarted)
-    is_own_change = has_changed_itself(memory.own, own, own_toggled, last, secrets_in_force)
+    own = own_hash(connector, secrets.own, persisted.restarted, asked=subject.asked)
+    own_toggled = own_hash(connector, secrets.own, persisted.restarted, toggled=True, asked=subject.asked)
+    secrets_in_force = secrets_hash(connector, secrets.every, last, persisted.restarted)
+    is_own_change = has_changed_itself(persisted.own, own, own_toggled, last, secrets_in_force)
     policy = topic_policy.resolve(connector, await _listed(subject, POLICY), last, is_own_change=is_own_change)
     inputs = inputs_hash(
         connector,
         settings.worker,
         settings.images.runtime,
         secrets.every,
-        memory.restarted,
+        persisted.restarted,
         last,
         plugin.mounts,
         policy_selects=policy.selects,
@@ -91,12 +91,12 @@ async def look_up_plans(
         shape=shape,
         policy=policy,
         plugin=plugin,
-        stored=await stored(memory.plan, due, *of_canary),
+        stored=await stored(persisted.plan, due, *of_canary),
     )
 
 
 def _with_newer(subject: Subject, plugin: PluginResolution) -> PluginResolution:
-    """The same with the PluginVersions that are newer; as the status has them while it is not known which there are."""
+    """Add the newer PluginVersions; while it is not known which exist, keep those of the status."""
     if not plugin.mounts or plugin.problems:
         return plugin
     known = subject.context.plugins.of(subject.key.namespace)
@@ -111,7 +111,7 @@ def _with_newer(subject: Subject, plugin: PluginResolution) -> PluginResolution:
 
 
 async def _listed(subject: Subject, kind: Kind) -> list[dict[str, Any]]:
-    """The resources of this kind in the namespace; none where their CRD is not installed."""
+    """List the resources of this kind in the namespace; empty if their CRD is not installed."""
     context = subject.context
     try:
         return await context.run(context.kube.list, kind, subject.key.namespace)

@@ -1,4 +1,4 @@
-"""Looks up the pods of a Connector, and what its job pods have answered."""
+"""Looks up the pods of a Connector, and the answers of its job pods."""
 
 import asyncio
 import logging
@@ -29,20 +29,20 @@ log = logging.getLogger(__name__)
 _LABEL_LENGTH: Final = 63
 _ANSWER_BYTES: Final = 4 << 20
 _ASKS: Final = asyncio.Semaphore(4)
-"""Pods that are asked at once, of all Connectors: threads are kept for requests to the API server."""
+"""Limit of pods queried in parallel, of all Connectors: threads are kept for requests to the API server."""
 _ASK_SECONDS: Final = 3.0
 _LOG_PATIENCE: Final = 60.0
-"""Seconds after the end of a job pod for which its log is asked for; then another pod is asked."""
+"""Seconds after the end of a job pod for which its log is requested; then another pod is started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """The pods of a Connector.
+    """Pods of a Connector.
 
     Attributes:
         own: those of this Connector that this operator made.
         foreign: names of pods of earlier Connectors of this name.
-        answers: of job pods that have ended, by name; None: one told nothing that can be read.
+        answers: of job pods that have ended, by name; None: it left no readable answer.
         unready: why pods of tasks fail their readiness probe after it has passed, by uid.
         run_by: another operator, whose pods and plans exist; empty: none.
     """
@@ -55,32 +55,32 @@ class Pods:
 
     @property
     def tasks(self) -> tuple[TaskPod, ...]:
-        """Those of tasks."""
+        """Return the pods of tasks."""
         return tuple(p for p in self.own if isinstance(p, TaskPod))
 
     @property
     def jobs(self) -> tuple[JobPod, ...]:
-        """Job pods that plan and prepare."""
+        """Return the job pods that plan and prepare."""
         return tuple(p for p in self.own if isinstance(p, JobPod) and p.action not in OFFSETS_ACTIONS)
 
     @property
     def at_offsets(self) -> tuple[JobPod, ...]:
-        """Job pods that work on offsets as annotations ask for."""
+        """Return the job pods that work on offsets as annotations request."""
         return tuple(p for p in self.own if isinstance(p, JobPod) and p.action in OFFSETS_ACTIONS)
 
 
 async def look_up_pods(
     subject: Subject, manifests: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]]
 ) -> Pods:
-    """The pods of a Connector, with the answers of its job pods. Keeps the logs, and counts the job slots that they take.
+    """Look up the pods and the answers of job pods. Caches the logs, and counts the job slots that the pods take.
 
     Args:
         subject: the Connector.
-        manifests: what `pods_of` has listed.
-        maps: what `plan_maps` has listed.
+        manifests: result of `pods_of`.
+        maps: result of `plan_maps`.
 
     Raises:
-        OperatorError: the API server does not answer as it should.
+        OperatorError: a request to the API server failed.
     """
     key, context, cached = subject.key, subject.context, subject.cached
     this_operator = context.settings.release.label
@@ -107,7 +107,7 @@ async def look_up_pods(
 
 
 async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:
-    """Return why these pods are not ready, by uid. Takes three seconds at most, also for many pods on a lost node."""
+    """Return why these pods are not ready, by uid. Takes at most three seconds, even for many pods on a lost node."""
     causes = {p.uid: NO_ANSWER for p in unready}
 
     async def ask(pod: TaskPod) -> None:
@@ -121,7 +121,7 @@ async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:
 
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
-    """The pods of this Connector, and of earlier ones of its name."""
+    """List the pods of this Connector, and of earlier ones of its name."""
     if len(key.name) > _LABEL_LENGTH:  # an older CRD allowed such names; no pod was ever created for one
         return []
     return context.kube.list(
@@ -130,10 +130,10 @@ def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
 
 
 def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key]:
-    """The job pods of this release that take a job slot, as `<namespace>/<name>`, with the keys of their Connectors.
+    """Return the job pods of this release that take a slot, as `<namespace>/<name>`, with the keys of their Connectors.
 
     Raises:
-        OperatorError: the API server does not answer as it should.
+        OperatorError: a request to the API server failed.
     """
     labels = {
         names.MANAGED_BY[0]: names.MANAGED_BY[1],
@@ -144,7 +144,7 @@ def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key
     for watched in settings.watch_namespaces or (None,):
         try:
             manifests = kube.list(POD, watched, labels=labels)
-        except Refused as e:  # where the operator may not list pods it creates none either
+        except Refused as e:  # if the operator may not list pods, it creates none either
             log.warning("%s", e)
             continue
         for manifest in manifests:
@@ -166,5 +166,5 @@ async def _log(subject: Subject, pod: JobPod) -> str:
         if isinstance(e, NotYet) and pod.started is None:
             return ""  # it has ended before its container started
         if pod.ended is not None and context.clock() - pod.ended.at > _LOG_PATIENCE:
-            return ""  # the node does not give the log: another pod is asked
+            return ""  # the node does not return the log: another pod is started
         raise

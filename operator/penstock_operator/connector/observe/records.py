@@ -1,15 +1,15 @@
-"""Looks up the records of a Connector in the status topic, and whether its Connect name is its own."""
+"""Looks up the records of a Connector in the status topic, and whether it owns its Connect name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Control, Report, UsedToken
 from penstock_operator.connector.model.observation import ActiveTopic
 from penstock_operator.connector.model.offsets_requests import RESET_TOPICS, offsets_requests
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.observe.name_lookup import name_refusal
 from penstock_operator.connector.observe.subject import Subject
@@ -22,7 +22,7 @@ __all__ = ["Records", "look_up_records"]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a Connector in Kafka, and what they say of its name; the fields are those of `Observation`."""
+    """Records of a Connector in Kafka, and the ownership of its name; the fields are those of `Observation`."""
 
     reports: Mapping[int, Report]
     stale_records: bool
@@ -33,26 +33,26 @@ class Records:
     name_unseen: str
     has_claimed: bool
     owner: str
-    recorded: Standing | None
+    recorded: PlanEpoch | None
     generation: int
     used_tokens: tuple[UsedToken, ...]
     status_unread: bool
 
 
 async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
-    """The records of a Connector; `pods` are its own. Kafka is not asked: the operator follows the status topic.
+    """Look up the records of a Connector; `pods` are its own. Kafka gets no request: the operator has read the topic.
 
     Raises:
-        OperatorError: the API server does not answer as it should, which is asked about owners of the name.
+        OperatorError: a request to the API server about the owners of the name failed.
     """
-    connector, uid, memory, status = subject.connector, subject.uid, subject.memory, subject.context.status
+    connector, uid, persisted, status = subject.connector, subject.uid, subject.persisted, subject.context.status
     name = connector.connect_name
-    refusal = await name_refusal(connector, subject.document, subject.key, subject.context, memory, subject.cached)
+    refusal = await name_refusal(connector, subject.document, subject.key, subject.context, persisted, subject.cached)
     unseen = "" if status.caught_up and status.trouble is None else status.trouble or "the status topic is not read yet"
     if refusal is None:
         subject.cached.owned_name = uid, name
     reports, control, claim = status.reports(name), status.control(name), status.claim(name)
-    were_superseded = any(t.reason == Reason.SUPERSEDED for t in memory.tasks.values()) or any(
+    were_superseded = any(t.reason == Reason.SUPERSEDED for t in persisted.tasks.values()) or any(
         p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in pods
     )
     topics, topic_count = _topics(subject, is_refused=refusal is not None)
@@ -63,10 +63,10 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
         topic_count=topic_count,
         control=control if control is not None and control.connector_uid == uid else None,
         name_refusal=refusal,
-        name_unseen="" if memory.has_run else unseen,
+        name_unseen="" if persisted.has_run else unseen,
         has_claimed=claim is not None and claim.connector_uid == uid,
         owner=owner_mark(subject.key, uid, subject.context.settings.release),
-        recorded=status.standing(name) if were_superseded else None,
+        recorded=status.epoch(name) if were_superseded else None,
         generation=_generation(subject, name) if offsets_requests(connector.metadata.annotations) else 0,
         used_tokens=status.used_tokens(name).tokens,
         status_unread=bool(unseen),
@@ -74,20 +74,21 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
 
 
 def _generation(subject: Subject, name: str) -> int:
-    """The greatest plan generation that is known under a Connect name."""
+    """Return the greatest plan generation that is known under a Connect name."""
     status = subject.context.status
-    standings = [subject.memory.standing, status.standing(name)]
-    standings += (r.standing for r in status.reports(name).values())
-    return max((s.generation for s in standings if s is not None), default=0)
+    epochs = [subject.persisted.epoch, status.epoch(name)]
+    epochs += (r.epoch for r in status.reports(name).values())
+    return max((s.generation for s in epochs if s is not None), default=0)
 
 
 def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, ...], int | None]:
-    """The active topics (KIP-558), and how many there are.
+    """Return the active topics (KIP-558), and their number.
 
-    A topic that the status tells stays as it is told, so that only another set of names changes the status. While the status
-    topic has not been read yet, all of it stays.
+    A topic keeps its entry of the status, so that only another set of names changes the status. While the status topic
+    has
+    not been read yet, all entries stay.
     """
-    status, told = subject.context.status, _told(subject.document.get("status") or {}, subject.memory)
+    status, told = subject.context.status, _told(subject.document.get("status") or {}, subject.persisted)
     if not subject.context.settings.worker_config.topic_tracking_enable:
         return (), None
     if is_refused:
@@ -100,9 +101,9 @@ def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, .
     return tuple(told.get(t.name) or ActiveTopic(t.name, t.task, t.discovered / 1000) for t in found), len(found)
 
 
-def _told(status: Mapping[str, Any], memory: Memory) -> dict[str, ActiveTopic]:
-    """The active topics in a status, which this operator or an earlier one wrote, since the last reset."""
-    resets = (a.at for a in memory.offsets if a.action == RESET_TOPICS and a.result == "Succeeded")
+def _told(status: Mapping[str, Any], persisted: PersistedState) -> dict[str, ActiveTopic]:
+    """Return the active topics since the last reset in a status, which this operator or an earlier one wrote."""
+    resets = (a.at for a in persisted.offsets if a.action == RESET_TOPICS and a.result == "Succeeded")
     reset, told = max(resets, default=0.0), {}
     for topic in status.get("activeTopics") or ():
         since = instant(topic.get("since"))

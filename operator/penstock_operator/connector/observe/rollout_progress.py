@@ -14,7 +14,7 @@ __all__ = ["progress_of_all"]
 
 
 def progress_of_all(kube: Kube, settings: Settings, now: float) -> list[tuple[Key, Progress | None]]:
-    """The progress of each Connector, by its status.
+    """Return the progress of each Connector, according to its status.
 
     Args:
         kube: the API server; one list for each watched namespace.
@@ -22,7 +22,7 @@ def progress_of_all(kube: Kube, settings: Settings, now: float) -> list[tuple[Ke
         now: seconds since 1970.
 
     Raises:
-        OperatorError: the API server does not answer as it should.
+        OperatorError: a request to the API server failed.
     """
     wanted = release_hash(settings)
     return [

@@ -12,17 +12,17 @@ __all__ = ["SecretValues", "look_up_secrets"]
 
 
 class SecretValues(NamedTuple):
-    """What is known of the Secrets that a Connector refers to: of all of them, and of those in its own configuration."""
+    """Values of the Secrets that a Connector refers to: of all of them, and of those in its own configuration."""
 
     every: Secrets
     own: Secrets
 
 
 async def look_up_secrets(subject: Subject) -> SecretValues:
-    """The Secrets of a Connector, where the release looks at Secrets.
+    """Look up the Secrets of a Connector, if the release reads Secrets.
 
     Raises:
-        OperatorError: the API server does not answer as it should.
+        OperatorError: a request to the API server failed.
     """
     context, config = subject.context, subject.connector.spec.config
     references = secrets.references(config, context.settings.worker)

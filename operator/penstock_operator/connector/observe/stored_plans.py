@@ -1,4 +1,4 @@
-"""Looks up the ConfigMaps that keep the plans of a Connector. Others may have labelled ConfigMaps of theirs as plans."""
+"""Looks up the ConfigMaps that keep the plans of a Connector. Users may have put the same labels on other ConfigMaps."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -17,16 +17,16 @@ __all__ = ["plan_maps", "plans_of", "readable_maps"]
 
 log = logging.getLogger(__name__)
 _MOST_LISTED: Final = 32
-"""ConfigMaps with the labels of a Connector's plans that are listed; the operator keeps two, and three for a moment."""
+"""Limit of listed ConfigMaps with the labels of a Connector's plans; the operator keeps two, and three for a moment."""
 _MOST_READ: Final = 8
-"""Of them, how many are read."""
+"""Limit of those that are read."""
 
 
 def plan_maps(context: Context, key: Key, uid: str, name: str | None = None) -> list[dict[str, Any]]:
-    """The metadata of ConfigMaps with the labels of this Connector's plans, by any author; at most `_MOST_LISTED`.
+    """List the metadata of ConfigMaps with the labels of this Connector's plans, by any author; at most `_MOST_LISTED`.
 
     Args:
-        context: the outside.
+        context: the API server.
         key: the Connector's.
         uid: the Connector's.
         name: only the ConfigMap of this name.
@@ -44,14 +44,14 @@ async def readable_maps(
     context: Context,
     cached: CachedConnector,
 ) -> list[Mapping[str, Any]]:
-    """The ConfigMaps of this operator that are to be read: those of the plans with these hashes, and the newest.
+    """Return the ConfigMaps of this operator to read: those of the plans with these hashes, and the newest.
 
     Args:
-        maps: what `plan_maps` has listed.
-        hashes: of plans; where the list is full, their ConfigMaps are looked up by name.
+        maps: result of `plan_maps`.
+        hashes: of plans; if the list is full, their ConfigMaps are looked up by name.
         uid: the Connector's.
         key: the Connector's.
-        context: the outside.
+        context: the API server and the release.
         cached: of the Connector.
     """
     wanted = {names.plan_name(key.name, plan_hash) for plan_hash in hashes if plan_hash}
@@ -78,7 +78,7 @@ async def readable_maps(
 
 
 async def plans_of(context: Context, key: Key, maps: Sequence[Mapping[str, Any]], cache: PlanCache) -> tuple[Plan, ...]:
-    """The plans in these ConfigMaps, the oldest first. Each is read once, since it may be large and is immutable."""
+    """Read the plans in these ConfigMaps, the oldest first. Each is read once, since it may be large and is immutable."""
     known, kept = cache.of(key), dict[str, CachedPlan]()
     for listed in maps:
         uid = listed["metadata"]["uid"]

@@ -1,11 +1,11 @@
-"""The Connector that is looked at, and what it is looked at with."""
+"""Connector that is observed, and the context for that."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plan_hashes import latest_request
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.context import Context
@@ -16,17 +16,17 @@ __all__ = ["Subject"]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One Connector at one moment.
+    """Connector at one moment.
 
     Attributes:
         connector: the resource, as far as it can be read.
         document: the resource as the API server gives it.
-        context: the outside.
+        context: the API server, Kafka and the release.
         cached: from earlier runs for this Connector.
         key: its namespace and name.
         uid: its own.
-        memory: what was read back from its status.
-        asked: the last request of its plugin to be split into tasks anew.
+        persisted: read back from its status.
+        asked: the last request of its plugin for another split into tasks.
         now: seconds since 1970.
     """
 
@@ -36,7 +36,7 @@ class Subject:
     cached: CachedConnector
     key: Key
     uid: str
-    memory: Memory
+    persisted: PersistedState
     asked: str
     now: float
 
@@ -44,10 +44,10 @@ class Subject:
     def of(
         cls, connector: Connector, document: Mapping[str, Any], context: Context, cached: CachedConnector
     ) -> "Subject":
-        """The Connector as it is now."""
+        """Return the Connector as it is now."""
         own = connector.metadata
-        key, memory = Key(own.namespace or "", own.name), Memory.of(document.get("status"))
+        key, persisted = Key(own.namespace or "", own.name), PersistedState.of(document.get("status"))
         reports = context.status.reports(connector.connect_name).values()
         mine = (r for r in reports if r.connector_uid == own.uid)
-        asked = latest_request(memory.asked, mine, is_refused=bool(memory.refused))
-        return cls(connector, document, context, cached, key, own.uid or "", memory, asked, context.clock())
+        asked = latest_request(persisted.asked, mine, is_refused=bool(persisted.refused))
+        return cls(connector, document, context, cached, key, own.uid or "", persisted, asked, context.clock())

@@ -1,1 +1,1 @@
-"""What the release and the resources of a namespace let a Connector have, and what they give it."""
+"""Limits that the release and the resources of a namespace set for a Connector, and what they add to it."""

@@ -1,4 +1,4 @@
-"""Which PluginVersions a Connector runs (KIP-891): resolved once, and kept for as long as nobody asks for others. Pure."""
+"""Resolves the PluginVersions of a Connector (KIP-891) once, and keeps them until others are requested. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -7,23 +7,24 @@ from typing import Any, Final
 from penstock.errors import Problem
 from penstock_model.connect.plugin_chain import CONNECTOR, AskedPlugin, asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
+from penstock_model.connect.version_messages import not_found, reported_once
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.plugin_offers import class_names, is_unread, offered, offering, unverified
-from penstock_model.resources.plugin_resolution import NO_VERSION, ResolvedPlugins, resolve_plugins
+from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_plugins
 from penstock_operator.connector.model.plans import Plan, PluginRequest
 from penstock_operator.connector.model.resolutions import PluginResolution
 
 __all__ = ["newer", "passed_over", "resolve"]
 
 _UNREAD: Final = (
-    "waits for a pod to look whether the Java plugins of {1} have {0}; `kubectl get pluginversions` says what keeps the pod "
-    "from it; correct that, or delete a PluginVersion that is not needed"
+    "waits for a pod to check whether the Java plugins of {1} contain {0}; `kubectl get pluginversions` shows what hinders "
+    "the pod; correct that, or delete a PluginVersion that is not needed"
 )
 _UNVERIFIED: Final = (
-    "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` says more), since none that fits "
-    "is; ask for exactly version {2}, or correct the cause: the verifying pod does not use spec.template, so a pull "
+    "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` shows more), since none that fits "
+    "is; request exactly version {2}, or correct the cause: the verifying pod does not use spec.template, so a pull "
     "Secret belongs in images.pullSecrets of the release, or in the namespace's default ServiceAccount"
 )
 
@@ -35,18 +36,19 @@ def resolve(
     restarted: str,
     found: Iterable[Mapping[str, Any]] | None = None,
 ) -> PluginResolution | None:
-    """What the PluginVersions of the namespace come to for a Connector; None: they must be looked at first.
+    """Resolve the plugins of a Connector with the namespace's PluginVersions; None: these must be listed first.
 
     Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
-    `penstock.dev/restart` asks anew. A plugin of the connector's own distribution goes with the connector. One that has not
-    been verified is taken only where its very version is asked for, or where the Connector's plans already run it.
+    `penstock.dev/restart` requests it again. A plugin of the connector's own distribution comes with the connector. One
+    that
+    has not been verified is used only if exactly its version is requested, or if the Connector's plans already run it.
 
     Args:
         connector: the resource.
         worker: the worker configuration as written.
-        plans: that its tasks are made from: the last good one first, and that of a canary.
-        restarted: the last token that asked for a restart of the connector.
-        found: the PluginVersions of the namespace; None: they have not been looked at.
+        plans: those that its tasks are made from: the last good one first, and that of a canary.
+        restarted: the last token that requested a restart of the connector.
+        found: the PluginVersions of the namespace; None: they have not been listed.
     """
     asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
     requests = tuple((a.place, a.name, a.version) for a in asked)
@@ -94,7 +96,7 @@ def resolve(
     return replace(
         resolution,
         mounts=last.mounts if last is not None and is_same_class else (),
-        problems=tuple(map(str, resolved.problems)),
+        problems=tuple(map(str, reported_once(resolved.problems))),
         is_missing=resolved.is_missing,
     )
 
@@ -102,7 +104,7 @@ def resolve(
 def _with_waits(
     resolved: ResolvedPlugins, changed: Sequence[AskedPlugin], others: Sequence[PluginMount], unseen: Mapping[str, str]
 ) -> ResolvedPlugins:
-    """The same, where places without a plugin wait for the newest one that fits and has not been verified."""
+    """Return the same, with places without a plugin waiting for the newest one that fits and has not been verified."""
     chosen = {place for mount in resolved.mounts for place in mount.places}
     waits: dict[str, tuple[str, Problem]] = {}
     for asked in changed:
@@ -115,8 +117,7 @@ def _with_waits(
             text = _UNVERIFIED.format(newest.name, unseen[newest.name], newest.version)
             waits[asked.place] = asked.version_property, Problem(asked.type_property, text)
         elif all(p.property != asked.version_property for p in resolved.problems):
-            versions = ", ".join(sorted({o.version for o in there}, key=Version))
-            text = NO_VERSION.format(asked.name, _range(asked), versions)
+            text = not_found(asked.name, _range(asked), [o.version for o in there])
             waits[asked.place] = "", Problem(asked.version_property, text)
     answered = {version for version, _ in waits.values()}
     rest = tuple(p for p in resolved.problems if p.property not in answered)
@@ -137,7 +138,7 @@ def _allows(asked: AskedPlugin, offer: PluginMount) -> bool:
 
 
 def _pins(asked: AskedPlugin, offer: PluginMount) -> bool:
-    """Whether this very version is asked for, and no range."""
+    """Return whether exactly this version is requested, not a range."""
     versions = _range(asked)
     if versions is None or not offering(asked, [offer]):
         return False
@@ -145,7 +146,7 @@ def _pins(asked: AskedPlugin, offer: PluginMount) -> bool:
 
 
 def _by_place(plans: Sequence[Plan], counts: Callable[[PluginRequest], bool]) -> dict[str, PluginMount | None]:
-    """What each place has, in the first plan in which its request counts; None: the runtime's own plugin."""
+    """Return the plugin of each place in the first plan in which its request counts; None: the runtime's own plugin."""
     found: dict[str, PluginMount | None] = {}
     for plan in plans:
         mounts = {place: mount for mount in plan.mounts for place in mount.places}
@@ -158,13 +159,13 @@ def _by_place(plans: Sequence[Plan], counts: Callable[[PluginRequest], bool]) ->
 def newer(
     connector: Connector, worker: Mapping[str, str], mounts: Sequence[PluginMount], offers: Sequence[PluginMount]
 ) -> tuple[str, ...]:
-    """The PluginVersions that a restart would take up since they are newer and in the ranges that are asked for.
+    """Return the PluginVersions that a restart would use because they are newer and in the requested ranges.
 
     Args:
         connector: the resource.
         worker: the worker configuration as written.
-        mounts: what it runs.
-        offers: what there is.
+        mounts: the images that it runs.
+        offers: the available ones.
     """
     return tuple(sorted({m.name for m in _taken_up(connector, worker, mounts, offers)}))
 
@@ -176,18 +177,18 @@ def passed_over(
     offers: Sequence[PluginMount],
     unseen: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """A sentence for each PluginVersion that is newer, and is not taken up because it has not been verified.
+    """Return a sentence for each PluginVersion that is newer, but not used because it has not been verified.
 
     Args:
         connector: the resource.
         worker: the worker configuration as written.
-        mounts: what it runs.
-        offers: what there is, with what has not been verified.
-        unseen: why that has not been, by name.
+        mounts: the images that it runs.
+        offers: the available ones, including those that have not been verified.
+        unseen: why those have not been, by name.
     """
     found = {m.name: m.version for m in _taken_up(connector, worker, mounts, offers) if m.name in unseen}
     return tuple(
-        f"PluginVersion {name} is newer, {version}, and is not taken up before it is verified: {unseen[name]}"
+        f"PluginVersion {name} is newer, {version}, and is not used before it is verified: {unseen[name]}"
         for name, version in sorted(found.items())
     )
 
@@ -195,7 +196,7 @@ def passed_over(
 def _taken_up(
     connector: Connector, worker: Mapping[str, str], mounts: Sequence[PluginMount], offers: Sequence[PluginMount]
 ) -> tuple[PluginMount, ...]:
-    """The images with newer versions that a restart would take up of these offers."""
+    """Return the images with newer versions that a restart would use from these offers."""
     running = {place: mount for mount in mounts for place in mount.places}
     asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
     asked = tuple(a for a in asked if a.place in running or not is_built_in(a.kind, a.name))

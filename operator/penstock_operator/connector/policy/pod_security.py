@@ -1,7 +1,7 @@
-"""The Pod Security Standards, control by control, as Kubernetes' own admission has them (1.36). Pure.
+"""Checks the Pod Security Standards, control by control, as Kubernetes' own admission does (1.36). Pure.
 
-A field that is not as the level wants it is a `Violation` with its path in the pod. What else
-a template may not ask for stands in `template_policy`.
+A field that the level does not allow is a `Violation` with its path in the pod. `template_policy` has the other
+restrictions of a template.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ __all__ = ["Violation", "items", "mapping", "violations"]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A field that the level does not allow as it is: where, and what is allowed."""
+    """Field that the level does not allow as it is: its path, and the allowed values."""
 
     path: str
     message: str
@@ -24,7 +24,7 @@ class Violation:
 Pod = Mapping[str, Any]
 Check = Callable[[Pod], Iterator[Violation]]
 
-# Tuples, since what is looked for in them may be a value of any type.
+# Tuples, since the value that is searched for may be of any type.
 _CAPABILITIES: Final = (
     "AUDIT_WRITE",
     "CHOWN",
@@ -76,7 +76,7 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def violations(pod: Pod, level: Level) -> tuple[Violation, ...]:
-    """What a level does not allow of a pod (its `metadata` and `spec`), each field once."""
+    """Return the violations of a level by a pod (its `metadata` and `spec`), each field once."""
     checks = {Level.UNRESTRICTED: (), Level.BASELINE: _BASELINE, Level.RESTRICTED: (*_BASELINE, *_RESTRICTED)}[level]
     violations: dict[str, Violation] = {}
     for check in checks:
@@ -85,21 +85,21 @@ def violations(pod: Pod, level: Level) -> tuple[Violation, ...]:
     return tuple(violations.values())
 
 
-# What both kinds of security contexts hold
+# Common to both kinds of security contexts
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """The value, if it is a mapping; any other is left to the API server, which refuses it."""
+    """Return the value, if it is a mapping; any other is left to the API server, which refuses it."""
     return value if isinstance(value, Mapping) else {}
 
 
 def items(value: Any) -> Sequence[Any]:
-    """The value, if it is a list."""
+    """Return the value, if it is a list."""
     return value if isinstance(value, (list, tuple)) else ()
 
 
 def containers(pod: Pod) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every container, with its path."""
+    """Yield every container, with its path."""
     for kind in _CONTAINERS:
         for number, container in enumerate(items(mapping(pod.get("spec")).get(kind))):
             name = mapping(container).get("name", number)
@@ -107,7 +107,7 @@ def containers(pod: Pod) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _contexts(pod: Pod) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every security context, the pod's first, with its path."""
+    """Yield every security context, the pod's first, with its path."""
     yield "securityContext", _pod_context(pod)
     for path, container in containers(pod):
         yield f"{path}.securityContext", mapping(container.get("securityContext"))
@@ -141,13 +141,13 @@ def _privileged(pod: Pod) -> Iterator[Violation]:
 def _capabilities(pod: Pod) -> Iterator[Violation]:
     for path, context in _contexts(pod):
         if added := [str(c) for c in items(mapping(context.get("capabilities")).get("add")) if c not in _CAPABILITIES]:
-            yield Violation(f"{path}.capabilities.add", f"must not hold {', '.join(added)}")
+            yield Violation(f"{path}.capabilities.add", f"must not contain {', '.join(added)}")
 
 
 def _host_paths(pod: Pod) -> Iterator[Violation]:
     for path, volume in _volumes(pod):
         if volume.get("hostPath") is not None:
-            yield Violation(f"{path}.hostPath", "is no volume that is allowed")
+            yield Violation(f"{path}.hostPath", "is not an allowed volume type")
 
 
 def _host_ports(pod: Pod) -> Iterator[Violation]:
@@ -206,7 +206,7 @@ def _sysctls(pod: Pod) -> Iterator[Violation]:
     for sysctl in items(_pod_context(pod).get("sysctls")):
         name = mapping(sysctl).get("name")
         if name not in _SYSCTLS:
-            yield Violation(f"securityContext.sysctls[{name}]", "is no sysctl that is allowed")
+            yield Violation(f"securityContext.sysctls[{name}]", "is not an allowed sysctl")
 
 
 # Restricted
@@ -220,7 +220,7 @@ def _volumes(pod: Pod) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _volume_types(pod: Pod) -> Iterator[Violation]:
     for path, volume in _volumes(pod):
         for kind in sorted(k for k, v in volume.items() if k not in {"name", *_VOLUMES} and v is not None):
-            yield Violation(f"{path}.{kind}", "is no volume that is allowed; a PersistentVolumeClaim may stand for it")
+            yield Violation(f"{path}.{kind}", "is not an allowed volume type; use a PersistentVolumeClaim instead")
 
 
 def _escalation(pod: Pod) -> Iterator[Violation]:
@@ -259,9 +259,9 @@ def _capabilities_dropped(pod: Pod) -> Iterator[Violation]:
     for path, container in containers(pod):
         capabilities = mapping(mapping(container.get("securityContext")).get("capabilities"))
         if "ALL" not in items(capabilities.get("drop")):
-            yield Violation(f"{path}.securityContext.capabilities.drop", "must hold ALL")
+            yield Violation(f"{path}.securityContext.capabilities.drop", "must contain ALL")
         if added := [str(c) for c in items(capabilities.get("add")) if c != "NET_BIND_SERVICE"]:
-            yield Violation(f"{path}.securityContext.capabilities.add", f"must not hold {', '.join(added)}")
+            yield Violation(f"{path}.securityContext.capabilities.add", f"must not contain {', '.join(added)}")
 
 
 _BASELINE: Final[tuple[Check, ...]] = (

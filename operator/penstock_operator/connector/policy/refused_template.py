@@ -15,7 +15,7 @@ __all__ = ["fields_of_template", "with_refused_template"]
 
 _INDEX: Final = re.compile(r"\[[^]]*]")
 _DECODING: Final = re.compile(r"(cannot unmarshal \w+) into Go struct field \w+\.(\S+) of type (\S+)")
-"""The words of a `BadRequest` about a value of another type: JSON's kind, the field, Go's type."""
+"""Text of a `BadRequest` about a value of another type: JSON's kind, the field, Go's type."""
 _PLACES: Final = ("spec.containers.", "spec.", "metadata.")
 
 
@@ -32,7 +32,7 @@ def fields_of_template(refused: Refused, template: Mapping[str, Any]) -> tuple[P
 
 
 def with_refused_template(connector: Connector, refusals: Mapping[str, Refusal]) -> Connector:
-    """The Connector without its template, where the API server refused a pod for a field of it, as it is now."""
+    """Return the Connector without its template, if the API server refused a pod for a field of the current template."""
     generation = connector.metadata.generation
     present = (refusals[name] for name in sorted(refusals) if refusals[name].generation == generation)
     problems = tuple(dict.fromkeys(p for refusal in present for p in refusal.template))
@@ -49,7 +49,7 @@ def _problems(refused: Refused, template: Mapping[str, Any]) -> Iterator[Problem
 
 
 def _path(field: str, template: Mapping[str, Any]) -> str | None:
-    """The field of the template, without positions in lists, which are merged with Penstock's; None: it sets no such."""
+    """Return the template's field, without list positions, which count Penstock's items; None: not of the template."""
     plain = _INDEX.sub("", field)
     place = next((p for p in _PLACES if plain.startswith(p)), None)
     within = plain.removeprefix(place or "")

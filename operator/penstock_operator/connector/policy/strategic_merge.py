@@ -27,7 +27,7 @@ _DEFAULTS: Final = {"protocol": "TCP"}
 
 
 def merged(base: Any, patch: Any, field: str = "") -> Any:
-    """`base` with `patch` over it; neither is changed."""
+    """Return `base` with `patch` over it; neither is changed."""
     if isinstance(base, Mapping) and isinstance(patch, Mapping):
         result = {name: value for name, value in base.items() if name not in patch}
         for name, value in patch.items():

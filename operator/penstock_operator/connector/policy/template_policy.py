@@ -1,4 +1,4 @@
-"""What `spec.template` of a Connector may ask for, as pods have it and the release sets it; refused all at once. Pure.
+"""Checks `spec.template` of a Connector against fields of pods and the release's policy, all problems together. Pure.
 
 Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator created, not its user.
 """
@@ -28,13 +28,13 @@ _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabili
 
 
 def with_template_policy(connector: Connector, settings: Settings) -> Connector:
-    """The Connector as pods are made from it: without a template that is refused, and with what is wrong with that."""
+    """Return the Connector that pods are made from: a refused template is removed, and its problems are reported."""
     problems = refusals(connector, settings)
     return without_template(connector, problems) if problems else connector
 
 
 def without_template(connector: Connector, problems: Sequence[Problem]) -> Connector:
-    """The Connector without its template, for which these problems are reported."""
+    """Return the Connector without its template, for which these problems are reported."""
     reading = connector.reading
     spec = connector.spec.model_copy(update={"template": {}})
     return connector.model_copy(update={"spec": spec}).with_reading(
@@ -43,13 +43,14 @@ def without_template(connector: Connector, problems: Sequence[Problem]) -> Conne
 
 
 def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
-    """What is refused of a Connector's template, each under its field path."""
+    """Return the problems of a Connector's template, each under its field path."""
     template, level = connector.spec.template, settings.pod_security.level
     if not template:
         return ()
     if (length := len(json.dumps(template, separators=(",", ":"), ensure_ascii=False))) > _LONGEST:
         message = (
-            f"is {length} characters long as JSON, and {_LONGEST} are the most; have scripts and files in a ConfigMap"
+            f"is {length} characters long as JSON, and at most {_LONGEST} are allowed; put scripts and files into a "
+            "ConfigMap"
         )
         return (Problem("spec.template", message),)
     if wrong := template_problems(template):
@@ -76,7 +77,7 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
 
 
 def with_init_containers(spec: Mapping[str, Any], level: Level) -> dict[str, Any]:
-    """A pod's spec whose init containers have what Restricted asks for, where they do not set it themselves."""
+    """Return a pod's spec in which init containers have the settings that Restricted requires, unless they set their own."""
     given = items(spec.get("initContainers"))
     if level is not Level.RESTRICTED or not given:
         return dict(spec)
@@ -88,7 +89,7 @@ def with_init_containers(spec: Mapping[str, Any], level: Level) -> dict[str, Any
 
 
 def _sets(template: Mapping[str, Any], path: str) -> bool:
-    """Whether the template itself sets this field of the pod, or one that holds it."""
+    """Return whether the template sets this field of the pod, or one that contains it."""
     node: Any = template
     for part in path.split("."):
         if not isinstance(node, Mapping):
@@ -100,7 +101,7 @@ def _sets(template: Mapping[str, Any], path: str) -> bool:
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
-    """A pod without a template, as far as it matters here: what the release itself sets is no fault of the user's."""
+    """Return a pod without a template, as far as it matters here: the release's own settings are not the user's fault."""
     spec = {
         "automountServiceAccountToken": False,
         "volumes": [],
@@ -111,22 +112,22 @@ def _plain(settings: Settings) -> dict[str, Any]:
 
 
 def _beyond(spec: Mapping[str, Any], level: Level) -> Iterator[Problem]:
-    """Refusals beyond the Pod Security Standards, which say nothing of these fields."""
+    """Yield refusals beyond the Pod Security Standards, which do not cover these fields."""
     if str(spec.get("priorityClassName", "")).startswith("system-"):
         yield Problem(
             "spec.template.priorityClassName",
-            f"must not be a class of the system, whose pods push others off their nodes; {_OPENS} {level} does not allow it",
+            f"must not be a class of the system, whose pods preempt others; {_OPENS} {level} does not allow it",
         )
     if level is Level.RESTRICTED:
         for path in _tokens(spec):
             yield Problem(
                 f"spec.template.{path}",
-                f"must not bring a token of the API server, which a task does not need; {_OPENS} {level} does not allow it",
+                f"must not mount a token of the API server, which a task does not need; {_OPENS} {level} does not allow it",
             )
 
 
 def _tokens(spec: Mapping[str, Any]) -> Iterator[str]:
-    """The fields by which a pod gets a token of its ServiceAccount."""
+    """Yield the fields through which a pod gets a token of its ServiceAccount."""
     if spec.get("automountServiceAccountToken") is not False:
         yield "automountServiceAccountToken"
     for volume in items(spec.get("volumes")):
@@ -136,18 +137,18 @@ def _tokens(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _identity(spec: Mapping[str, Any], account: str) -> Iterator[Problem]:
-    """Refusals of the operator's ServiceAccount, at all levels: a user who may write a Connector would have its rights."""
+    """Yield refusals of the operator's account, at all levels: whoever may write a Connector would have its rights."""
     named = spec.get("serviceAccountName")
     if (named or "default") != account:
         return
     if named:
         yield Problem("spec.template.serviceAccountName", f"must not be {account}, which is the operator's own")
     for path in _tokens(spec):
-        yield Problem(f"spec.template.{path}", f"must not bring a token of {account}, which is the operator's own")
+        yield Problem(f"spec.template.{path}", f"must not mount a token of {account}, which is the operator's own")
 
 
 def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
-    """Refusals of variables, volumes and paths that carry a task's identity and secrets."""
+    """Yield refusals of variables, volumes and paths that carry a task's identity and secrets."""
     for variable in items(template.get("env")):
         name = str(mapping(variable).get("name", ""))
         if name.startswith(_OURS):
@@ -171,4 +172,4 @@ def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
     for mount in items(template.get("volumeMounts")):
         path = normpath(f"/{mapping(mount).get('mountPath', '')}").replace("//", "/", 1)
         if path == _FOLDER or path.startswith(f"{_FOLDER}/"):
-            yield Problem(f"spec.template.volumeMounts[{path}]", f"must not lie in {_FOLDER}, which is Penstock's")
+            yield Problem(f"spec.template.volumeMounts[{path}]", f"must not be in {_FOLDER}, which is Penstock's")

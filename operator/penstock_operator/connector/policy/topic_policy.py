@@ -1,4 +1,4 @@
-"""Which rules and limits a Connector's topics are created by, of the TopicCreationPolicies that bind it (KIP-158). Pure."""
+"""Resolves the rules and limits for a Connector's topics from its TopicCreationPolicies (KIP-158). Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,16 +18,16 @@ __all__ = ["resolve"]
 def resolve(
     connector: Connector, documents: Sequence[Mapping[str, Any]], last: Plan | None, *, is_own_change: bool
 ) -> PolicyResolution:
-    """What the policies of its namespace come to for a Connector.
+    """Resolve the policies of its namespace for a Connector.
 
-    Whatever others do to policies, what runs goes on with the last good rules. A policy that is named and cannot be applied
-    is never stood in for by what another one left.
+    However others change policies, running tasks keep the last good rules. A named policy that cannot be applied is never
+    replaced by the remains of another one.
 
     Args:
         connector: the resource.
         documents: the policies of its namespace.
         last: the plan that its tasks are made from.
-        is_own_change: the Connector itself is not any more what this plan was made for.
+        is_own_change: the Connector has changed since this plan was made.
     """
     reference = connector.spec.topic_creation_policy
     named = None if reference is None else reference.name
@@ -56,7 +56,7 @@ def _resolve(
 
 
 def _problems(found: PolicyBinding) -> list[PolicyProblem]:
-    """Why the policies that bind a Connector cannot be applied."""
+    """Return why the policies that bind a Connector cannot be applied."""
     problems = []
     if found.missing:
         what = f"the TopicCreationPolicy {found.missing} is not in this namespace"
@@ -76,7 +76,7 @@ def _names(policy: TopicPolicy | None) -> frozenset[str]:
 
 
 def _left(found: TopicPolicy | None, known: TopicPolicy | None, gone: AbstractSet[str]) -> TopicPolicy | None:
-    """What is found, with what policies that are gone have left: their limits, and their rules where there are no others."""
+    """Return the found policy with the limits of deleted policies, and with their rules if there are no others."""
     if known is None or not gone:
         return found
     rules, limits = (None, ()) if found is None else (found.rules, found.limits)
@@ -90,7 +90,7 @@ def _left(found: TopicPolicy | None, known: TopicPolicy | None, gone: AbstractSe
 
 def _gone(names: Iterable[str]) -> PolicyProblem:
     message = (
-        f"the TopicCreationPolicy {' and '.join(sorted(names))}, which its tasks follow, is not in this namespace any more; "
-        f"create it again, or have the connector restarted (penstock.dev/restart) to go on without it"
+        f"the TopicCreationPolicy {' and '.join(sorted(names))}, which its tasks follow, is no longer in this namespace; "
+        f"create it again, or restart the connector (penstock.dev/restart) to continue without it"
     )
     return PolicyProblem(Reason.POLICY_MISSING, message)

@@ -1,1 +1,1 @@
-"""What a decision looks like to Kubernetes: pods, status, conditions, Events. Pure."""
+"""Renders a decision for Kubernetes: pods, status, conditions, Events. Pure."""

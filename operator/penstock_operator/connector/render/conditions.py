@@ -1,6 +1,6 @@
-"""Renders the conditions of a Connector from what was decided. Pure.
+"""Renders the conditions of a Connector from a decision. Pure.
 
-They follow kstatus: `Reconciling=True` is under way, `Stalled=True` needs a person; otherwise `Ready` counts.
+They follow kstatus: `Reconciling=True` is in progress, `Stalled=True` needs a user; otherwise `Ready` counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _OF_VERDICT: Final = frozenset((ConditionType.READY, ConditionType.RECONCILING, 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes conditions; `lastTransitionTime` changes with `status` only."""
+    """Writes conditions; `lastTransitionTime` changes only with `status`."""
 
     previous: Mapping[str, Mapping[str, Any]]
     generation: int
@@ -55,13 +55,13 @@ def all_conditions(
     pending: Pending | None = None,
     lagging: str = "",
 ) -> list[dict[str, Any]]:
-    """The conditions, by type. Reconciling, Stalled, UpdatePending and Lagging are there only while they are true.
+    """Return the conditions, by type. Reconciling, Stalled, UpdatePending and Lagging are present only while true.
 
     Args:
         verdict: for Ready, Reconciling and Stalled.
         config: for ConfigValid.
-        previous: the present conditions, by type.
-        generation: the `metadata.generation` that was decided for.
+        previous: the current conditions, by type.
+        generation: the `metadata.generation` that the decision is for.
         now: seconds since 1970.
         pending: for UpdatePending; None: no change is pending.
         lagging: for Lagging; empty: no lag grows.
@@ -80,10 +80,10 @@ def all_conditions(
 def undecided_conditions(
     previous: Sequence[Mapping[str, Any]], verdict: Verdict, generation: int, now: float
 ) -> list[dict[str, Any]]:
-    """The conditions, by type, where nothing could be decided: only those of the verdict change.
+    """Return the conditions, by type, if nothing could be decided: only those of the verdict change.
 
     Args:
-        previous: the present conditions.
+        previous: the current conditions.
         verdict: for Ready, Reconciling and Stalled.
         generation: the `metadata.generation` of the Connector.
         now: seconds since 1970.

@@ -2,8 +2,10 @@
 
 A running task writes its own states. The operator writes the rest, before it carries out anything else of a decision: the
 state of the connector; RESTARTING before the next incarnation of a task; UNASSIGNED or FAILED for a task that was lost
-before it wrote its own state; tombstones for tasks that no longer exist. A record that stands in the topic is not written
-again, so that a decision may be carried out twice, or by another operator. `kafka_writes` removes the records of a Connector
+before it wrote its own state; tombstones for tasks that no longer exist. A record that the topic already has is not
+written
+again, so that a decision may be carried out twice, or by another operator. `kafka_writes` removes the records of a
+Connector
 that was deleted.
 """
 
@@ -27,11 +29,11 @@ _END_STATES: Final = frozenset((State.FAILED, State.UNASSIGNED))
 def state_records(
     observed: Observation, decision: Decision, known: Mapping[bytes, Status], *, worker_id: str
 ) -> Sequence[Entry]:
-    """The records to write, in their order; none where another Connector owns the name, or where all are there.
+    """Return the records to write, in order; none if another Connector owns the name, or if all are already written.
 
     Args:
-        observed: what the decision rests on.
-        decision: what follows.
+        observed: the observation from which the decision was made.
+        decision: made from it.
         known: the states in the topic, by key.
         worker_id: of this operator; all of its replicas have the same.
     """
@@ -42,8 +44,8 @@ def state_records(
         or observed.stale_records
     ):
         return ()
-    # States of a connector that never ran here are those of a Kafka Connect, from which it is about to move.
-    if known and not (observed.memory.has_run or decision.memory.has_run):
+    # States of a connector that never ran here are those of a Kafka Connect from which it will migrate.
+    if known and not (observed.persisted.has_run or decision.persisted.has_run):
         return ()
     return (*_connector(observed, decision, known, worker_id), *_tasks(observed, decision, known, worker_id))
 
@@ -57,14 +59,14 @@ def _connector(
     if state is None or before.state == state:
         return
     if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(observed, decision):
-        return  # the preparation is tried again; the state stays until it succeeds
-    standing = decision.memory.standing or observed.memory.standing
-    generation = standing.generation if standing is not None else before.generation
+        return  # the preparation is retried; the state stays until it succeeds
+    epoch = decision.persisted.epoch or observed.persisted.epoch
+    generation = epoch.generation if epoch is not None else before.generation
     if state is State.RESTARTING:  # Kafka Connect writes UNASSIGNED first, and neither names a version
         for written in (State.UNASSIGNED, state):
             yield connector_status(name, written, worker_id=worker_id, generation=generation, version=None)
         return
-    plan = decision.plan or observed.plan(decision.memory.plan)
+    plan = decision.plan or observed.plan(decision.persisted.plan)
     yield connector_status(
         name,
         state,
@@ -76,32 +78,32 @@ def _connector(
 
 
 def _is_prepared(observed: Observation, decision: Decision) -> bool:
-    plan = decision.plan or observed.plan(decision.memory.plan)
+    plan = decision.plan or observed.plan(decision.persisted.plan)
     return plan is not None and observed.is_prepared(plan)
 
 
 def _state_of_connector(observed: Observation, decision: Decision) -> State | None:
-    """The state of the connector itself, not of its tasks; None: it does not change."""
+    """Return the state of the connector, as distinct from its tasks; None: it does not change."""
     if observed.connector.spec.state is DesiredState.STOPPED:
         return State.STOPPED
     if decision.verdict.reason == Reason.PREPARE_FAILED:
         return State.FAILED
-    if decision.memory.standing is None:
-        return State.RESTARTING if observed.memory.has_run or decision.memory.has_run else None
+    if decision.persisted.epoch is None:
+        return State.RESTARTING if observed.persisted.has_run or decision.persisted.has_run else None
     if decision.plan is None:
         return None
     return State.PAUSED if observed.connector.spec.state is DesiredState.PAUSED else State.RUNNING
 
 
 def _tasks(observed: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
-    name, memory = observed.connector.connect_name, decision.memory
+    name, persisted = observed.connector.connect_name, decision.persisted
     alive = {p.task for p in observed.task_pods if p.phase is not Phase.ENDED}
     yield from ((key, None) for key in _obsolete_keys(observed, decision, known) if _task_of(key) not in alive)
-    if observed.connector.spec.state is DesiredState.STOPPED or memory.standing is None:
+    if observed.connector.spec.state is DesiredState.STOPPED or persisted.epoch is None:
         return
-    generation = memory.standing.generation
+    generation = persisted.epoch.generation
     starting = {wish.task for wish in decision.create if isinstance(wish, CreateTask)}
-    for number, task in memory.tasks.items():
+    for number, task in persisted.tasks.items():
         before = known.get(task_key(name, number))
         if before is None:
             continue
@@ -124,15 +126,15 @@ def _tasks(observed: Observation, decision: Decision, known: Mapping[bytes, Stat
 
 
 def _obsolete_keys(observed: Observation, decision: Decision, known: Mapping[bytes, Status]) -> Iterator[bytes]:
-    """The keys of tasks that have ended: all of them in a stopped connector, otherwise those that the plan does not have."""
+    """Return the keys of ended tasks: all in a stopped connector, otherwise those that the plan does not have."""
     name, plan = observed.connector.connect_name, decision.plan
     tasks = {n: key for key in known if (n := _task_of(key)) is not None}
     if observed.connector.spec.state is DesiredState.STOPPED:
         # A task that has just ended may have written its state after `known` was read.
         ended = [
             n
-            for n, t in decision.memory.tasks.items()
-            if t.state == "Stopped" and observed.memory.task(n).state == "Stopping"
+            for n, t in decision.persisted.tasks.items()
+            if t.state == "Stopped" and observed.persisted.task(n).state == "Stopping"
         ]
         yield from {task_key(name, n) for n in (*tasks, *ended)}
     elif plan is not None and observed.is_prepared(plan):
@@ -140,11 +142,13 @@ def _obsolete_keys(observed: Observation, decision: Decision, known: Mapping[byt
 
 
 def _task_of(key: bytes) -> int | None:
-    """The task of a key; None: it is the key of the connector."""
+    """Return the task of a key; None: it is the key of the connector."""
     return int(key.rpartition(b"-")[2]) if key.startswith(b"status-task-") else None
 
 
 def _has_reported_end(observed: Observation, number: int) -> bool:
-    """Whether the last incarnation of a task has reported its own end: its state record is there, or on its way."""
+    """Return whether the last incarnation of a task has reported its end: its state record exists or will follow."""
     report = observed.reports.get(number)
-    return report is not None and report.pod_uid == observed.memory.task(number).pod_uid and report.state in _END_STATES
+    return (
+        report is not None and report.pod_uid == observed.persisted.task(number).pod_uid and report.state in _END_STATES
+    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock_operator.connector.model.decision import Decision
-from penstock_operator.connector.model.persisted_state import Memory, TaskMemory
+from penstock_operator.connector.model.persisted_state import PersistedState, PersistedTask
 from penstock_operator.connector.model.verdict import Kind
 from penstock_operator.reasons import ConditionType, EventType, Reason, event_type
 
@@ -21,7 +21,7 @@ _OFFSETS_REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectorEvent:
-    """An Event of a Connector; `action` is what the operator was doing."""
+    """Event of a Connector; `action` is the operator's activity."""
 
     type: EventType
     reason: str
@@ -29,9 +29,9 @@ class ConnectorEvent:
     action: str
 
 
-def events_between(before: Memory, decision: Decision) -> Iterator[ConnectorEvent]:
-    """The Events between a status and the one that a decision writes."""
-    after, verdict, pending = decision.memory, decision.verdict, decision.pending
+def events_between(before: PersistedState, decision: Decision) -> Iterator[ConnectorEvent]:
+    """Yield the Events between a status and the one that a decision writes."""
+    after, verdict, pending = decision.persisted, decision.verdict, decision.pending
     ready_reason = before.conditions.get(ConditionType.READY, {}).get("reason")
     if decision.state != before.state:
         text = f"{before.state or 'New'} -> {decision.state}: {verdict.message}"
@@ -44,9 +44,9 @@ def events_between(before: Memory, decision: Decision) -> Iterator[ConnectorEven
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
     if after.asked != before.asked:
         reason = Reason.RECONFIGURATION_REQUESTED
-        yield _event(reason.event, reason, "the plugin asks to be split into tasks anew", "Reconcile")
+        yield _event(reason.event, reason, "the plugin requests another split into tasks", "Reconcile")
     for number, task in after.tasks.items():
-        yield from _task_events(before.tasks.get(number, TaskMemory(number)), task)
+        yield from _task_events(before.tasks.get(number, PersistedTask(number)), task)
     for request in after.handled:
         if request not in before.handled:
             reason = Reason.RESTART_REQUESTED if request.result == "Succeeded" else Reason.RESTART_REFUSED
@@ -59,7 +59,7 @@ def events_between(before: Memory, decision: Decision) -> Iterator[ConnectorEven
         yield _event(Reason.OFFSETS_KEPT.event, Reason.OFFSETS_KEPT, verdict.message, "Delete")
 
 
-def _task_events(before: TaskMemory, after: TaskMemory) -> Iterator[ConnectorEvent]:
+def _task_events(before: PersistedTask, after: PersistedTask) -> Iterator[ConnectorEvent]:
     is_refused = after.has_ended and not before.has_ended and after.reason == Reason.CONFIG_INVALID
     changes = {
         Reason.TASK_FAILED: after.failures > before.failures or is_refused,

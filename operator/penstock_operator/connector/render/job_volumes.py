@@ -1,8 +1,10 @@
-"""Renders the volumes of a job pod: only those that any number of pods may mount at once. Pure.
+"""Renders the volumes of a job pod: only those that any number of pods may mount at the same time. Pure.
 
-`spec.template` is written for the tasks. A claim that only one pod or one node may mount would keep a job pod from starting
-until the tasks of the connector have ended, and they run until the job pod has answered. So a job pod keeps the volumes that
-Kubernetes makes for each pod. It keeps inline CSI volumes that are read-only, since drivers hand out credentials by them
+`spec.template` is written for the tasks. A claim that only one pod or one node may mount would keep a job pod from
+starting
+until the tasks of the connector have ended, and they run until the job pod has answered. So a job pod keeps the volumes
+that
+Kubernetes makes for each pod. It keeps inline CSI volumes that are read-only, since drivers provide credentials with them
 (secrets-store, cert-manager, SPIFFE); a writable one may be a disk of one node.
 
 Every other volume is an empty folder, and its mounts stay, so that a plugin that checks for a path sees it.
@@ -20,7 +22,7 @@ _CONTAINERS: Final = ("containers", "initContainers")
 
 
 def sharable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec of a pod with an empty folder in place of each volume that a job pod cannot mount."""
+    """Return the spec of a pod with an empty folder instead of each volume that a job pod cannot mount."""
     given = items(spec.get("volumes"))
     volumes = [_volume(v) for v in given]
     emptied = [v.get("name") for v, before in zip(volumes, given, strict=True) if v != before]
@@ -41,7 +43,7 @@ def _is_read_only(csi: Any) -> bool:
 
 
 def _container(container: Mapping[str, Any], emptied: Sequence[Any]) -> dict[str, Any]:
-    """The container without block devices that are folders now, and without options that an empty folder does not take."""
+    """Return the container without block devices that are folders now, and without options that empty folders reject."""
     changed = dict(container)
     given = items(container.get("volumeDevices"))
     devices = [d for d in given if mapping(d).get("name") not in emptied]

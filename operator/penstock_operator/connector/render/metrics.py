@@ -14,8 +14,8 @@ __all__ = ["figures", "undecided"]
 
 
 def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
-    """The figures of a Connector for which something was decided."""
-    plan, tasks = decision.plan, decision.memory.tasks.values()
+    """Return the figures of a Connector for which a decision was made."""
+    plan, tasks = decision.plan, decision.persisted.tasks.values()
     return ConnectorFigures(
         class_name=plan.class_name if plan is not None else observed.connector.spec.class_name,
         type=plan.kind if plan is not None else "",
@@ -31,7 +31,7 @@ def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
 
 
 def undecided(document: Mapping[str, Any], reason: str) -> ConnectorFigures:
-    """The figures of a Connector for which nothing could be decided, for this reason: those of its status, and not ready."""
+    """Return the figures of a Connector without a decision, for this reason: those of its status, and not ready."""
     spec, metadata = document.get("spec") or {}, document["metadata"]
     status = document.get("status") or {}
     plugin, tasks = status.get("connector") or {}, status.get("tasks") or ()

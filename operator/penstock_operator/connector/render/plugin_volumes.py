@@ -24,11 +24,14 @@ elif [ -e "$1" ]; then
   "$0" mkdir -p "${2%/*}" && "$0" cp "$1" "$2"
 fi
 """
-"""$0 is the program, $1 the folder in the image, or a jar, $2 its copy. Who looks for one that is not there tells of it."""
+"""Script that copies: $0 is the program, $1 the folder in the image, or a jar, $2 its copy. The process that needs a
+missing
+one reports it.
+"""
 
 
 class PluginVolumes(NamedTuple):
-    """The parts of a pod's spec that bring the images.
+    """Parts of a pod's spec that bring the images.
 
     Attributes:
         volumes: of the pod.
@@ -47,7 +50,7 @@ def plugin_volumes(
     runtime: Mapping[str, Any],
     size: str,
 ) -> PluginVolumes:
-    """The parts for these images.
+    """Return the parts for these images.
 
     Args:
         mounts: the images. Several of one folder are mounted once.
@@ -71,15 +74,15 @@ def _number(mount: PluginMount) -> int:
 
 
 def _image_volume(name: str, mount: PluginMount) -> dict[str, Any]:
-    """The whole image: a `subPath` of an image volume needs a newer Kubernetes than the volume itself.
+    """Mount the whole image: a `subPath` of an image volume needs a newer Kubernetes than the volume does.
 
-    A digest means one image for ever, so that a node that has it pulls nothing.
+    A digest always means the same image, so that a node that has it pulls nothing.
     """
     return {"name": name, "image": {"reference": mount.image, "pullPolicy": "IfNotPresent"}}
 
 
 def _copier(runtime: Mapping[str, Any]) -> dict[str, Any]:
-    """Lends the images a program that copies: one that is linked statically runs in any of them."""
+    """Provide the images with a copy program that is linked statically, and so runs in any of them."""
     tools = {"name": _COPIER, "mountPath": _TOOLS}
     return {**runtime, "name": _COPIER, "command": ["cp", "/bin/busybox", _PROGRAM], "volumeMounts": [tools]}
 

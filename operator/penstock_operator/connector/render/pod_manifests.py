@@ -1,4 +1,4 @@
-"""Renders the manifests of a connector's pods and of what they read, with secure defaults. Pure."""
+"""Renders the manifests of a connector's pods and of the objects that they read, with secure defaults. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any, Final
 from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
@@ -27,9 +27,12 @@ _CONTAINER_FIELDS: Final = frozenset(
 )
 """Fields of `spec.template` that belong to the container; the others belong to the pod."""
 FIELDS_OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
-"""Fields of `spec.template` that a job pod does not take over."""
+"""Fields of `spec.template` that a job pod does not use."""
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
-"""Without it the autoscaler keeps the node of each pod: it does not know the kind of the owner, and sees a local volume."""
+"""Annotation for the autoscaler, which otherwise keeps the node of each pod: its owner is of a kind that the autoscaler
+does
+not know, and it has a local volume.
+"""
 
 
 def metadata(
@@ -41,7 +44,7 @@ def metadata(
     task: int | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The metadata of an object of a Connector, which Kubernetes deletes together with the Connector."""
+    """Return the metadata of an object of a Connector, which Kubernetes deletes together with the Connector."""
     own = connector.metadata
     result: dict[str, Any] = {
         "name": name,
@@ -58,13 +61,13 @@ def metadata(
 
 @dataclass(frozen=True, slots=True)
 class PodManifests:
-    """Makes the manifests of one Connector.
+    """Renders the manifests of one Connector.
 
     Attributes:
         connector: the resource.
         settings: of the release.
-        shape: of pods that are asked for now; a pod of a plan has that of the plan.
-        mounts: likewise, the images of PluginVersions. Job pods that ask the plugin have them: their request holds the
+        shape: of newly requested pods; a pod of a plan has that of the plan.
+        mounts: likewise, the images of PluginVersions. Job pods that call the plugin have them: their request contains the
             Connector as it is now.
     """
 
@@ -75,11 +78,11 @@ class PodManifests:
 
     @property
     def operator(self) -> str:
-        """The label of the release."""
+        """Return the label of the release."""
         return self.settings.release.label
 
     def pod_hash(self, plan: Plan, task: int) -> str:
-        """The `pod_hash` of a task's pod."""
+        """Return the `pod_hash` of a task's pod."""
         return pod_hash(plan, task, plan.shape, self.connector.spec.template)
 
     def task(
@@ -87,34 +90,34 @@ class PodManifests:
         plan: Plan,
         task: int,
         incarnation: int,
-        standing: Standing,
+        epoch: PlanEpoch,
         state: TaskState,
         status: StatusSnapshot | None = None,
     ) -> dict[str, Any]:
-        """The pod of a task.
+        """Return the pod of a task.
 
         Args:
             plan: that the task belongs to.
             task: its number.
             incarnation: which start of the task it is.
-            standing: of the last preparation.
-            state: what the task does first.
-            status: what the operator has read of the status topic, so that the task need not read it again.
+            epoch: of the last preparation.
+            state: the initial state of the task.
+            status: the records that the operator has read of the status topic, so that the task need not read them again.
         """
         own = self.connector.metadata
         identity = PodIdentity(
             connector_uid=own.uid or "",
             connector_generation=own.generation,
-            standing=standing,
+            epoch=epoch,
             incarnation=incarnation,
-            token=f"{own.uid}/{standing.generation}/{task}/{incarnation}",
+            token=f"{own.uid}/{epoch.generation}/{task}/{incarnation}",
             state=state,
             status=status,
         )
         pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), identity)
         annotations = {
             names.INCARNATION_ANNOTATION: str(incarnation),
-            names.LIFE_ANNOTATION: self.pod_hash(plan, task),
+            names.POD_HASH_ANNOTATION: self.pod_hash(plan, task),
             names.GENERATION_ANNOTATION: str(own.generation),
             names.STATE_ANNOTATION: state.value,
             **({names.PLUGIN_VERSIONS_ANNOTATION: ",".join(plan.plugin_versions)} if plan.mounts else {}),
@@ -125,13 +128,13 @@ class PodManifests:
     def job(
         self, name: str, action: Action, key: str, plan: Plan | None = None, *, plain: bool = False
     ) -> dict[str, Any]:
-        """A job pod.
+        """Return a job pod.
 
         Args:
             name: of the pod.
-            action: what it is to do.
-            key: what for; its answer repeats it.
-            plan: whose image it runs; None: the image that is asked for now.
+            action: its action.
+            key: purpose of the pod; its answer repeats it.
+            plan: whose image it runs; None: the image that is requested now.
             plain: without anything of `spec.template`.
         """
         settings = self.settings
@@ -139,7 +142,7 @@ class PodManifests:
         shape = self.shape_of(plan)
         secrets = tuple(
             sorted({*shape.secrets, *self.shape.secrets})
-        )  # its request may hold references of what is asked for now
+        )  # its request may contain references of the current spec
         shape = replace(shape, resources=resources, secrets=secrets)
         mounts = self.mounts_of(action, plan)
         command = layout.JOB_MODULE, layout.REQUEST_FILE
@@ -158,17 +161,17 @@ class PodManifests:
         return {**whole, "spec": sharable(whole["spec"])}
 
     def shape_of(self, plan: Plan | None) -> Shape:
-        """The shape of the pods of a plan; without a plan, that of pods that are asked for now."""
+        """Return the shape of the pods of a plan; without a plan, that of newly requested pods."""
         return self.shape if plan is None else plan.shape
 
     def mounts_of(self, action: Action, plan: Plan | None) -> tuple[PluginMount, ...]:
-        """The images that a job pod mounts: none for a list of offsets, which asks no plugin."""
+        """Return the images that a job pod mounts: none for a list of offsets, which does not call the plugin."""
         if action is Action.LIST_OFFSETS:
             return ()
         return plan.mounts if action is Action.PREPARE and plan is not None else self.mounts
 
     def request(self, name: str, request: JobRequest) -> dict[str, Any]:
-        """The ConfigMap with the request of a job pod."""
+        """Return the ConfigMap with the request of a job pod."""
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -178,18 +181,18 @@ class PodManifests:
         }
 
     def plan_metadata(self, plan: Plan) -> dict[str, Any]:
-        """The metadata of the ConfigMap that keeps a plan."""
+        """Return the metadata of the ConfigMap that keeps a plan."""
         name = names.plan_name(self.connector.metadata.name, plan.hash)
         return metadata(self.connector, name, operator=self.operator, role="plan")
 
     def list_metadata(self) -> dict[str, Any]:
-        """The metadata of the ConfigMap with the list of the offsets."""
+        """Return the metadata of the ConfigMap with the list of the offsets."""
         return metadata(
             self.connector, names.list_name(self.connector.metadata.name), operator=self.operator, role="offsets"
         )
 
     def document(self) -> dict[str, Any]:
-        """The Connector as a job pod reads it: always Running, since a stopped connector has no tasks to plan."""
+        """Return the Connector as a job pod reads it: always Running, since a stopped connector has no tasks to plan."""
         document = self.connector.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"status"})
         document["spec"]["state"] = "Running"
         document["metadata"] = {k: document["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
@@ -214,7 +217,7 @@ class PodManifests:
         container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
         container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
         container |= _probes(ends=settings.task.liveness_probe)
-        container["env"] = [{"name": layout.LIFE_VARIABLE, "value": identity.to_json()}, *container["env"]]
+        container["env"] = [{"name": layout.POD_IDENTITY_VARIABLE, "value": identity.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
@@ -234,11 +237,11 @@ class PodManifests:
 
 
 _READINESS: Final = {"timeoutSeconds": 5, "periodSeconds": 5, "failureThreshold": 3}
-"""Of the readiness probe: a frozen task becomes unready within 20 seconds."""
+"""Settings of the readiness probe: a frozen task becomes unready within 20 seconds."""
 
 
 def _probes(*, ends: bool) -> dict[str, Any]:
-    """The probes of a task, with long limits: a loaded node or a long pause of the garbage collector is no fault.
+    """Return the probes of a task, with long limits: a loaded node or a long garbage collection is not a fault.
 
     The kubelet ends a task that for three minutes gives no answer, or answers that its loop makes no progress. A task is
     ready while it runs or is paused, nothing hinders it, and Kafka answers it.

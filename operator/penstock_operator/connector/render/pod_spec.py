@@ -1,4 +1,4 @@
-"""Renders what all pods of Penstock have in common: one container of the runtime, with secure defaults. Pure."""
+"""Renders the common parts of all pods of Penstock: one container of the runtime, with secure defaults. Pure."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -23,15 +23,15 @@ def pod_spec(
     *,
     tells_missing: bool,
 ) -> dict[str, Any]:
-    """The spec of a pod, without what its container reads.
+    """Return the spec of a pod, without the volumes that its container reads.
 
     Args:
         settings: of the release.
         container: its name.
         command: the module that it runs, and the file that this reads.
-        shape: what the release gives to it.
+        shape: the settings that come from the release.
         plugins: images of PluginVersions that it mounts.
-        tells_missing: whether its process says which Secrets are missing; otherwise it does not start without them.
+        tells_missing: whether its process reports which Secrets are missing; otherwise it does not start without them.
     """
     mounts: list[dict[str, Any]] = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
     size = settings.task.temporary_size
@@ -72,7 +72,7 @@ def pod_spec(
 
 
 def _lost_node(seconds: int) -> list[dict[str, Any]]:
-    """The tolerations that say how long a pod stays on a node that is not ready or not reachable."""
+    """Return the tolerations that limit how long a pod stays on a node that is not ready or not reachable."""
     return [
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
         for key in ("not-ready", "unreachable")

@@ -1,4 +1,4 @@
-"""Renders the status of a Connector from a decision and what it rests on. Pure."""
+"""Renders the status of a Connector from a decision and its observation. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -8,7 +8,7 @@ from penstock_operator import names
 from penstock_operator.connector.model.api_failures import KEPT_REASONS
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import TaskMemory, task_status
+from penstock_operator.connector.model.persisted_state import PersistedTask, task_status
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.connector.render.conditions import all_conditions, undecided_conditions
@@ -24,14 +24,14 @@ _WITHOUT_POD: Final = ("Stopped", "Stopping")
 
 
 def connector_status(observed: Observation, decision: Decision) -> dict[str, Any]:
-    """The whole status.
+    """Return the whole status.
 
-    Lag, offsets and counts are in the metrics, so that no status is written by the clock, but for the time of the last
+    Lag, offsets and counts are in the metrics, so that no status is written periodically, except for the time of the last
     record, once a minute while records are delivered.
     """
-    memory, connector = decision.memory, observed.connector
-    plan = decision.plan or observed.plan(memory.plan)
-    tasks = [memory.tasks[n] for n in sorted(memory.tasks)]
+    persisted, connector = decision.persisted, observed.connector
+    plan = decision.plan or observed.plan(persisted.plan)
+    tasks = [persisted.tasks[n] for n in sorted(persisted.tasks)]
     wanted = [t for t in tasks if t.state not in _WITHOUT_POD]
     running = sum(t.state in ("Running", "Paused") for t in wanted)
     plugin = None
@@ -39,7 +39,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
         plugin = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
         if (of := plan.plugin_version(CONNECTOR)) is not None:
             plugin["pluginVersion"] = of
-    of_canary = observed.plan(memory.canary.plan) if memory.canary is not None else None
+    of_canary = observed.plan(persisted.canary.plan) if persisted.canary is not None else None
     used = {v for p in (plan, of_canary) if p is not None for v in p.plugin_versions}
     used |= {v for p in observed.task_pods if p.phase is not Phase.ENDED for v in p.plugin_versions}
     topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
@@ -56,19 +56,19 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 else "",
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
-                "plan": memory.plan_status(),
-                "job": memory.job_status(),
-                "rollout": write(memory.rollout) if memory.rollout is not None else {},
-                "canary": write(memory.canary) if memory.canary is not None else {},
-                "restartActions": [write(h) for h in memory.handled],
-                "offsetsActions": [write(h) for h in memory.offsets],
+                "plan": persisted.plan_status(),
+                "job": persisted.job_status(),
+                "rollout": write(persisted.rollout) if persisted.rollout is not None else {},
+                "canary": write(persisted.canary) if persisted.canary is not None else {},
+                "restartActions": [write(h) for h in persisted.handled],
+                "offsetsActions": [write(h) for h in persisted.offsets],
             }
         ),
         "observedGeneration": connector.metadata.generation,
         "conditions": all_conditions(
             decision.verdict,
             decision.config,
-            memory.conditions,
+            persisted.conditions,
             connector.metadata.generation,
             observed.now,
             decision.pending,
@@ -82,22 +82,22 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
     return with_short_texts(status)
 
 
-def _lagging(observed: Observation, tasks: Sequence[TaskMemory]) -> str:
-    """Describe how the lag grows of the tasks that run; empty: of none."""
+def _lagging(observed: Observation, tasks: Sequence[PersistedTask]) -> str:
+    """Describe how the lag of the running tasks grows; empty: it does not grow."""
     reports = {n: r for n, r in observed.reports.items() if r.lagging}
     lagging = [t.id for t in tasks if t.state == "Running" and t.id in reports and reports[t.id].pod_uid == t.pod_uid]
     return "; ".join(f"task {n}: {reports[n].lagging}" for n in lagging)
 
 
 def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
-    """Whether a status is the one that the Connector has, and need not be written."""
+    """Return whether a status is the one that the Connector has, and need not be written."""
     return dict(status) == (before or {})
 
 
 def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
-    """The status of a Connector for which nothing was decided: as it was, with conditions that name the trouble.
+    """Return the status of a Connector without a decision: the current one, with conditions that name the trouble.
 
-    `observedGeneration` stays, which is that of the last decision.
+    `observedGeneration` stays that of the last decision.
 
     Returns:
         The status to write; None: it stays as it is.

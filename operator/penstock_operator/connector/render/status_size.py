@@ -1,6 +1,6 @@
-"""Bounds the size of a status: every text in it is cut to bytes, and the first tasks keep more than the rest. Pure.
+"""Limits the size of a status: every text in it is cut to bytes, and the first tasks keep more than the rest. Pure.
 
-etcd takes objects of up to 1.5 MiB, and a watch of Connectors carries each status whole.
+etcd accepts objects of up to 1.5 MiB, and a watch of Connectors transfers each whole status.
 """
 
 import json
@@ -10,22 +10,22 @@ from typing import Any, Final
 __all__ = ["CONDITION_BYTES", "MOST_BYTES", "cut", "with_short_texts"]
 
 MOST_BYTES: Final = 300 << 10
-"""The most bytes of a whole status, as JSON in UTF-8."""
+"""Limit in bytes of a whole status, as JSON in UTF-8."""
 CONDITION_BYTES: Final = 8_000
-"""The most bytes of a condition's message."""
+"""Limit in bytes of a condition's message."""
 _LEAST_BYTES: Final = 120
 """Bytes that each task has for its message, and as many for its trace, however many tasks there are."""
 _MOST_OF_TASK: Final = {"message": 2_000, "trace": 8_000}
 _PROBLEMS: Final = 16 << 10
 _ACTION_MESSAGE: Final = 500
 _OFFSETS_MESSAGE: Final = 1_000
-"""It may list every problem of a configuration."""
+"""Larger, since it may list every problem of a configuration."""
 _MESSAGES: Final = 16 << 10
 _TOPICS: Final = 24 << 10
 
 
 def cut(text: str, most: int, end: str = " ...") -> str:
-    """The beginning of a text and then `end`, together at most so many bytes of UTF-8; the text itself where it fits."""
+    """Return the beginning of a text and then `end`, at most this many bytes of UTF-8; the text itself if it fits."""
     encoded = text.encode("utf-8", "replace")
     if len(encoded) <= most:
         return text
@@ -33,7 +33,7 @@ def cut(text: str, most: int, end: str = " ...") -> str:
 
 
 def with_short_texts(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The same status, within `MOST_BYTES`. A text that was cut is not cut again, so that no status changes by itself."""
+    """Return the same status, within `MOST_BYTES`. A text that was cut is not cut again, so that a status stays stable."""
     short = dict(status)
     if short.get("plan", {}).get("problems"):
         short["plan"] = {**short["plan"], "problems": _problems(short["plan"]["problems"])}
@@ -55,7 +55,7 @@ def with_short_texts(status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shortened(tasks: Sequence[Mapping[str, Any]], field: str, room: int) -> list[dict[str, Any]]:
-    """The tasks with that text: whole as long as there is room; then its beginning, and where to read the rest."""
+    """Return the tasks with that text: whole while there is room; then its beginning, and where to read the rest."""
     shortened = []
     for task in tasks:
         short = _shorter(task, field, _MOST_OF_TASK[field])

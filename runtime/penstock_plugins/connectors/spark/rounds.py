@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from penstock import ConnectError, Limits, Offset, Offsets, OffsetUpdates, SourcePartition
 
-__all__ = ["PART", "Round", "Standing", "is_backlog", "number_of", "standing"]
+__all__ = ["PART", "Round", "RoundProgress", "is_backlog", "number_of", "progress"]
 
 PART: Final = "part"
 """The field that a part has more than the source partition of its data source."""
@@ -69,7 +69,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RoundProgress:
     """Where a data source stands.
 
     Attributes:
@@ -98,7 +98,7 @@ def number_of(partition: SourcePartition) -> int:
     return number if type(number) is int else -1
 
 
-def standing(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Offsets) -> Standing:
+def progress(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Offsets) -> RoundProgress:
     """Where a data source stands.
 
     Args:
@@ -111,7 +111,7 @@ def standing(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Off
     """
     parts = [p for p in offsets if PART in p and {**p, PART: None} == {**source, PART: None}]
     if not parts:
-        return Standing()
+        return RoundProgress()
     begun: dict[str, tuple[Round, set[int]]] = {}
     here = None if at is None else json.loads(_json(at))
     for part in parts:
@@ -119,10 +119,10 @@ def standing(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Off
         if found.start == here:
             begun.setdefault(_json(found.offset), (found, set()))[1].add(number_of(part))
     if not begun:
-        return Standing(tuple(parts))
+        return RoundProgress(tuple(parts))
     # At least once, two processes may have written at the same time. What each says of its own round is true.
     of, done = max(begun.values(), key=lambda each: len(each[1]))
-    return Standing(tuple(parts), of, tuple(n for n in range(of.parts) if n not in done))
+    return RoundProgress(tuple(parts), of, tuple(n for n in range(of.parts) if n not in done))
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ from penstock.rules import not_blank
 from penstock.spark import from_spark
 from penstock_plugins.connectors.spark.cuts import Cut, cut, pickled
 from penstock_plugins.connectors.spark.ddl import parse_ddl
-from penstock_plugins.connectors.spark.rounds import PART, Round, Standing, is_backlog, number_of, standing
+from penstock_plugins.connectors.spark.rounds import PART, Round, RoundProgress, is_backlog, number_of, progress
 from penstock_plugins.connectors.spark.rows import portions
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class SparkSource(Source):
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
         """The latest offset of the reader. It may exceed the limits, because not every reader supports limits."""
-        at = self._standing(start)
+        at = self._progress(start)
         if at.round is not None and at.left:
             return at.round.read(self._partition, at.left if is_backlog(limits) else at.left[:1])
         if at.parts:
@@ -204,9 +204,9 @@ class SparkSource(Source):
         offset = offsets.get(self._partition)
         return self._initial if offset is None else _decode(offset)
 
-    def _standing(self, offsets: Offsets) -> Standing:
+    def _progress(self, offsets: Offsets) -> RoundProgress:
         own = offsets.get(self._partition)
-        return standing(self._partition, None if own is None else _decode(own), offsets)
+        return progress(self._partition, None if own is None else _decode(own), offsets)
 
     def _cut(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Cut:
         """The partitions that the reader gives by offsets that come from JSON, as after a crash."""
@@ -220,7 +220,7 @@ class SparkSource(Source):
         """
         found = self._cut(of.start, of.end)
         if (len(found.parts), found.digest) != (of.parts, of.digest):
-            at = self._standing(start)
+            at = self._progress(start)
             raise ConnectError(
                 f"{self._config.data_source} gives other partitions than before for the same offsets, so that nobody knows "
                 f"which rows are left: {of.parts - len(at.left)} of {of.parts} parts of the rows from {dict(of.start)} to "

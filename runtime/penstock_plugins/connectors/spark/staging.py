@@ -3,12 +3,12 @@
 Hadoop's committer stages the files of a job in `_temporary` of the target folder, and removes that folder at the end of the
 job, together with the files of other jobs, without an error. So each job writes to a folder of its own:
 
-    <path>/_penstock-<connector>-<hash of it>-<task>/<life>/_alive      exists until a later start of the task removes it
+    <path>/_penstock-<connector>-<hash of it>-<task>/<start>/_alive      exists until a later start of the task removes it
                                                            /<number>/   the files of one frame
 
 The files are then moved one by one to the same place under `path`. Each appears there whole if the file system renames
-atomically (HDFS and local disks do; an object store copies). Readers ignore names that begin with `_`. A *life* is one start
-of the task.
+atomically (HDFS and local disks do; an object store copies). Readers ignore names that begin with `_`. `<start>` is the id
+of one start of the task.
 """
 
 import logging
@@ -69,7 +69,7 @@ class StagingFolder:
         self, session: "SparkSession", path: str, options: Mapping[str, str], context: SinkTaskContext
     ) -> None:
         self._path = path
-        self._life = context.life
+        self._start_id = context.start_id
         jvm: Any = session.sparkContext._jvm  # noqa: SLF001 (no other way to Hadoop)
         self._new: Callable[..., Any] = jvm.org.apache.hadoop.fs.Path
         conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
@@ -80,8 +80,8 @@ class StagingFolder:
             self._files: Any = given.getFileSystem(conf)
             self._target = self._files.makeQualified(given)
         self._task_folder = self._new(self._target, folder_name(context))
-        self._life_folder = self._new(self._task_folder, context.life)
-        self._alive = self._new(self._life_folder, _ALIVE)
+        self._start_folder = self._new(self._task_folder, context.start_id)
+        self._alive = self._new(self._start_folder, _ALIVE)
         self._begun = False
         self._frames = 0
 
@@ -94,13 +94,13 @@ class StagingFolder:
             save: writes files to a new folder, whose name is its argument.
 
         Raises:
-            ConnectError: the path cannot be written, or a later life of the task has begun.
+            ConnectError: the path cannot be written, or a later start of the task has begun.
             Exception: as `save`.
         """
         if not self._begun:
             self._begin()
         self._frames += 1
-        folder = self._new(self._life_folder, str(self._frames))
+        folder = self._new(self._start_folder, str(self._frames))
         try:
             save(folder.toString())
             with self._hadoop_errors("written"):
@@ -112,12 +112,12 @@ class StagingFolder:
     def remove(self) -> None:
         """Removes the folder of this start. The task's folder stays, empty."""
         if self._begun:
-            self._delete(self._life_folder)
+            self._delete(self._start_folder)
 
     def _begin(self) -> None:
         with self._hadoop_errors("written"):
             # Made only once: if it does not exist later, a later start of the task has removed it.
-            if not self._files.mkdirs(self._life_folder):
+            if not self._files.mkdirs(self._start_folder):
                 raise ConnectError(
                     self._error_text("written", f"no folder can be made in it ({self._task_folder.getName()})")
                 )
@@ -125,14 +125,14 @@ class StagingFolder:
         self._begun = True
         with suppress(Exception):
             for left in self._files.listStatus(self._task_folder):
-                if left.getPath().getName() < self._life:
+                if left.getPath().getName() < self._start_id:
                     log.info("Removing the files of an earlier start of the task: %s", left.getPath().toString())
                     self._delete(left.getPath())
 
-    def _delete(self, life: Any) -> None:
+    def _delete(self, start: Any) -> None:
         """Deletes the folder of a start, `_alive` first: if `_alive` exists after files were listed, none was deleted."""
-        self._files.delete(self._new(life, _ALIVE), False)
-        self._files.delete(life, True)
+        self._files.delete(self._new(start, _ALIVE), False)
+        self._files.delete(start, True)
 
     def _move(self, folder: Any) -> None:
         files = list(self._written(folder))
@@ -140,7 +140,7 @@ class StagingFolder:
             raise ConnectError(
                 self._error_text(
                     "written",
-                    f"{self._life_folder.toString()} was removed, perhaps by a later incarnation of this task",
+                    f"{self._start_folder.toString()} was removed, perhaps by a later incarnation of this task",
                 )
             )
         directories = set()

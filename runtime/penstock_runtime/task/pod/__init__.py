@@ -1,1 +1,1 @@
-"""What a task or a job does because it runs in a pod: reports, control, termination message, pages for the kubelet."""
+"""Parts of a task or a job in a pod: reports, control, termination message, pages for the kubelet."""

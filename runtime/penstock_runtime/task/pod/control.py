@@ -1,4 +1,4 @@
-"""Follows the operator's control records of the connector, and applies them to the task of this process."""
+"""Follows the operator's control records for the connector, and applies them to the task of this process."""
 
 import logging
 import threading
@@ -9,7 +9,7 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_position import TopicPosition
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted_topic import follower
@@ -26,15 +26,15 @@ _PAUSE: Final = 1.0
 
 
 class ControlReader:
-    """Keeps a task's `paused` as the latest control record asks.
+    """Reader that keeps a task's `paused` as the latest control record requests.
 
     Args:
-        spec: of this incarnation.
-        identity: of this pod.
-        settings: clients of the worker's cluster.
-        topic: the status topic.
+        spec: spec of this incarnation.
+        identity: identity of this pod.
+        settings: settings of clients of the worker's cluster.
+        topic: status topic.
         paused: set and cleared here.
-        reports: gets the target state.
+        reports: receives the target state.
         superseded: called when a later incarnation of this task, of the same plan, has written a report.
         forget_topics: called when the active topics were reset.
     """
@@ -109,7 +109,7 @@ class ControlReader:
 
     def _apply(self, target: TargetState) -> None:
         if target != self._target:
-            log.info("Told to be %s (generation %d)", target.state, target.generation)
+            log.info("Target state is %s (generation %d)", target.state, target.generation)
         self._target = target
         if target.state is TaskState.PAUSED:
             self._paused.set()
@@ -118,7 +118,7 @@ class ControlReader:
         self._reports.target(target)
 
     def _compare_reset(self, control: Control | None) -> None:
-        """Look for another reset than the last one. A record without one tells nothing."""
+        """Look for a reset other than the last one. A record without one is ignored."""
         if control is None or control.connector_uid != self._identity.connector_uid:
             return
         if control.topics_reset is not None and control.topics_reset != self._topics_reset:
@@ -126,22 +126,22 @@ class ControlReader:
             self._forget_topics()
 
     def _compare(self, report: Report | None) -> None:
-        """Look for another incarnation's report under this task's key: a late one of an earlier, or one of a later."""
+        """Look for a report of another incarnation under this task's key: a late one of an earlier, or one of a later."""
         if report is None:
             return
         own, other = order(self._identity), order(report)
         if other < own:
             self._reports.write_again()
-        elif other > own and report.standing == self._identity.standing:
+        elif other > own and report.epoch == self._identity.epoch:
             self._superseded()
 
 
 def _reset_in(entries: Sequence[Entry], connector: str, identity: PodIdentity) -> str | None:
-    """The last reset of the active topics that the operator had read: what it told of topics is later."""
+    """Return the last reset of the active topics that the operator had read; its list of topics is newer than that."""
     control = Control.of(dict(entries).get(control_key(connector)))
     return control.topics_reset if control is not None and control.connector_uid == identity.connector_uid else None
 
 
-def order(incarnation: PodIdentity | Report) -> tuple[Standing, int]:
-    """The place of an incarnation among those of its task: the earlier, the smaller."""
-    return incarnation.standing, incarnation.incarnation
+def order(incarnation: PodIdentity | Report) -> tuple[PlanEpoch, int]:
+    """Return the rank of an incarnation among those of its task; an earlier one has a smaller rank."""
+    return incarnation.epoch, incarnation.incarnation

@@ -1,7 +1,7 @@
-"""The HTTP server of a task: metrics, and the kubelet's health checks. It serves every client and shows nothing secret.
+"""HTTP server of a task: metrics, and the kubelet's health checks. It serves every client and shows nothing secret.
 
-It has threads of its own, so that it reports a task whose loop is blocked; a process that is stopped does not answer. With
-too many connections open, the oldest is closed, so that clients that hold connections cannot keep the kubelet out.
+It runs in separate threads, so that it can report a task whose loop is blocked; a process that is stopped does not answer.
+With too many connections open, the oldest is closed, so that clients that hold connections cannot keep the kubelet out.
 """
 
 import socket
@@ -19,14 +19,14 @@ from penstock_model.contracts.pod_layout import HEALTH_PATH, READY_PATH
 __all__ = ["Check", "serve"]
 
 Check = Callable[[], str | None]
-"""Returns a sentence that says what is wrong, without secrets; None: nothing is."""
+"""Returns a sentence about the problem, without secrets; None: there is no problem."""
 
 _SECONDS: Final = 5.0
 """Time-out of a connection."""
 _MOST: Final = 32
-"""Open connections."""
+"""Maximum number of open connections."""
 _NEVER: Final = 86_400.0
-"""How often the server looks whether it is shut down, which it never is: it ends with the process."""
+"""Seconds between checks whether the server is shut down, which never happens: it ends with the process."""
 
 
 def serve(port: int, registry: CollectorRegistry, *, healthy: Check, ready: Check, age: Callable[[], float]) -> int:
@@ -35,12 +35,12 @@ def serve(port: int, registry: CollectorRegistry, *, healthy: Check, ready: Chec
     Args:
         port: 0 takes any free port.
         registry: its metrics are served at every other path.
-        healthy: checked at `/healthz`; the answer is 503 if something is wrong.
-        ready: checked at `/readyz`, likewise.
-        age: seconds since the loop turned, shown if nothing is wrong.
+        healthy: called for `/healthz`; the answer is 503 if there is a problem.
+        ready: called for `/readyz`, likewise.
+        age: seconds since the last turn of the loop, shown if there is no problem.
 
     Returns:
-        The port of the server.
+        Port of the server.
 
     Raises:
         OSError: the port is taken.
@@ -102,4 +102,4 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log nothing: clients may go away, and connections are closed here."""
+        """Log nothing: clients may disconnect, and connections are closed here."""

@@ -1,4 +1,4 @@
-"""The pod of a task: its identity, and its connection with the operator over the status topic."""
+"""Pod of a task: its identity, and its connection with the operator over the status topic."""
 
 import os
 import threading
@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_kafka.records import Entry
 from penstock_model.contracts.pod_identity import PodIdentity
-from penstock_model.contracts.pod_layout import LIFE_VARIABLE, METRICS_PORT, POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_model.contracts.pod_layout import METRICS_PORT, POD_IDENTITY_VARIABLE, POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.connectivity import await_kafka
@@ -21,21 +21,21 @@ from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
 
 __all__ = ["KafkaUnreachable", "OperatorConnection", "Pod"]
 
-_LEAST: Final = 5.0  # seconds for the control records, however long the brokers took to answer
+_LEAST: Final = 5.0  # minimum seconds for the control records, even if the brokers took long to answer
 
 
 class KafkaUnreachable(ConnectError):
-    """Kafka could not be reached at the start. The process ends, because without Kafka the operator sees only its end."""
+    """Raised when Kafka is unreachable at the start. The process ends, because the operator can see only that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """The pod in which this process runs.
+    """Pod in which this process runs.
 
     Attributes:
-        name, uid: of the pod, in Kubernetes.
-        identity: of the task's incarnation in it.
-        spec: of that incarnation.
+        name, uid: name and uid of the pod in Kubernetes.
+        identity: identity of the task's incarnation in the pod.
+        spec: spec of that incarnation.
     """
 
     METRICS_PORT: ClassVar[int] = METRICS_PORT
@@ -47,32 +47,32 @@ class Pod:
 
     @staticmethod
     def is_here() -> bool:
-        """Whether this process runs in a pod that the operator made."""
-        return LIFE_VARIABLE in os.environ
+        """Return whether this process runs in a pod that the operator made."""
+        return POD_IDENTITY_VARIABLE in os.environ
 
     @classmethod
     def of_environment(cls, spec: TaskSpec) -> "Pod":
-        """The pod that the environment variables describe.
+        """Return the pod that the environment variables describe.
 
         Raises:
-            ConfigError: a variable is missing, or holds no identity that this runtime reads.
+            ConfigError: a variable is missing, or holds no identity that this runtime can read.
         """
         missing = [name for name in (POD_NAME_VARIABLE, POD_UID_VARIABLE) if not os.environ.get(name)]
         if missing:
             raise ConfigError(
                 Problem(name, "is not set; the operator sets it on the pods that it makes") for name in missing
             )
-        identity = PodIdentity.from_json(os.environ[LIFE_VARIABLE])
+        identity = PodIdentity.from_json(os.environ[POD_IDENTITY_VARIABLE])
         return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], identity, identity.apply_to(spec))
 
 
 class OperatorConnection:
-    """A task's reports to the operator, and the operator's control records. Implements `StatusRecords` without waiting.
+    """Connection for a task's reports to the operator and for its control records; a `StatusRecords` that never waits.
 
     Args:
-        pod: of this process.
-        context: of the task.
-        paused: kept as the control records ask.
+        pod: pod of this process.
+        context: context of the task.
+        paused: set and cleared as the control records request.
         stopping: set when a later incarnation of this task runs.
     """
 
@@ -81,7 +81,7 @@ class OperatorConnection:
         self._stopping = stopping
         self._superseded = False
         self.on_topics_reset: Callable[[], None] = lambda: None
-        """Called when the active topics were reset, from another thread."""
+        """Called from another thread when the active topics were reset."""
         self._records = BackgroundStatusWriter(
             lambda: StatusWriter(context.shared, client_id=f"penstock-report-{pod.spec.id}"), context.status_topic
         )
@@ -98,10 +98,10 @@ class OperatorConnection:
         )
 
     def begin(self, context: TaskContext, seconds: float, stopping: threading.Event) -> None:
-        """Wait until Kafka answers, and apply the present control records. Called before the task does anything else.
+        """Wait until Kafka answers, and apply the current control records. Called before the task does anything else.
 
         Raises:
-            KafkaUnreachable: Kafka did not answer within `seconds`. The message says why.
+            KafkaUnreachable: Kafka did not answer within `seconds`. The message gives the reason.
         """
         deadline = time.monotonic() + seconds
         try:
@@ -113,7 +113,7 @@ class OperatorConnection:
     def check(self) -> None:
         """Raise Superseded if a later incarnation has written a report."""
         if self._superseded:
-            raise Superseded(f"Task {self._pod.spec.id} lives on in a later pod")
+            raise Superseded(f"Task {self._pod.spec.id} continues in a later pod")
 
     def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
         """Write records in the background."""
@@ -124,7 +124,7 @@ class OperatorConnection:
         self._records.flush(seconds)
 
     def close(self) -> None:
-        """Drop the records that wait, and write nothing more."""
+        """Drop pending records, and write nothing more."""
         self._records.close()
 
     def _supersede(self) -> None:

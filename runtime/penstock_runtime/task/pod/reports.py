@@ -1,9 +1,9 @@
-"""A task's reports to the operator. One is written at each change of state, trouble or generation acted on.
+"""Reports of a task to the operator, written at each change of state, trouble or generation acted on.
 
 The state is empty until the task runs or is paused: until then only trouble is reported. A task that has begun to run must
 show that it works (`Report.progress`): its first report waits a second for that. While records are delivered, one report is
-written each minute, for the time of the last record. Tasks of one connector write theirs at the same second, so that the
-operator writes one status for all of them, and those of other connectors at another.
+written each minute, for the time of the last record. Tasks of one connector write theirs in the same second, so that the
+operator writes one status for all of them, and those of other connectors in another second.
 """
 
 import threading
@@ -26,22 +26,22 @@ __all__ = ["PodReports"]
 _TASK_STATES: Final = {State.RUNNING: TaskState.RUNNING, State.PAUSED: TaskState.PAUSED}
 _TROUBLE_SECONDS: Final = 1.0
 _SAME_SECONDS: Final = 60.0
-"""Seconds between two reports of one trouble of which only the numbers change, such as that of an attempt."""
+"""Seconds between two reports of the same trouble that differ only in numbers, such as the number of an attempt."""
 _TROUBLE: Final = 1_000  # characters
 _MINUTE: Final = 60_000  # milliseconds
 _UNPROVEN: Final = 1.0
 """Seconds for which the report of a task that has just begun to run waits for its first round."""
 _STEADY: Final = 3.0
-"""Seconds after its first round from which on a task counts as steady."""
+"""Seconds after its first round from which a task counts as steady."""
 
 
 class PodReports:
     """Keeps the latest report, and writes it when it has changed. Used by several threads.
 
     Args:
-        spec: of this incarnation.
-        identity: of this pod.
-        pod_uid: of the pod.
+        spec: spec of this incarnation.
+        identity: identity of this pod.
+        pod_uid: uid of the pod.
         records: writes to the status topic.
         clock: seconds, monotonic.
         now: milliseconds since 1970.
@@ -69,13 +69,13 @@ class PodReports:
         self._written: Report | None = None
         self._trouble: str | None = None
         self._trouble_due = -_TROUBLE_SECONDS
-        """When the last change of trouble was or will be written."""
+        """Time when the last change of trouble was or will be written."""
         self._report = Report(
             connector=spec.connector,
             connector_uid=identity.connector_uid,
             pod_uid=pod_uid,
             task=spec.task,
-            standing=identity.standing,
+            epoch=identity.epoch,
             incarnation=identity.incarnation,
             state="",
             since=0,
@@ -86,12 +86,12 @@ class PodReports:
 
     @property
     def key(self) -> bytes:
-        """The key of the reports."""
+        """Key of the reports."""
         return self._key
 
     @property
     def present_trouble(self) -> str | None:
-        """The present trouble of the task, or None."""
+        """Current trouble of the task, or None."""
         return self._trouble
 
     def state(self, state: State, *, message: str | None = None, trace: str | None = None) -> None:
@@ -115,7 +115,7 @@ class PodReports:
     def trouble(self, text: str | None) -> None:
         """Report what hinders the task; None: nothing does any more.
 
-        Changes are written once a second at most, and those of numbers alone once a minute.
+        Changes are written at most once a second, and changes of only numbers at most once a minute.
         """
         text = bounded(text, _TROUBLE)
         with self._lock:
@@ -131,14 +131,14 @@ class PodReports:
             self._write(after=self._trouble_due - now)
 
     def lagging(self, text: str | None) -> None:
-        """Report that the lag grows; None: it does not. From several threads."""
+        """Report that the lag grows; None: it does not. May be called from several threads."""
         with self._lock:
-            if (text is None) is not (self._report.lagging is None):  # not for each change of its numbers
+            if (text is None) is not (self._report.lagging is None):  # not for each change of numbers in the text
                 self._report = self._report.model_copy(update={"lagging": text})
                 self._write()
 
     def delivered(self) -> None:
-        """Report the time of the last record, unless it was in the minute that is reported already."""
+        """Report the time of the last record, unless the minute is already reported."""
         minute = self._minute(self._now())
         if minute == self._report.last_record:
             return
@@ -163,23 +163,23 @@ class PodReports:
             self._write()
 
     def ask(self, asked: str) -> None:
-        """Report that the plugin asks to be split into tasks anew (`Report.asked`)."""
+        """Report that the plugin requests a new division into tasks (`Report.asked`)."""
         with self._lock:
             self._report = self._report.model_copy(update={"asked": asked})
             self._write()
 
     def write_again(self) -> None:
-        """Write the last report once more: an earlier incarnation has written over it."""
+        """Write the last report once more, because an earlier incarnation has overwritten it."""
         with self._lock:
             if self._written is not None:
                 self._records.put([(self._key, self._written.to_value())])
 
     def _minute(self, at: int) -> int:
-        """Return the beginning of the minute of this time; minutes begin at a second of the connector's own."""
+        """Return the start of the minute of this time; minutes start at a second that depends on the connector."""
         return at - (at - self._phase) % _MINUTE
 
     def _set_acted(self) -> bool:
-        """Set the generation acted on if the task is in the target state, or has failed; whether it has changed."""
+        """Set the generation acted on if the task is in the target state, or has failed; return whether it has changed."""
         states = {s.value: t for s, t in _TASK_STATES.items()}
         fits = states.get(self._report.state) is self._target.state or self._report.state == State.FAILED.value
         if not fits or self._report.acted == self._target.generation:

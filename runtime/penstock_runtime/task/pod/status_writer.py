@@ -1,8 +1,8 @@
-"""Writes records of the status topic in a thread, so that the task does not wait for a Kafka that is away.
+"""Writes records of the status topic in a thread, so that the task does not wait while Kafka is unavailable.
 
 Readers of the topic use the last record of each key, so only that one is kept until it is written. The producer is created
-for the first record, and closed after 75 seconds without one: an idle task has no connection for it, and one that delivers
-records and reports so each minute keeps it.
+for the first record, and closed after 75 seconds without one: an idle task has no connection for it, while a task that
+delivers records, and so reports each minute, keeps it.
 """
 
 import logging
@@ -32,11 +32,11 @@ class _Pending:
 
 
 class BackgroundStatusWriter:
-    """A thread that writes the last record of each key.
+    """Thread that writes the last record of each key.
 
     Args:
         connect: creates the producer.
-        topic: the status topic.
+        topic: status topic.
     """
 
     def __init__(self, connect: Callable[[], StatusWriter], topic: str) -> None:
@@ -51,7 +51,7 @@ class BackgroundStatusWriter:
         self._thread.start()
 
     def put(self, entries: Sequence[Entry], *, after: float = 0.0) -> None:
-        """Write these records `after` seconds from now. They replace records of the same keys that wait."""
+        """Write these records `after` seconds from now. They replace pending records of the same keys."""
         due = time.monotonic() + after
         with self._changed:
             if self._closed:
@@ -62,7 +62,7 @@ class BackgroundStatusWriter:
             self._changed.notify_all()
 
     def flush(self, seconds: float) -> bool:
-        """Write all at once, and wait at most `seconds` for acknowledgements; whether all records are acknowledged."""
+        """Write all records now, and wait at most `seconds` for acknowledgments; return whether all are acknowledged."""
         with self._changed:
             self._is_flushing = True
             self._changed.notify_all()
@@ -71,7 +71,7 @@ class BackgroundStatusWriter:
         return done
 
     def close(self) -> None:
-        """Drop the records that wait, and write nothing more."""
+        """Drop pending records, and write nothing more."""
         with self._changed:
             self._closed = True
             self._pending.clear()

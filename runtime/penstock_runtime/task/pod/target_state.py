@@ -1,6 +1,4 @@
-"""The target state of a running task: that of its pod's identity or of the control record, whichever has the higher
-generation. Pure.
-"""  # noqa: D205 (one sentence)
+"""Target state of a running task: from its pod's identity or the control record, the one of higher generation. Pure."""
 
 from dataclasses import dataclass
 
@@ -13,7 +11,7 @@ __all__ = ["TargetState"]
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """A target state, and the Connector's generation that asks for it."""
+    """Target state, and the Connector's generation that requests it."""
 
     connector_uid: str
     generation: int
@@ -21,11 +19,11 @@ class TargetState:
 
     @classmethod
     def of(cls, identity: PodIdentity) -> "TargetState":
-        """The state in which the task of a pod starts."""
+        """Return the state in which the task of a pod starts."""
         return cls(identity.connector_uid, identity.connector_generation, identity.state)
 
     def after(self, control: Control | None) -> "TargetState":
-        """The state after a control record. One of another Connector, or without a higher generation, changes nothing."""
+        """Return the state after a control record, which must be of this Connector and of a higher generation to count."""
         if control is None or control.connector_uid != self.connector_uid or control.generation <= self.generation:
             return self
         return TargetState(self.connector_uid, control.generation, control.state)

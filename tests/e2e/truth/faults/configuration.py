@@ -92,7 +92,7 @@ FAULTS: Final = (
     Fault(
         "a wrong edit of a connector that runs",
         "`rate: fast` is applied while tasks run",
-        Says("ConfigInvalid", ("rate", "the tasks go on")),
+        Says("ConfigInvalid", ("rate", "the tasks keep")),
         "correct the property; the tasks continue with the last good configuration",
         orders(),
         _configured(rate="fast"),

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome, PlanAnswer
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_runtime.job.answer import answer_request
@@ -13,7 +13,7 @@ __all__ = ["Answers", "real", "template"]
 
 Answers = Callable[[JobRequest], JobAnswer]
 
-_standings = itertools.count(1)
+_epochs = itertools.count(1)
 
 
 def template(request: JobRequest) -> JobAnswer:
@@ -22,10 +22,10 @@ def template(request: JobRequest) -> JobAnswer:
     if request.action is Action.LIST_OFFSETS:
         return done.model_copy(update={"offsets": '{"offsets":[]}'})
     prepares = request.action is Action.PREPARE or request.prepare
-    number = next(_standings)
-    standing = Standing(generation=number, plan=f"plan-{number}") if prepares else None
+    number = next(_epochs)
+    epoch = PlanEpoch(generation=number, plan=f"plan-{number}") if prepares else None
     if request.action is not Action.PLAN:
-        return done.model_copy(update={"standing": standing})
+        return done.model_copy(update={"epoch": epoch})
     connector = Connector.draft(request.connector)
     config = {k: str(v) for k, v in connector.spec.config.items()}
     count = connector.spec.tasks_max
@@ -48,7 +48,7 @@ def template(request: JobRequest) -> JobAnswer:
             for n in range(count)
         ),
     )
-    return done.model_copy(update={"plan": plan, "standing": standing})
+    return done.model_copy(update={"plan": plan, "epoch": epoch})
 
 
 def real(request: JobRequest) -> JobAnswer:

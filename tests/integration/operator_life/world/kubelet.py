@@ -21,7 +21,7 @@ from penstock_model.contracts.definitions import ClassDefinition, PackedDefiniti
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import answer_line
 from penstock_model.contracts.pod_identity import PodIdentity
-from penstock_model.contracts.pod_layout import LIFE_VARIABLE
+from penstock_model.contracts.pod_layout import POD_IDENTITY_VARIABLE
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.verification import FoundClass, classes_text
@@ -48,7 +48,7 @@ class _Task:
 
     pod: Json
     spec: TaskSpec
-    life: PodIdentity
+    identity: PodIdentity
     acted: int
     state: str
 
@@ -211,8 +211,8 @@ class Kubelet:
             self._latest[uid] = body
             labels = body["metadata"]["labels"]
             if labels.get(names.ROLE_LABEL) == "task":
-                life = _life(body)
-                place = int(labels[names.TASK_LABEL]), life.standing.generation, life.incarnation
+                identity = _identity(body)
+                place = int(labels[names.TASK_LABEL]), identity.epoch.generation, identity.incarnation
                 self.lives[(labels[names.UID_LABEL], *place)].add(uid)
         self._wake(uid)
 
@@ -304,7 +304,7 @@ class Kubelet:
             request = JobRequest.from_json(self._data(pod, "request")["request.json"])
             if request.action not in (Action.PLAN, Action.LIST_OFFSETS) or request.prepare:
                 with self._lock:
-                    living = [key_of(t.pod) for t in self.tasks.values() if t.life.connector_uid == owner]
+                    living = [key_of(t.pod) for t in self.tasks.values() if t.identity.connector_uid == owner]
                 if living:
                     self.wrong.append(f"{key_of(pod)} shuts out earlier tasks while {living} live")
                 self.records.make()
@@ -332,13 +332,13 @@ class Kubelet:
     def _start(self, pod: Json) -> None:
         uid, labels = pod["metadata"]["uid"], pod["metadata"]["labels"]
         spec = TaskSpec.from_json(self._data(pod, "plan")[f"task-{labels[names.TASK_LABEL]}.json"])
-        life = _life(pod)
-        task = _Task(pod, spec, life, life.connector_generation, life.state.value)
+        identity = _identity(pod)
+        task = _Task(pod, spec, identity, identity.connector_generation, identity.state.value)
         with self._lock:
             others = [
                 t
                 for t in self.tasks.values()
-                if (t.life.connector_uid, t.spec.task) == (life.connector_uid, spec.task)
+                if (t.identity.connector_uid, t.spec.task) == (identity.connector_uid, spec.task)
                 and t.pod["metadata"]["uid"] != uid
             ]
             if others:
@@ -383,7 +383,7 @@ class Kubelet:
                 self._follow(task, control)
 
     def _follow(self, task: _Task, control: Control, *, quiet: bool = False) -> None:
-        if control.connector_uid != task.life.connector_uid or control.generation <= task.acted:
+        if control.connector_uid != task.identity.connector_uid or control.generation <= task.acted:
             return
         task.acted, task.state = control.generation, control.state.value
         if not quiet:
@@ -392,11 +392,11 @@ class Kubelet:
     def _report(self, task: _Task, state: str) -> Report:
         return Report(
             connector=task.spec.connector,
-            connector_uid=task.life.connector_uid,
+            connector_uid=task.identity.connector_uid,
             pod_uid=task.pod["metadata"]["uid"],
             task=task.spec.task,
-            standing=task.life.standing,
-            incarnation=task.life.incarnation,
+            epoch=task.identity.epoch,
+            incarnation=task.identity.incarnation,
             state=state,
             acted=task.acted,
             since=int(time.time() * 1000),
@@ -448,9 +448,9 @@ def _images(pod: Json) -> set[str]:
     return {pod["spec"]["containers"][0]["image"], *volumes}
 
 
-def _life(pod: Json) -> PodIdentity:
+def _identity(pod: Json) -> PodIdentity:
     env = {e["name"]: e.get("value", "") for e in pod["spec"]["containers"][0]["env"]}
-    return PodIdentity.from_json(env[LIFE_VARIABLE])
+    return PodIdentity.from_json(env[POD_IDENTITY_VARIABLE])
 
 
 def _now() -> str:

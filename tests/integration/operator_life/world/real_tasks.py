@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from penstock_model.contracts.pod_layout import LIFE_VARIABLE, POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_model.contracts.pod_layout import POD_IDENTITY_VARIABLE, POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.contracts.task_reports import Control
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_operator import names
@@ -18,7 +18,7 @@ from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABL
 from ...cluster_api.api import ApiRefused
 from ...running import Processes, Running
 from .answers import Answers, real
-from .kubelet import Kubelet, _life, _now, _Task, _terminated
+from .kubelet import Kubelet, _identity, _now, _Task, _terminated
 from .watched import Json, key_of
 
 __all__ = ["RealTasks"]
@@ -48,17 +48,17 @@ class RealTasks(Kubelet):
         meta = pod["metadata"]
         uid, labels = meta["uid"], meta["labels"]
         spec = TaskSpec.from_json(self._data(pod, "plan")[f"task-{labels[names.TASK_LABEL]}.json"])
-        life = _life(pod)
+        identity = _identity(pod)
         log = self.folder / f"termination-{uid}"
         log.touch()
         env = {
-            LIFE_VARIABLE: life.to_json(),
+            POD_IDENTITY_VARIABLE: identity.to_json(),
             POD_NAME_VARIABLE: meta["name"],
             POD_UID_VARIABLE: uid,
             TERMINATION_LOG_VARIABLE: str(log),
         }
         with self._lock:
-            self.tasks[uid] = _Task(pod, spec, life, life.connector_generation, life.state.value)
+            self.tasks[uid] = _Task(pod, spec, identity, identity.connector_generation, identity.state.value)
             self._ended.add(uid)  # it has begun, and does not begin again
             process = self.running[uid] = self.processes.task(spec, "--metrics-port", "0", env=env)
         self._status(pod, "Running", {"name": "task", "state": {"running": {"startedAt": _now()}}})

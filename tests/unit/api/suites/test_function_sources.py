@@ -89,7 +89,7 @@ def test_a_source_that_may_read_the_records_of_a_cursor_again_is_warned_once(cap
         assert len(run_source(at_least_once, {})) == COUNT
     (warning,) = caplog.messages
     assert "Put records that share a cursor into one pair" in warning
-    assert warning.endswith("If your function reads the records of a cursor again, this is no trouble.")
+    assert warning.endswith("If your function reads the records of a cursor again, ignore this warning.")
 
 
 @source

@@ -237,7 +237,7 @@ def test_a_writer_that_commits_rows_and_offsets_apart_is_told_where(
     assert test == "test_records_and_their_offsets_are_stored_together_wherever_it_is_killed"
     assert str(error).startswith("killed before line ")
     assert f"{__file__} (in " in str(error) or "good_sinks.py (in " in str(error)
-    assert str(error).endswith("to be stored in one transaction, with no commit between them")
+    assert str(error).endswith("must be stored in one transaction, with no commit between them")
 
 
 @pytest.mark.parametrize("writer", [RefusesWhatIsStored, RefusesABatchOfWhichAPartIsStored])

@@ -64,7 +64,7 @@ def test_what_a_form_stands_for_is_told_in_one_line(tmp_path: Path) -> None:
     _, (tasks, warning) = plans([str(tmp_path / "a.json")], worker_from({}).config, None)
     assert "has no effect above 1" in tasks
     assert warning == (
-        f"{tmp_path / 'a.json'}, connector a: is Kafka Connect's form and stands for {{kind: Connector, metadata: {{name: "
+        f"{tmp_path / 'a.json'}, connector a: is Kafka Connect's form of {{kind: Connector, metadata: {{name: "
         f"a}}, spec: {{class: {CONFIG['connector.class']}, tasksMax: 2, config: {{the other properties}}}}}}, which is what "
         f"kubectl takes"
     )

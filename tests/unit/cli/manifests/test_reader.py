@@ -185,7 +185,7 @@ def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
         ("apiVersion: x\n", "kind: is missing"),
         ("kind: Connector\nmetadata: {name: a}\n", "apiVersion: is missing; write apiVersion: penstock.dev/v1alpha1"),
         ("a:\n\tb: 1\n", "line 2: is indented by a tab, which YAML does not allow; use spaces"),
-        ("kind: Connector\nkind: Connector\n", "line 2: the key kind stands here a second time; remove one of them"),
+        ("kind: Connector\nkind: Connector\n", "line 2: the key kind occurs here a second time; remove one of them"),
         ("a: {\n", "line 1: is not YAML: a bracket is not closed"),
         ("a: !!python/object:os.system x\n", "line 1: is not YAML: a '!' begins a tag"),
     ],

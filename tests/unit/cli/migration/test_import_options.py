@@ -51,10 +51,10 @@ def test_manifests_go_to_standard_output_and_the_report_to_standard_error_and_se
     [
         ((), "FILE: give files, or --connect-url URL, and not both"),
         (("FILE", "--connect-url", "http://x"), "FILE: give files, or --connect-url URL, and not both"),
-        (("--connect-url", "ftp://u:hunter22@x"), "--connect-url: is no URL"),
-        (("--connect-url", "http://u:12/hunter22@x"), "--connect-url: is no URL"),
-        (("--connect-url", "http://u:hunter22#x@y"), "--connect-url: is no URL"),
-        (("--connect-url", "http://u:hunter22@[::1"), "--connect-url: is no URL"),
+        (("--connect-url", "ftp://u:hunter22@x"), "--connect-url: is not a URL"),
+        (("--connect-url", "http://u:12/hunter22@x"), "--connect-url: is not a URL"),
+        (("--connect-url", "http://u:hunter22#x@y"), "--connect-url: is not a URL"),
+        (("--connect-url", "http://u:hunter22@[::1"), "--connect-url: is not a URL"),
         (("FILE", "--bootstrap-servers", "k:1"), "--connect-group-id: is missing"),
         (("gone.json",), "gone.json: cannot be read: No such file"),
         (("FILE", "--connector", "c"), "--connector: there is no connector c"),
@@ -137,7 +137,7 @@ def test_two_that_come_to_one_name_of_a_resource_are_told(tmp_path: Path) -> Non
     done = penstock(file)
     assert done.returncode == 2
     assert (
-        "orders-in: has no manifest: has the metadata.name of Orders_In, orders-in: import it by itself" in done.stderr
+        "orders-in: has no manifest: has the metadata.name of Orders_In, orders-in: import it separately" in done.stderr
     )
 
 
@@ -268,7 +268,7 @@ def test_a_broken_connector_in_a_folder_is_reported_and_hinders_no_other(tmp_pat
     assert done.returncode == 2
     for told in (
         "syntax.yaml: line ",
-        "twice.yaml: line 2: the key topic stands here a second time",
+        "twice.yaml: line 2: the key topic occurs here a second time",
         "latin.properties: is not UTF-8 text",
         "half.yaml, document 1: has no metadata or no spec",
         "Left out: 1 document that is no connector (",

@@ -85,7 +85,7 @@ def test_a_converter_has_class_and_properties_of_one_place_as_in_kafka_connect()
     assert "value.converter.schemas.enable" not in config
     one = made({**PLAIN, "value.converter.schemas.enable": "true"}, of_worker=OF_WORKER)
     assert one.manifest["spec"]["config"]["value.converter.schemas.enable"] == "false"
-    assert "value.converter.schemas.enable: has no effect without value.converter beside it" in report(one)
+    assert "value.converter.schemas.enable: has no effect without value.converter, and is left out" in report(one)
 
 
 def test_what_penstock_does_not_have_is_needed_and_the_manifest_is_made_nevertheless() -> None:
@@ -264,7 +264,7 @@ def test_a_placeholder_of_a_script_is_no_secret_and_is_told() -> None:
     one = made({**SOURCE, "database.password": "${DB_PASSWORD}", "index.name.format": "${topic}"})
     assert one.secrets == {}
     (problem,) = one.problems
-    assert str(problem).startswith("database.password: ${DB_PASSWORD} is a placeholder of a script and no variable")
+    assert str(problem).startswith("database.password: ${DB_PASSWORD} is a placeholder of a script, not a variable")
 
 
 def test_a_user_who_is_called_as_the_password_is_no_secret() -> None:

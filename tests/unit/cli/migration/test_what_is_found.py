@@ -183,8 +183,8 @@ def test_secrets_of_one_other_namespace_are_one_problem_with_its_remedy() -> Non
     resource = strimzi(config=config)
     del resource["metadata"]["namespace"]
     assert [str(p) for p in only(resource).problems] == [
-        "user, password: name a Secret of namespace db, and a Connector takes those of its own namespace: import with "
-        "--namespace db"
+        "user, password: name a Secret of namespace db, but a Connector can use only those of its own namespace: import "
+        "with --namespace db"
     ]
     (found,) = found_in("f", resource, "db")
     assert isinstance(found, Found)

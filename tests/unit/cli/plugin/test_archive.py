@@ -146,17 +146,17 @@ def test_a_repository_with_its_registry_is_taken(folder: Path, out: Path, reposi
     ],
 )
 def test_what_is_no_repository_with_its_registry_is_refused(folder: Path, out: Path, repository: str) -> None:
-    with pytest.raises(ConfigError, match=r"is no repository of images: write <registry>/<name>"):
+    with pytest.raises(ConfigError, match=r"is not an image repository: write <registry>/<name>"):
         write_image(folder, repository, out)
 
 
 def test_what_cannot_be_read_or_written_is_named(folder: Path, out: Path, tmp_path: Path) -> None:
     for wrong, to, message in (
-        (tmp_path / "no", out, "/no is no folder, so there is nothing"),
-        (folder / "ticker.py", out, "/ticker.py is no folder, so there is nothing"),
-        (folder, tmp_path / "no" / "image.tar", "/no is no folder, so the archive image.tar"),
+        (tmp_path / "no", out, "/no is not a folder, so there is nothing"),
+        (folder / "ticker.py", out, "/ticker.py is not a folder, so there is nothing"),
+        (folder, tmp_path / "no" / "image.tar", "/no is not a folder, so the archive image.tar"),
         (folder, out.parent, "/out is a folder; name a file, such as"),
-        (folder, folder / "image.tar", "/plugin/image.tar is in the folder that it is to hold"),
+        (folder, folder / "image.tar", "/plugin/image.tar is in the folder that the image is made of"),
     ):
         with pytest.raises(ConfigError, match=message):
             write_image(wrong, NAME, to)

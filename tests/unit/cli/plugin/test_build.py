@@ -177,12 +177,12 @@ def test_what_is_no_project_is_refused_before_anything_is_built(tmp_path: Path) 
     (tmp_path / "notes.txt").write_text("")
     for wrong in (tmp_path, tmp_path / "notes.txt", tmp_path / "nothing.whl"):
         with pytest.raises(
-            ConfigError, match=r"is no project of plugins: neither a wheel nor a folder with a pyproject"
+            ConfigError, match=r"is not a project of plugins: neither a wheel nor a folder with a pyproject"
         ):
             build(wrong, NAME, tmp_path / "out")
     for name in ("shop.whl", "shop-1.0-py3-none-any.whl"):
         (tmp_path / name).write_text("no archive")
-        with pytest.raises(ConfigError, match=f"{name} is no wheel that could be installed: "):
+        with pytest.raises(ConfigError, match=f"{name} is not an installable wheel: "):
             build(tmp_path / name, NAME, tmp_path / "out")
 
 

@@ -118,7 +118,7 @@ def test_a_link_that_leads_out_of_the_folder_is_refused_by_its_name(folder: Path
 @pytest.mark.parametrize("target", ["nothing", "link"])
 def test_a_link_that_leads_nowhere_is_refused_by_its_name(folder: Path, target: str) -> None:
     (folder / "ticker" / "link").symlink_to(target)
-    with pytest.raises(ConfigError, match=r"^ticker/link in .*, which leads nowhere \(.+\)"):
+    with pytest.raises(ConfigError, match=r"^ticker/link in .*, which is broken \(.+\)"):
         image_of(folder)
 
 

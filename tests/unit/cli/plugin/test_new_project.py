@@ -58,19 +58,19 @@ def test_new_projects_are_clean_in_the_eyes_of_ruff_and_mypy(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Acme", "it must be small letters and digits"),
-        ("acme/files", "it must be small letters and digits"),
-        ("-acme", "it must be small letters and digits"),
-        ("acme_files", "it must be small letters and digits"),
-        ("acme--files", "it must be small letters and digits"),
-        ("a" * 46, "it must be small letters and digits"),
-        ("cast", "the plugin would be called Cast, which is the name of one that Penstock brings"),
+        ("Acme", "it must be lower-case letters and digits"),
+        ("acme/files", "it must be lower-case letters and digits"),
+        ("-acme", "it must be lower-case letters and digits"),
+        ("acme_files", "it must be lower-case letters and digits"),
+        ("acme--files", "it must be lower-case letters and digits"),
+        ("a" * 46, "it must be lower-case letters and digits"),
+        ("cast", "the plugin would be called Cast, which is the name of a built-in plugin"),
         ("hoist-field", "the plugin would be called HoistField"),
         ("json", "its module json would not be found, since Python's own is imported"),
         ("penstock-kafka", "its module penstock_kafka would not be found, since Penstock's own"),
         ("yaml", "its module yaml would not be found, since that of PyYAML, which the runtime has"),
         ("pydantic", "the runtime has a package of that name"),
-        ("class", "class is a word of Python's language"),
+        ("class", "class is a Python keyword"),
     ],
 )
 def test_a_name_that_would_make_trouble_later_is_refused_at_once(name: str, told: str, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_names_that_mean_something_else_already_are_told(tmp_path: Path, capfd: 
     assert "SqlSource: penstock-sql " in told
     assert "which is installed here, has a plugin of that name (penstock_sql" in told
     for name in ("connector.class", "transforms", "transforms.mine"):
-        assert f"SqlSource: its property {name} has the name of one that Penstock itself reads of every source" in told
+        assert f"SqlSource: its property {name} has the name of one that Penstock reads for every source" in told
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_names_that_mean_something_else_already_are_told(tmp_path: Path, capfd: 
 )
 def test_a_property_is_taken_where_penstock_reads_it(kind: str, name: str, *, is_taken: bool) -> None:
     looked = LookedAt(alias="Acme", type=kind, properties=(name,))
-    with pytest.raises(ConfigError, match="would get what a user sets") if is_taken else nullcontext():
+    with pytest.raises(ConfigError, match="would get the value that a user sets") if is_taken else nullcontext():
         refuse_taken_names("acme", [looked])
 
 

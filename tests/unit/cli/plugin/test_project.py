@@ -38,7 +38,7 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[project]\nname = 'shop'\nversion = 'one'\n" + ENTRY, "project.version: 'one' is no version"),
+        ("[project]\nname = 'shop'\nversion = 'one'\n" + ENTRY, "project.version: 'one' is not a version"),
         (
             "[project]\nname = 'PyYAML'\nversion = '1'\n" + ENTRY,
             "project.name: PyYAML is a package that the runtime has",
@@ -55,9 +55,9 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
         ),
         (
             "[project]\nname = 'shop'\nversion = 3\n" + ENTRY,
-            "project.version: Input should be a valid string, and it is 3",
+            "project.version: Input should be a valid string, but it is 3",
         ),
-        ("[project\n", "is no TOML"),
+        ("[project\n", "is not TOML"),
     ],
 )
 def test_what_is_wrong_is_told_where_it_stands(text: str, told: str, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
             '"shopp:Shop" names the module shopp, which the project does not have. Did you mean shop?',
         ),
         (('"shop:Shop"', '"shop.gone:Shop"'), "the module shop.gone, which the project does not have. There is shop."),
-        (('"shop:Shop"', '"shop.Shop"'), '"shop.Shop" names a module alone; write "module:Name", as "shop:Shop"'),
+        (('"shop:Shop"', '"shop.Shop"'), '"shop.Shop" names only a module; write "module:Name", as "shop:Shop"'),
         (('"shop:Shop"', '"shop:ShopConfig"'), "is no plugin: it is no subclass of penstock.Plugin"),
     ],
 )

@@ -60,7 +60,7 @@ def test_a_line_that_is_no_json_hides_no_other() -> None:
 
 def test_text_that_is_no_json_at_all_is_told_once() -> None:
     (found,) = read("{a:\nb}\n")
-    assert "no JSON" in str(found.read)
+    assert "this is not JSON" in str(found.read)
 
 
 def test_lines_are_read_as_they_come() -> None:

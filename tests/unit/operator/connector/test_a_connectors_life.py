@@ -3,7 +3,7 @@
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Report
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.pod_status import JobPod, TaskPod
@@ -125,7 +125,7 @@ def test_another_number_of_tasks_starts_only_when_all_old_ones_are_gone_and_shut
     world.settle()  # the world asserts that nothing is prepared while a task lives
     assert world.status["taskSummary"] == f"{after}/{after}"
     assert [t["id"] for t in world.status["tasks"]] == list(range(after))
-    assert world.status["plan"]["standing"]["generation"] == 2
+    assert world.status["plan"]["epoch"]["generation"] == 2
     assert len(world.pods) == after
 
 
@@ -133,7 +133,7 @@ def test_pause_is_told_to_the_tasks_whose_pods_stay_and_is_reached_when_all_conf
     world = running(tasksMax=2)
     world.change(state="Paused")
     decision = world.reconcile()
-    assert decision.tell == "Paused"
+    assert decision.control_state == "Paused"
     assert not decision.delete
     assert world.condition("Ready").startswith("False Pausing")
     world.report(world.task(0))
@@ -370,7 +370,7 @@ def test_a_plugin_that_asks_for_no_task_leaves_a_running_connector_without_tasks
 
     world = World(plugin=none)
     world.settle()
-    assert world.condition("Ready") == "True Running: the connector's plugin asks for no task"
+    assert world.condition("Ready") == "True Running: the connector's plugin requests no tasks"
     assert world.status["taskSummary"] == "0/0"
 
 
@@ -381,7 +381,7 @@ def test_records_and_pods_of_an_earlier_connector_of_the_same_name_are_out_of_th
         connector_uid="earlier",
         pod_uid="u",
         task=0,
-        standing=Standing(generation=1, plan="p"),
+        epoch=PlanEpoch(generation=1, plan="p"),
         incarnation=9,
         state="RUNNING",
         acted=1,

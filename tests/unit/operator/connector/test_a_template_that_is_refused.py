@@ -13,7 +13,7 @@ from ..fake_api_server import Request
 from .world.world import World
 
 HOST = {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}
-WORDS = "spec.template.volumes[host].hostPath: is no volume that is allowed"
+WORDS = "spec.template.volumes[host].hostPath: is not an allowed volume type"
 
 
 class Platform(World):

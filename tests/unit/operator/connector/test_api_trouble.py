@@ -71,7 +71,7 @@ def test_a_cause_has_a_reason_what_failed_and_what_to_do(error: OperatorError, r
     assert (told.kind, told.reason) == (Kind.UNDER_WAY, reason)
     assert told.message.startswith(str(error))
     assert words in told.message
-    assert told.message.endswith("running tasks go on")
+    assert told.message.endswith("running tasks continue")
 
 
 def test_a_task_whose_resources_are_refused_is_pointed_to_its_template() -> None:

@@ -43,7 +43,8 @@ def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_told() -> None:
     assert world.condition("ConfigValid").startswith("True")
     assert world.condition("UpdatePending") == (
         "True ImagePullBackOff: back-off pulling runtime:2; check the image's name, and that its registry answers and takes "
-        "images.pullSecrets (for a plugin's image also spec.template.imagePullSecrets); the last good configuration goes on"
+        "images.pullSecrets (for a plugin's image also spec.template.imagePullSecrets); the last good configuration "
+        "stays in use"
     )
     assert [n.reason for n in world.events][-1] == "ImagePullBackOff"
 
@@ -482,5 +483,5 @@ def test_the_record_of_a_restart_is_read_as_it_was_written() -> None:
     world = waiting()
     world.permission = GRANTED
     world.reconcile()
-    record = world.facts().memory.rollout
+    record = world.facts().persisted.rollout
     assert record == RolloutRestart(world.facts().release, world.now, counts=True)

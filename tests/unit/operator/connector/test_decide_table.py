@@ -12,7 +12,7 @@ import pytest
 from penstock.errors import Problem
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome, PlanAnswer
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
@@ -21,7 +21,7 @@ from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import Memory, TaskMemory
+from penstock_operator.connector.model.persisted_state import PersistedState, PersistedTask
 from penstock_operator.connector.model.plans import Plan, Shape, digests_of, plan_hash
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod
@@ -35,7 +35,7 @@ from penstock_operator.rollout.progress import Permission
 NOW: Final = 1_000_000.0
 SHAPE: Final = Shape("runtime:1")
 SHAPE_WITH_SECRET: Final = replace(SHAPE, secrets=("db",))
-STANDING: Final = Standing(generation=1, plan="p")
+EPOCH: Final = PlanEpoch(generation=1, plan="p")
 OWN: Final = "spec-1:ignored"
 OWNER: Final = "0123456789abcdef"
 """The Connector's mark in the records of its preparations."""
@@ -116,8 +116,8 @@ def ended(code: int) -> Ended:
     return Ended(code, "Error", "", None, NOW)
 
 
-def running_task(number: int, **changes: Any) -> TaskMemory:
-    task = TaskMemory(
+def running_task(number: int, **changes: Any) -> PersistedTask:
+    task = PersistedTask(
         number,
         "Running",
         NOW - 50,
@@ -136,7 +136,7 @@ def report(number: int, state: str = "RUNNING", acted: int = 1) -> Report:
         connector_uid="uid",
         pod_uid=f"pod-{number}",
         task=number,
-        standing=STANDING,
+        epoch=EPOCH,
         incarnation=1,
         state=state,
         acted=acted,
@@ -147,7 +147,7 @@ def report(number: int, state: str = "RUNNING", acted: int = 1) -> Report:
 def observation(**changes: Any) -> Observation:
     usual: dict[str, Any] = {
         "connector": connector(),
-        "memory": Memory(),
+        "persisted": PersistedState(),
         "now": NOW,
         "due": "due",
         "inputs_hash": "asked",
@@ -158,25 +158,25 @@ def observation(**changes: Any) -> Observation:
     return Observation(**{**usual, **changes})
 
 
-PREPARED: Final = Memory(plan="due", standing=STANDING, fence=FENCE, own=OWN, observed=1)
+PREPARED: Final = PersistedState(plan="due", epoch=EPOCH, fence=FENCE, own=OWN, observed=1)
 RUNS: Final = replace(PREPARED, tasks={0: running_task(0), 1: running_task(1)}, state="Running")
 
 NEW: Final = observation()
 PLANNED: Final = observation(plans=(PLAN,))
-STARTING: Final = observation(plans=(PLAN,), memory=PREPARED)
+STARTING: Final = observation(plans=(PLAN,), persisted=PREPARED)
 RUNNING: Final = observation(
-    plans=(PLAN,), memory=RUNS, task_pods=(task_pod(0), task_pod(1)), reports={0: report(0), 1: report(1)}
+    plans=(PLAN,), persisted=RUNS, task_pods=(task_pod(0), task_pod(1)), reports={0: report(0), 1: report(1)}
 )
 PAUSED: Final = replace(
     RUNNING,
     connector=connector(state="Paused"),
-    memory=replace(RUNS, tasks={n: running_task(n, state="Paused") for n in range(2)}),
+    persisted=replace(RUNS, tasks={n: running_task(n, state="Paused") for n in range(2)}),
     task_pods=(task_pod(0, state="Paused"), task_pod(1, state="Paused")),
     reports={0: report(0, "PAUSED"), 1: report(1, "PAUSED")},
 )
 SUPERSEDED: Final = replace(
     RUNNING,
-    memory=replace(
+    persisted=replace(
         RUNS,
         tasks={
             0: running_task(0, state="Pending", reason="Superseded", has_ended=True, losses=1, retry_at=NOW),
@@ -188,11 +188,13 @@ SUPERSEDED: Final = replace(
 STOPPED: Final = observation(
     connector=connector(state="Stopped"),
     plans=(PLAN,),
-    memory=replace(PREPARED, tasks={0: TaskMemory(0, "Stopped", incarnation=1, reason="Stopped")}, state="Stopped"),
+    persisted=replace(
+        PREPARED, tasks={0: PersistedTask(0, "Stopped", incarnation=1, reason="Stopped")}, state="Stopped"
+    ),
 )
 FAILED: Final = replace(
     RUNNING,
-    memory=replace(
+    persisted=replace(
         RUNS,
         tasks={
             0: running_task(0),
@@ -210,7 +212,7 @@ FAILED: Final = replace(
     task_pods=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
 )
 DELETED: Final = replace(
-    observation(connector=connector(deletion={"offsets": "Reset"}), plans=(PLAN,), memory=PREPARED),
+    observation(connector=connector(deletion={"offsets": "Reset"}), plans=(PLAN,), persisted=PREPARED),
     deleting=NOW - 10,
     finalizer=True,
 )
@@ -340,18 +342,18 @@ ROWS: Final = {
         STOPPED, to("Pending", "Restarting", ("task 0, incarnation 2", "task 1, incarnation 1")), connector=connector()
     ),
     "paused: running tasks get a control record": row(
-        RUNNING, to("Running", "Pausing", tell=TaskState.PAUSED), connector=connector(state="Paused")
+        RUNNING, to("Running", "Pausing", control_state=TaskState.PAUSED), connector=connector(state="Paused")
     ),
     "paused, and the tasks report it": row(
         RUNNING,
-        to("Paused", "Paused", tell=None),
+        to("Paused", "Paused", control_state=None),
         connector=connector(state="Paused"),
         control=Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
         reports={n: report(n, "PAUSED", acted=2) for n in range(2)},
     ),
-    "paused from the start": row(PAUSED, to("Paused", "Paused", tell=None)),
+    "paused from the start": row(PAUSED, to("Paused", "Paused", control_state=None)),
     "resumed: paused tasks get a control record": row(
-        PAUSED, to("Paused", "Resuming", tell=TaskState.RUNNING), connector=connector()
+        PAUSED, to("Paused", "Resuming", control_state=TaskState.RUNNING), connector=connector()
     ),
     # Restart requests.
     "restart: written to the status first, and planned anew with the next decision": row(
@@ -381,13 +383,15 @@ ROWS: Final = {
         NEW, to("Failed", "ConfigInvalid", deletes=("Plan",)), **answer(PLAN_POD_ENDED, Outcome.INVALID, problems=WRONG)
     ),
     "refused before: it is not planned again": row(
-        NEW, to("Failed", "ConfigInvalid"), memory=Memory(refused="due", refusal=("spec.config.file is missing",))
+        NEW,
+        to("Failed", "ConfigInvalid"),
+        persisted=PersistedState(refused="due", refusal=("spec.config.file is missing",)),
     ),
     "a field that is not supported: no job pod is asked": row(
         NEW, to("Failed", "ConfigInvalid"), connector=connector(offsets={"listTo": {"name": "a"}})
     ),
     "planned and prepared: the plan is kept, the tasks start": row(
-        NEW, to("Pending", "Starting", FIRST, ("Plan",)), **answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, standing=STANDING)
+        NEW, to("Pending", "Starting", FIRST, ("Plan",)), **answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, epoch=EPOCH)
     ),
     "planning finds Kafka away: it is tried again after a pause": row(
         NEW,
@@ -419,7 +423,7 @@ ROWS: Final = {
     "prepared: the tasks start next": row(
         PLANNED,
         to("Pending", "Starting", deletes=("Prepare",), requeue_after=0.0),
-        **answer(PREPARE_POD_ENDED, standing=STANDING),
+        **answer(PREPARE_POD_ENDED, epoch=EPOCH),
     ),
     "the preparation is refused": row(
         PLANNED,
@@ -456,7 +460,7 @@ ROWS: Final = {
     "a pod is outdated: it ends": row(
         RUNNING,
         to("Degraded", "Restarting", deletes=FIRST[1:]),
-        memory=replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
+        persisted=replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
         task_pods=(task_pod(0), task_pod(1, pod_hash="before")),
     ),
     "a pod is lost: the next incarnation starts": row(
@@ -474,7 +478,7 @@ ROWS: Final = {
     "a pod of a task beyond the plan: it ends": row(
         STARTING,
         to("Running", "Running", deletes=("task 2, incarnation 1",)),
-        memory=RUNS,
+        persisted=RUNS,
         task_pods=(task_pod(0), task_pod(1), task_pod(2)),
         reports=RUNNING.reports,
     ),
@@ -487,18 +491,18 @@ ROWS: Final = {
     "a task is superseded by another connector's: it waits": row(
         RUNNING,
         to("Degraded", "TasksLost"),
-        recorded=Standing(generation=9, plan="another"),
+        recorded=PlanEpoch(generation=9, plan="another"),
         owner=OWNER,
         task_pods=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
     ),
     "a task was superseded by another connector's: started again after its back-off": row(
         SUPERSEDED,
         to("Degraded", "Starting", ("task 0, incarnation 2",)),
-        recorded=Standing(generation=9, plan="another"),
+        recorded=PlanEpoch(generation=9, plan="another"),
         owner=OWNER,
     ),
     "a task was superseded by a late preparation of its own: all tasks end, to be prepared anew": row(
-        SUPERSEDED, to("Pending", "Restarting", deletes=FIRST[1:]), recorded=Standing.of_owner(9, OWNER), owner=OWNER
+        SUPERSEDED, to("Pending", "Restarting", deletes=FIRST[1:]), recorded=PlanEpoch.of_owner(9, OWNER), owner=OWNER
     ),
     # A template that is refused.
     "template refused: running pods go on": row(RUNNING, to("Running", "ConfigInvalid"), connector=REFUSED_TEMPLATE),

@@ -8,7 +8,7 @@ import pytest
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep, name_of, step
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.refused_pods import Refusal
@@ -22,7 +22,7 @@ def pod(name: str = NAME, phase: Phase = Phase.WAITING, **more: Any) -> JobPod:
 
 
 def facts(*pods: JobPod, now: float = 1_000.0, **more: Any) -> JobObservation:
-    usual: dict[str, Any] = {"memory": JobMemory(NAME), "slot": True, "refusal": None, "answers": {}}
+    usual: dict[str, Any] = {"persisted": FailedJob(NAME), "slot": True, "refusal": None, "answers": {}}
     return JobObservation(
         name=NAME,
         action=Action.PLAN,
@@ -46,7 +46,7 @@ def told(found: JobStep) -> tuple[str, str]:
             None,
             None,
             "DeadlineExceeded",
-            "the job pod's container had not started in time; where an image takes long to be pulled, raise",
+            "the job pod's container had not started in time; if pulling the image takes long, raise",
         ),
         (
             None,
@@ -58,7 +58,7 @@ def told(found: JobStep) -> tuple[str, str]:
             1_005.0,
             None,
             "DeadlineExceeded",
-            "the job pod did not end in time; a plugin's validation may wait for a system that is away",
+            "the job pod did not end in time; a plugin's validation may wait for a system that is unavailable",
         ),
     ],
 )
@@ -94,11 +94,11 @@ def test_a_pod_that_no_node_took_in_time_goes_and_is_tried_again_after_a_pause()
     waiting = pod(hindrance=("Unschedulable", "0/3 nodes are available"))
     found = step(facts(waiting, now=1_120.0))
     assert found.delete == (waiting,)
-    assert (found.reason, found.memory.attempts, found.requeue_after) == ("Unschedulable", 1, 2.0)
+    assert (found.reason, found.persisted.attempts, found.requeue_after) == ("Unschedulable", 1, 2.0)
     assert found.message.startswith("0/3 nodes are available; no node took the job pod within 120 s")
-    paused = step(facts(now=1_121.0, memory=found.memory))
+    paused = step(facts(now=1_121.0, persisted=found.persisted))
     assert (paused.create, told(paused), paused.requeue_after) == (None, told(found), 1.0)
-    assert step(facts(now=1_122.0, memory=found.memory)).create == NAME
+    assert step(facts(now=1_122.0, persisted=found.persisted)).create == NAME
 
 
 def test_a_pod_on_a_node_is_given_its_whole_time_there_and_more_before_we_end_it() -> None:
@@ -147,10 +147,10 @@ def test_a_refused_pod_is_tried_when_its_pause_is_over_and_says_why_meanwhile() 
     """It is no try of the job: the status is not written for each."""
     refusal = Refusal("QuotaExceeded", "exceeded quota: pods", 3, again_at=1_008.0)
     found = step(facts(now=1_000.0, refusal=refusal))
-    assert (found.create, found.requeue_after, found.memory) == (None, 8.0, JobMemory(NAME))
+    assert (found.create, found.requeue_after, found.persisted) == (None, 8.0, FailedJob(NAME))
     assert told(found) == (refusal.reason, refusal.message)
     found = step(facts(now=1_008.0, refusal=refusal))
-    assert (found.create, found.memory) == (NAME, JobMemory(NAME))
+    assert (found.create, found.persisted) == (NAME, FailedJob(NAME))
     assert told(found) == (refusal.reason, refusal.message)
 
 
@@ -161,8 +161,8 @@ def test_who_waits_for_a_slot_says_so() -> None:
 
 
 def test_pauses_begin_anew_for_another_pod() -> None:
-    memory = JobMemory("in-plan-0", 7, 9_999.0, "Unschedulable", "no node")
-    assert step(facts(memory=memory)).create == NAME
+    persisted = FailedJob("in-plan-0", 7, 9_999.0, "Unschedulable", "no node")
+    assert step(facts(persisted=persisted)).create == NAME
 
 
 def test_another_template_is_another_pod() -> None:
@@ -182,7 +182,7 @@ def test_a_pod_takes_a_slot_until_it_has_ended_or_is_told_to_go() -> None:
 def test_a_preparation_that_is_refused_is_tried_again_after_a_pause_that_grows_to_five_minutes(
     outcome: Outcome,
 ) -> None:
-    memory, now, pauses = JobMemory(NAME), 1_000.0, []
+    persisted, now, pauses = FailedJob(NAME), 1_000.0, []
     answer = JobAnswer(
         id="1",
         action=Action.PREPARE,
@@ -190,15 +190,17 @@ def test_a_preparation_that_is_refused_is_tried_again_after_a_pause_that_grows_t
         problems=(JobProblem(property="offset.storage.topic", message="is not compacted"),),
     )
     for _ in range(12):
-        assert prepare(facts(now=now, memory=memory)).create == NAME
+        assert prepare(facts(now=now, persisted=persisted)).create == NAME
         ended = Ended(code=0, reason="Completed", message="", word=None, at=now)
-        found = prepare(facts(pod(phase=Phase.ENDED, ended=ended), now=now, memory=memory, answers={NAME: answer}))
+        found = prepare(
+            facts(pod(phase=Phase.ENDED, ended=ended), now=now, persisted=persisted, answers={NAME: answer})
+        )
         assert (found.answer, found.create, len(found.delete)) == (None, None, 1)
         assert found.reason == "PrepareFailed"
         assert "offset.storage.topic" in found.message
         assert found.requeue_after is not None
         pauses.append(found.requeue_after)
-        memory, now = found.memory, now + found.requeue_after
+        persisted, now = found.persisted, now + found.requeue_after
     assert pauses[:6] == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
     assert set(pauses[6:]) == {300.0}
 

@@ -29,7 +29,7 @@ def template(source: dict[str, Any], **more: Any) -> dict[str, Any]:
         {"secret": {"secretName": "a"}},
         {"projected": {"sources": []}},
         {"downwardAPI": {"items": []}},
-        {"emptyDir": {"medium": "Memory"}},
+        {"emptyDir": {"medium": "PersistedState"}},
         {"image": {"reference": "drivers:1"}},
         {"csi": {"driver": "secrets-store.csi.k8s.io", "readOnly": True}},
     ],

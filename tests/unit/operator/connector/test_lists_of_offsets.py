@@ -155,7 +155,7 @@ def test_a_foreign_map_of_that_name_is_refused_and_untouched() -> None:
     ask(world, "l1", LIST)
     world.settle()
     assert last(world)[1] == "Refused"
-    assert f"ConfigMap {NAME} is there, is not of this Connector, and stays as it is" in last(world)[2]
+    assert f"ConfigMap {NAME} exists, does not belong to this Connector, and is left as it is" in last(world)[2]
     assert world.server.get(CONFIG_MAP, KEY.namespace, NAME) == before
     assert requests(world) == []
 
@@ -194,8 +194,8 @@ def failed(outcome: Outcome, **more: Any) -> JobAnswer:
         (failed(Outcome.REFUSED, message="The list has 901 KiB"), "Refused", "The list has 901 KiB"),
         (failed(Outcome.INVALID, problems=(JobProblem(property="x", message="is wrong"),)), "Refused", "x: is wrong"),
         (failed(Outcome.UNAVAILABLE, message="Kafka is away."), "Failed", "Kafka is away."),
-        (failed(Outcome.DONE), "Failed", "is no list of offsets"),
-        (failed(Outcome.DONE, offsets="[]"), "Failed", "is no list of offsets"),
+        (failed(Outcome.DONE), "Failed", "is not a list of offsets"),
+        (failed(Outcome.DONE, offsets="[]"), "Failed", "is not a list of offsets"),
         (failed(Outcome.DONE, offsets=json.dumps({"offsets": ["x" * LIST_BYTES]})), "Failed", "has more than 900 KiB"),
     ],
 )
@@ -270,7 +270,10 @@ def test_a_map_that_is_deleted_and_does_not_go_fails_the_list_in_the_end() -> No
     hold(world)
     world.settle()
     assert last(world)[1] == "Failed"
-    assert f"ConfigMap {NAME} is being deleted and does not go: remove what holds it (its finalizers)" in last(world)[2]
+    assert (
+        f"ConfigMap {NAME} is being deleted but still exists: remove the finalizers that block its deletion"
+        in last(world)[2]
+    )
     assert list_pods(world) == []
     assert listed(world) == LISTED
 

@@ -11,7 +11,7 @@ from penstock_model.resources.restart_policy import TaskEnd
 from penstock_operator import names
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.decide.task_end import kind_and_reason
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.pod_status import Phase, TaskPod, pod_of
 from penstock_operator.connector.model.secrets import Reference, examine, references
 from penstock_operator.connector.policy.strategic_merge import merged
@@ -99,7 +99,7 @@ def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
                 "uid": "p",
                 "creationTimestamp": "2026-11-21T10:00:00Z",
                 "labels": {"penstock.dev/connector-uid": "u", "penstock.dev/role": "task", "penstock.dev/task": "0"},
-                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"},
+                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/pod-hash": "abc"},
                 **metadata,
             },
             "spec": {
@@ -267,7 +267,7 @@ UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedul
         (waiting("ImagePullBackOff", message="m"), "ImagePullBackOff: m; check the image's name"),
         (
             waiting("CreateContainerConfigError"),
-            "CreateContainerConfigError: container task cannot start; put the Secret or ConfigMap in place",
+            "CreateContainerConfigError: container task cannot start; create the Secret or ConfigMap",
         ),
         (
             {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": "0/1 nodes are available"}]},
@@ -306,14 +306,14 @@ def test_what_is_written_fits_the_resource_and_is_remembered() -> None:
     world.end("orders-in-0-1", 1, message="bad", trace="Traceback")
     world.reconcile()
     ConnectorStatus.model_validate(world.status)
-    memory = Memory.of(world.status)
-    assert memory.standing is not None
-    assert (memory.task(0).has_ended, memory.task(0).failures, memory.task(0).trace) == (True, 1, "Traceback")
-    assert memory.task(1).state == "Running"
-    assert memory.task(0).versions == {"connector": "1.4.2"}
-    assert [h.token for h in memory.handled] == ["t1"]
+    persisted = PersistedState.of(world.status)
+    assert persisted.epoch is not None
+    assert (persisted.task(0).has_ended, persisted.task(0).failures, persisted.task(0).trace) == (True, 1, "Traceback")
+    assert persisted.task(1).state == "Running"
+    assert persisted.task(0).versions == {"connector": "1.4.2"}
+    assert [h.token for h in persisted.handled] == ["t1"]
 
 
 @pytest.mark.parametrize("status", [None, {}, {"observedGeneration": -1}, {"tasks": []}])
 def test_a_status_that_says_nothing_is_remembered_as_nothing(status: dict[str, Any] | None) -> None:
-    assert Memory.of(status) == Memory()
+    assert PersistedState.of(status) == PersistedState()

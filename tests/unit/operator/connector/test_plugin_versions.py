@@ -156,7 +156,7 @@ def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_l
         "False ConfigInvalid: spec.version: Plugin Ticker not found that matches"
     )
     assert "available versions: [1.0.0, 2.0.0]" in world.condition("Ready")
-    assert "the tasks go on with the last good configuration" in world.condition("Ready")
+    assert "the tasks keep the last good configuration" in world.condition("Ready")
     assert world.status["state"] == "Running"
     assert world.lives == lives
     world.vanish(world.task(0).name)
@@ -293,7 +293,10 @@ def test_a_copy_under_another_name_is_no_ambiguity() -> None:
 
 def test_a_range_that_cannot_be_read_needs_a_person() -> None:
     world = ticking("1.0.0", version="(1.0")
-    assert world.condition("Stalled") == "True ConfigInvalid: spec.version: Unbounded range: (1.0"
+    assert world.condition("Stalled") == (
+        "True ConfigInvalid: spec.version: Unbounded range: (1.0; available versions: [1.0.0] (default and "
+        "recommended: 1.0.0)"
+    )
 
 
 def test_a_plugin_version_that_is_not_well_formed_offers_nothing() -> None:
@@ -427,7 +430,7 @@ def test_a_new_connector_passes_over_a_newer_version_whose_image_cannot_be_pulle
     world.settle()
     assert runs(world) == "2.0.0"
     assert world.condition("ConfigValid") == (
-        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not taken up before it is verified: ImagePullBackOff"
+        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not used before it is verified: ImagePullBackOff"
     )
     assert "newerPluginVersions" not in world.status
 
@@ -464,7 +467,7 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     assert world.condition("Ready").startswith(
         "False PluginVersionMissing: spec.class: waits until PluginVersion ticker-2.0.0 is verified (ImagePullBackOff; "
     )
-    assert "ask for exactly version 2.0.0, or correct the cause" in world.condition("Ready")
+    assert "request exactly version 2.0.0, or correct the cause" in world.condition("Ready")
     assert "images.pullSecrets of the release, or in the namespace's default ServiceAccount" in world.condition("Ready")
     assert world.condition("Stalled") == "absent"
     set_status(world, "2.0.0", VERIFIED)
@@ -479,7 +482,7 @@ def test_a_range_that_an_unverified_version_does_not_fit_names_it_as_there() -> 
     world.settle()
     assert world.condition("Ready") == (
         "False PluginVersionMissing: spec.version: Plugin Ticker not found that matches the version range [1,2), "
-        "available versions: [2.0.0]"
+        "available versions: [2.0.0] (default and recommended: 2.0.0)"
     )
 
 

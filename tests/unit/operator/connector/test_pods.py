@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
@@ -26,7 +26,7 @@ DOCUMENT: dict[str, Any] = {
     "images": {"runtime": "penstock-runtime:0.1.0", "pullSecrets": ["registry"]},
 }
 SETTINGS = Settings.of(DOCUMENT)
-STANDING = Standing(generation=3, plan="p")
+EPOCH = PlanEpoch(generation=3, plan="p")
 
 
 def connector(**spec: Any) -> Connector:
@@ -51,7 +51,7 @@ def manifests(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **sp
 
 def task_pod(secrets: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
     made = manifests(secrets, **spec)
-    return made.task(plan(shape=made.shape), 1, 4, STANDING, TaskState.RUNNING)
+    return made.task(plan(shape=made.shape), 1, 4, EPOCH, TaskState.RUNNING)
 
 
 def job_pod(**spec: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_a_pod_holds_up_no_node_that_an_autoscaler_wants_to_empty_unless_its_con
 def test_a_pods_tmp_is_bounded_as_the_release_says(given: dict[str, str], volume: dict[str, str]) -> None:
     settings = Settings.of({**DOCUMENT, "task": given})
     made = manifests(settings=settings)
-    for pod in (made.task(plan(), 1, 4, STANDING, TaskState.RUNNING), made.job("orders-in-plan-1", Action.PLAN, "1")):
+    for pod in (made.task(plan(), 1, 4, EPOCH, TaskState.RUNNING), made.job("orders-in-plan-1", Action.PLAN, "1")):
         assert {"name": "scratch", "emptyDir": volume} in pod["spec"]["volumes"]
 
 
@@ -119,9 +119,9 @@ def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
 
 def test_a_task_is_told_which_life_it_is() -> None:
     env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
-    identity = PodIdentity.from_json(env["PENSTOCK_LIFE"]["value"])
+    identity = PodIdentity.from_json(env["PENSTOCK_POD_IDENTITY"]["value"])
     assert (identity.connector_uid, identity.connector_generation) == ("u-1", 7)
-    assert (identity.incarnation, identity.standing) == (4, STANDING)
+    assert (identity.incarnation, identity.epoch) == (4, EPOCH)
     assert identity.token == "u-1/3/1/4"
     assert env["PENSTOCK_POD_UID"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.uid"
 
@@ -166,7 +166,7 @@ def test_a_template_is_merged_as_kubectl_would() -> None:
     assert container["resources"] == {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "4Gi"}}
     assert spec["nodeSelector"] == {"disk": "ssd"}
     assert [e["name"] for e in container["env"]][-1] == "TZ"
-    assert "PENSTOCK_LIFE" in [e["name"] for e in container["env"]]
+    assert "PENSTOCK_POD_IDENTITY" in [e["name"] for e in container["env"]]
     assert {v["name"] for v in spec["volumes"]} == {"plan", "scratch", "data"}
     assert "/data" in [m["mountPath"] for m in container["volumeMounts"]]
     assert spec["imagePullSecrets"] == [{"name": "registry"}, {"name": "mine"}]
@@ -224,7 +224,7 @@ def test_the_kubelet_asks_for_the_health_of_a_task_and_ends_it_unless_the_releas
     def asked_of(*, ends: bool) -> list[str]:
         task_ = SETTINGS.task.model_copy(update={"liveness_probe": ends})
         made = manifests(settings=SETTINGS.model_copy(update={"task": task_}))
-        container = made.task(plan(), 1, 4, STANDING, TaskState.RUNNING)["spec"]["containers"][0]
+        container = made.task(plan(), 1, 4, EPOCH, TaskState.RUNNING)["spec"]["containers"][0]
         return sorted(f"{k} {container[k]['httpGet']['path']}" for k in container if k.endswith("Probe"))
 
     assert asked_of(ends=True) == ["livenessProbe /healthz", "readinessProbe /readyz", "startupProbe /healthz"]

@@ -53,7 +53,7 @@ def test_a_task_that_kafka_does_not_answer_is_hindered_though_its_report_says_th
 
 
 def test_the_cause_in_a_report_goes_before_that_of_the_pod(world: World, answers: dict[str, str]) -> None:
-    answers["10.0.0.7"] = "the task is hindered; its report says by what"
+    answers["10.0.0.7"] = "the task is hindered; its report gives the reason"
     world.advance(60)
     become(world, "False")
     world.report(world.task(0), trouble="the table is locked")

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from penstock_model.contracts.job import Action
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.key import Key
 from penstock_operator.name_ownership import owner_mark
@@ -44,10 +44,10 @@ def test_tasks_that_a_late_job_pod_of_their_own_has_shut_out_are_prepared_anew_a
     assert world.condition("Ready").startswith("True Running")
     assert preparations(world) == 2
     assert sorted(world.lives[3:]) == ["orders-in-0-2", "orders-in-1-2", "orders-in-2-2"]
-    assert world.status["plan"]["standing"]["generation"] == 3
+    assert world.status["plan"]["epoch"]["generation"] == 3
     told = [e.message for e in world.events if e.reason == "TaskLost"]
     assert told
-    assert "a job pod of this Connector that came late has shut it out, and it is prepared anew" in told[0]
+    assert "a late job pod of this Connector has fenced this task, and it is prepared again" in told[0]
 
 
 @pytest.mark.parametrize("owner", ["", "another"])
@@ -205,13 +205,13 @@ def test_a_connectors_mark_is_its_own_among_all_clusters_releases_namespaces_and
         owner_mark(Key("shop", "orders"), "uid-1", here.model_copy(update={"name": "second"})),
     ]
     assert len(set(marks)) == len(marks)
-    assert Standing.of_owner(7, marks[0]).owner == marks[0]
-    assert Standing.of_owner(7).owner == ""
-    assert Standing(generation=1, plan="0123456789abcdef").owner == ""
+    assert PlanEpoch.of_owner(7, marks[0]).owner == marks[0]
+    assert PlanEpoch.of_owner(7).owner == ""
+    assert PlanEpoch(generation=1, plan="0123456789abcdef").owner == ""
 
 
 def test_of_two_plans_of_one_generation_one_is_after_the_other() -> None:
-    one, other = Standing.of_owner(7, "a"), Standing.of_owner(7, "b")
+    one, other = PlanEpoch.of_owner(7, "a"), PlanEpoch.of_owner(7, "b")
     assert one.is_after(other) != other.is_after(one)
     assert not one.is_after(one)
-    assert Standing.of_owner(8).is_after(one)
+    assert PlanEpoch.of_owner(8).is_after(one)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.task_step import TaskObservation, step
-from penstock_operator.connector.model.persisted_state import TaskMemory
+from penstock_operator.connector.model.persisted_state import PersistedTask
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 
 from .world.world import World
@@ -74,7 +74,7 @@ def test_the_last_complete_loop_is_shown_while_the_task_is_hindered_and_not_othe
 PENDING = "it has started; its first records are pending"
 
 
-def reported(memory: TaskMemory, progress: str | None, trouble: str | None = None) -> TaskMemory:
+def reported(persisted: PersistedTask, progress: str | None, trouble: str | None = None) -> PersistedTask:
     """The task after a report that it runs."""
     pod = TaskPod(
         name="a-0-1",
@@ -85,7 +85,7 @@ def reported(memory: TaskMemory, progress: str | None, trouble: str | None = Non
         created=MINUTE,
         started=MINUTE,
         task=0,
-        incarnation=memory.incarnation,
+        incarnation=persisted.incarnation,
         pod_hash="h",
         generation=1,
         image="runtime:1",
@@ -95,15 +95,15 @@ def reported(memory: TaskMemory, progress: str | None, trouble: str | None = Non
     return step(
         TaskObservation(
             connector="a",
-            memory=memory,
+            persisted=persisted,
             pods=[pod],
             report=Report(
                 connector="a",
                 connector_uid="uid",
                 pod_uid="u",
                 task=0,
-                standing=Standing(generation=1, plan="p"),
-                incarnation=memory.incarnation,
+                epoch=PlanEpoch(generation=1, plan="p"),
+                incarnation=persisted.incarnation,
                 state="RUNNING",
                 acted=1,
                 since=MINUTE * 1000,
@@ -117,11 +117,11 @@ def reported(memory: TaskMemory, progress: str | None, trouble: str | None = Non
             node_timeout=30,
             now=MINUTE + 1,
         )
-    ).memory
+    ).persisted
 
 
-def begun(state: str = "Pending", incarnation: int = 1, **more: Any) -> TaskMemory:
-    return TaskMemory(0, state, MINUTE, incarnation, pod="a-0-1", pod_uid="u", pod_hash="h", **more)
+def begun(state: str = "Pending", incarnation: int = 1, **more: Any) -> PersistedTask:
+    return PersistedTask(0, state, MINUTE, incarnation, pod="a-0-1", pod_uid="u", pod_hash="h", **more)
 
 
 PLANNED = begun("Restarting", 2, reason="SpecChanged")
@@ -143,7 +143,7 @@ PLANNED = begun("Restarting", 2, reason="SpecChanged")
     ],
 )
 def test_a_task_runs_once_it_has_shown_that_it_works_and_lives_on_unless_its_restart_was_planned(
-    before: TaskMemory, progress: str | None, state: str
+    before: PersistedTask, progress: str | None, state: str
 ) -> None:
     after = reported(before, progress)
     assert (after.state, after.message) == (state, "" if state == "Running" else PENDING)

@@ -148,7 +148,7 @@ def test_a_refusal_after_a_request_leaves_the_tasks_as_they_are() -> None:
 def test_the_latest_request_counts_unless_it_asks_for_the_same(
     before: str, asked: list[str | None], latest: str
 ) -> None:
-    standing = {"generation": 1, "plan": "p"}
+    epoch = {"generation": 1, "plan": "p"}
     reports = [
         Report.model_validate(
             {
@@ -156,7 +156,7 @@ def test_the_latest_request_counts_unless_it_asks_for_the_same(
                 "connectorUid": "u",
                 "podUid": "p",
                 "task": n,
-                "standing": standing,
+                "epoch": epoch,
                 "incarnation": 1,
                 "state": "RUNNING",
                 "acted": 1,

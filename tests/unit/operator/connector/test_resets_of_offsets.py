@@ -181,7 +181,7 @@ def test_a_value_that_is_no_token_resets_nothing(value: str) -> None:
     world.settle()
     assert last(world)[1:] == (
         "Refused",
-        "the value is no token: it is a word of your choice, without a blank, of at most 100 characters",
+        "the value is not a token: a token is a word of your choice, without a blank, of at most 100 characters",
     )
     world.settle()
     assert len(actions(world)) == 1
@@ -456,7 +456,7 @@ def test_a_pod_frozen_on_a_lost_node_neither_holds_up_a_resume_nor_rewinds_what_
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert last(world)[1] == "Failed"
-    assert "it is away" in last(world)[2]
+    assert "the node is unavailable" in last(world)[2]
     recorded = world.recorded
     assert recorded is not None
     assert frozen.offsets is not None

@@ -14,7 +14,7 @@ from .world.cluster import UID
 from .world.world import Killed, World
 
 RESET = "penstock.dev/reset-topics"
-DONE = "the active topics are forgotten; those that are used come back with their next record"
+DONE = "the active topics are reset; topics in use reappear with their next record"
 
 
 def ask(world: World, token: str = "r1") -> None:
@@ -98,7 +98,7 @@ def test_what_is_no_token_is_refused() -> None:
     ask(world, "two words")
     world.settle()
     assert results(world)[0][1] == "Refused"
-    assert "the value is no token" in results(world)[0][2]
+    assert "the value is not a token" in results(world)[0][2]
 
 
 def test_while_kafka_is_away_it_is_not_marked_as_done_and_is_done_when_kafka_is_back() -> None:

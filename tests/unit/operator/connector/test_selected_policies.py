@@ -109,7 +109,7 @@ def test_a_second_policy_with_rules_that_selects_what_runs_stops_nothing_and_bot
     assert world.condition("UpdatePending").startswith(
         "True PolicyConflict: the TopicCreationPolicies first and second select this connector, and each has rules"
     )
-    assert world.condition("UpdatePending").endswith("the last good rules go on")
+    assert world.condition("UpdatePending").endswith("the last good rules stay in use")
     world.vanish("orders-in-0-1")
     world.change(config={**CONFIG, "file": "/data/b"})  # lost pods come back, and its own changes reach it
     world.settle()
@@ -160,7 +160,7 @@ def test_a_policy_that_is_deleted_and_created_again_restarts_nothing_and_its_rul
     assert (world.lives, sources(world)) == (lives, [frozenset({"rails"})] * 2)
     assert world.condition("Ready").startswith("True Running")
     assert world.condition("UpdatePending").startswith(
-        "True PolicyMissing: the TopicCreationPolicy rails, which its tasks follow, is not in this namespace any more"
+        "True PolicyMissing: the TopicCreationPolicy rails, which its tasks follow, is no longer in this namespace"
     )
     world.vanish("orders-in-0-1")
     world.settle()

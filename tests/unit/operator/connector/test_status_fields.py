@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from penstock_model.resources.connector_status import JobStatus, OffsetsAction, RestartAction, RolloutStatus, TaskStatus
-from penstock_operator.connector.model.persisted_state import HandledRequest, JobMemory, TaskMemory, task_status
+from penstock_operator.connector.model.persisted_state import FailedJob, HandledRequest, PersistedTask, task_status
 from penstock_operator.reasons import Reason
 from penstock_operator.rollout.progress import RolloutRestart
 from penstock_operator.status_fields import read, write
 
 AT = 1_795_255_230.0
-TASK = TaskMemory(
+TASK = PersistedTask(
     id=3,
     state="Failed",
     since=AT,
@@ -36,7 +36,7 @@ TASK = TaskMemory(
 )
 PARTS: list[tuple[Any, list[type[Any]]]] = [
     (TASK, [TaskStatus]),
-    (JobMemory("a-plan-1", 2, AT, Reason.JOB_FAILED, "no answer"), [JobStatus]),
+    (FailedJob("a-plan-1", 2, AT, Reason.JOB_FAILED, "no answer"), [JobStatus]),
     (HandledRequest("restart", "1", "Succeeded", "restarted", AT), [RestartAction, OffsetsAction]),
     (RolloutRestart("abc", AT, counts=True), [RolloutStatus]),
 ]
@@ -57,10 +57,10 @@ def test_reasons_are_written_as_plain_texts() -> None:
 
 
 def test_what_has_no_value_is_not_written_except_the_number_and_the_restarts_of_a_task() -> None:
-    assert task_status(TaskMemory(0)) == {"id": 0, "state": "Pending", "restarts": 0}
-    assert write(JobMemory()) == {}
+    assert task_status(PersistedTask(0)) == {"id": 0, "state": "Pending", "restarts": 0}
+    assert write(FailedJob()) == {}
 
 
 def test_what_an_earlier_release_did_not_write_has_its_default_and_what_a_later_one_writes_is_left_out() -> None:
-    assert read(TaskMemory, {"id": 1, "later": {"a": 1}}) == TaskMemory(1)
-    assert read(TaskMemory, {"id": 0, "since": "", "retryAt": None, "versions": {}}) == TaskMemory(0)
+    assert read(PersistedTask, {"id": 1, "later": {"a": 1}}) == PersistedTask(1)
+    assert read(PersistedTask, {"id": 0, "since": "", "retryAt": None, "versions": {}}) == PersistedTask(0)

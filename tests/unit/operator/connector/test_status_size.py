@@ -29,7 +29,7 @@ def tasks(count: int, text: str) -> list[dict[str, Any]]:
             "reason": "Failed",
             "message": text,
             "trace": text,
-            "life": "l" * 16,
+            "podHash": "l" * 16,
             "since": "2026-11-22T10:00:00Z",
             "retryAt": "2026-11-22T10:00:00Z",
             "startedAt": "2026-11-22T10:00:00Z",

@@ -106,7 +106,7 @@ def test_marks_of_a_pod_that_somebody_changed_keep_its_connector_from_nothing() 
 
 def test_a_pod_that_says_no_more_what_it_was_made_from_is_replaced() -> None:
     world = running()
-    world.mark("orders-in-0-1", "life", "")
+    world.mark("orders-in-0-1", "pod-hash", "")
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
     assert world.condition("Ready").startswith("True Running")

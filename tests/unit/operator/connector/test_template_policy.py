@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.plans import Plan, Shape
@@ -63,13 +63,13 @@ def test_every_problem_of_a_template_is_told_at_once() -> None:
     template = {
         "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
         "securityContext": {"runAsUser": 0},
-        "env": [{"name": "PENSTOCK_LIFE", "value": "x"}],
+        "env": [{"name": "PENSTOCK_POD_IDENTITY", "value": "x"}],
         "priorityClassName": "system-node-critical",
     }
     assert set(told(template)) == {
         "spec.template.volumes[host].hostPath",
         "spec.template.securityContext.runAsUser",
-        "spec.template.env[PENSTOCK_LIFE]",
+        "spec.template.env[PENSTOCK_POD_IDENTITY]",
         "spec.template.priorityClassName",
     }
     assert "podSecurity.level: Restricted" in told(template)["spec.template.securityContext.runAsUser"]
@@ -114,9 +114,9 @@ def test_nobody_runs_as_the_operator_whatever_the_level(level: str) -> None:
 @pytest.mark.parametrize(
     ("template", "field"),
     [
-        ({"env": [{"name": "PENSTOCK_LIFE", "value": "{}"}]}, "env[PENSTOCK_LIFE]"),
+        ({"env": [{"name": "PENSTOCK_POD_IDENTITY", "value": "{}"}]}, "env[PENSTOCK_POD_IDENTITY]"),
         ({"env": [{"name": "PENSTOCK_ANYTHING", "value": "x"}]}, "env[PENSTOCK_ANYTHING]"),
-        ({"env": [{"name": "PENSTOCK_LIFE", "$patch": "delete"}]}, "env[PENSTOCK_LIFE]"),
+        ({"env": [{"name": "PENSTOCK_POD_IDENTITY", "$patch": "delete"}]}, "env[PENSTOCK_POD_IDENTITY]"),
         ({"envFrom": [{"prefix": "PENSTOCK_", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
         ({"envFrom": [{"prefix": "PEN", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
         ({"volumes": [{"name": "plan", "configMap": {"name": "mine"}}]}, "volumes[plan]"),
@@ -157,7 +157,7 @@ def test_no_pod_is_made_from_a_template_that_is_refused() -> None:
     shape = Shape.of(settings(), ())
     plan = Plan.of("asked", shape, answer, (), "")
     manifests = PodManifests(found, settings(), shape)
-    task = manifests.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+    task = manifests.task(plan, 0, 1, PlanEpoch(generation=1, plan="p"), TaskState.RUNNING)
     for pod in (task, manifests.job("orders-in-reset-1", Action.RESET_OFFSETS, "1")):
         assert "hostPath" not in str(pod)
 

@@ -161,7 +161,7 @@ def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rule
     assert world.lives == lives
     assert world.condition("Ready").startswith("True Running")
     assert world.condition("UpdatePending").startswith(f"True {reason}: the TopicCreationPolicy shop-topics ")
-    assert world.condition("UpdatePending").endswith("the last good rules go on")
+    assert world.condition("UpdatePending").endswith("the last good rules stay in use")
     world.vanish("orders-in-0-1")
     world.settle()
     assert world.condition("Ready").startswith("True Running")
@@ -249,7 +249,7 @@ def test_a_policy_that_makes_the_plan_too_large_for_the_api_server_is_told_and_s
     pending = world.condition("UpdatePending")
     assert pending.startswith("True Invalid: ")
     assert "Too long" in pending
-    assert pending.endswith("; the last good configuration goes on")
+    assert pending.endswith("; the last good configuration stays in use")
 
 
 @pytest.mark.parametrize("writes", range(12))

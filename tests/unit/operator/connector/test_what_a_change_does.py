@@ -52,7 +52,7 @@ CHANGES = {
     "template and tasksMax": Change(True, 1, {"template": {"nodeSelector": {"disk": "ssd"}}, "tasksMax": 2}),
 }
 REFUSED = {"offsets"}
-"""By `not_yet`: the tasks go on with the last good configuration."""
+"""By `not_yet`: the tasks keep the last good configuration."""
 FIXED = {"connectName"}
 """By a rule of the definition, once the Connector is there."""
 POLICY: dict[str, Any] = {

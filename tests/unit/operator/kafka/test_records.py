@@ -6,7 +6,7 @@ import pytest
 
 from penstock_model.connect.status_records import ActiveTopic, Status
 from penstock_model.contracts.incarnation import Incarnation
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.kafka.records import News, Records, connector_of
@@ -20,7 +20,7 @@ def report(task: int = 0, state: str = "RUNNING", last_record: int | None = None
         connector_uid="u",
         pod_uid="p",
         task=task,
-        standing=Standing(generation=1, plan="x"),
+        epoch=PlanEpoch(generation=1, plan="x"),
         incarnation=1,
         state=state,
         acted=1,
@@ -255,12 +255,12 @@ def test_no_record_of_anybody_ends_the_reading_for_others(key: bytes, value: byt
 
 def test_the_greatest_standing_is_that_of_the_greatest_incarnation_of_any_task_whatever_else_stands_there() -> None:
     records = Records()
-    assert records.standing(NAME) is None
+    assert records.epoch(NAME) is None
     records.put(*Incarnation(3, 0, "t", 1, 7, "a@mark").entry(NAME, 0))
     records.put(*Incarnation(0, 0, "", 1, 8, "b@mark").entry(NAME, 1))
     records.put(*Incarnation(9, 0, "t", 1, 9, "c").entry("shop.other", 1))
     records.put(b'["penstock-incarnation","shop.orders-in",2]', b'{"generation": "many"}')
     records.put(b'["penstock-incarnation","shop.orders-in",3]', b"not json")
-    assert records.standing(NAME) == Standing(generation=8, plan="b@mark")
+    assert records.epoch(NAME) == PlanEpoch(generation=8, plan="b@mark")
     records.put(*Incarnation(4, 0, "t", 1, 7, "a@mark").entry(NAME, 1))  # an old life writes late
-    assert records.standing(NAME) == Standing(generation=8, plan="b@mark")
+    assert records.epoch(NAME) == PlanEpoch(generation=8, plan="b@mark")

@@ -26,7 +26,7 @@ INVALID = 'Pod "a" is invalid: spec.containers[0].image: Required value'
     ("given", "expected", "text"),
     [
         (answer(409, "the object has been modified", "Conflict"), Conflict, "modified"),
-        (answer(429, "too many requests", "TooManyRequests", headers={"Retry-After": "7"}), NotYet, "patience"),
+        (answer(429, "too many requests", "TooManyRequests", headers={"Retry-After": "7"}), NotYet, "busy"),
         (answer(403, QUOTA, "Forbidden"), Refused, QUOTA),
         (answer(403, SECURITY, "Forbidden"), Refused, SECURITY),
         (answer(403, WEBHOOK, "Forbidden"), Refused, WEBHOOK),

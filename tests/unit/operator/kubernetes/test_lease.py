@@ -246,16 +246,16 @@ def test_an_operator_that_waits_stands_by_as_soon_as_the_holder_has_answered(lea
     first, second = lease("first"), lease("second")
     first.attempt()
     second.attempt()
-    assert not second.stands_by
+    assert not second.is_standby
     clock.now += 5
     first.attempt()
     second.attempt()
-    assert (first.stands_by, second.stands_by) == (False, True)
+    assert (first.is_standby, second.is_standby) == (False, True)
     clock.now += 5
     second.attempt()  # asks again
     clock.now += 16.1
     assert second.attempt()
-    assert not second.stands_by
+    assert not second.is_standby
 
 
 def test_a_lease_that_was_deleted_is_taken_only_when_nobody_can_hold_it(

@@ -50,7 +50,7 @@ def test_a_field_that_pods_do_not_have_is_told_with_its_path_and_the_nearest_one
             "terminationGracePeriodSeconds: must be a whole number, and is a string",
         ),
         ({"hostNetwork": "no"}, "hostNetwork: must be true or false, and is a string"),
-        ({"resources": {"limits": {"memory": "1 GB"}}}, "resources.limits.memory: is no quantity: write a number"),
+        ({"resources": {"limits": {"memory": "1 GB"}}}, "resources.limits.memory: is not a quantity: write a number"),
         ({"resources": {"requests": {"cpu": []}}}, "resources.requests.cpu: must be a quantity, and is a list"),
     ],
 )

@@ -10,7 +10,7 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.verification import FoundClass, VerificationRequest, classes_text
 from penstock_model.resources.plugin_offers import offer_of
 from penstock_model.resources.plugin_version import PublishedDefinitions
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
@@ -42,7 +42,7 @@ def seen(*pods: JobPod, **more: Any) -> Seen:
         "said": None,
         "is_lost": False,
         "is_decided": False,
-        "failure": JobMemory(),
+        "failure": FailedJob(),
         "slot": True,
         "deadline": 120.0,
         "node_timeout": 30.0,
@@ -106,7 +106,7 @@ def test_definitions_are_published_before_it_is_ready_and_the_status_says_where(
 def test_where_they_cannot_be_had_two_more_pods_look_and_the_third_decides_without_them_and_says_why() -> None:
     first = unpublished(seen(logged()), step(seen(logged())), "the log is gone")
     assert told(first)[:2] == (Kind.UNDER_WAY, "DefinitionsUnpublished")
-    assert "the log is gone; it is tried again by itself" in first.verdict.message
+    assert "the log is gone; it is retried automatically" in first.verdict.message
     assert (first.is_decided, first.finding, [p.name for p in first.delete]) == (False, None, [NAME])
     leaves = seen(logged(leaving=NOW, leaves_by=NOW + 1), failure=first.failure)
     assert (step(leaves).publish, step(leaves).verdict.reason) == (None, "DefinitionsUnpublished")
@@ -122,7 +122,7 @@ def test_where_they_cannot_be_had_two_more_pods_look_and_the_third_decides_witho
 
 
 def test_failures_of_another_kind_before_take_nothing_from_the_tries_to_publish() -> None:
-    pulled = JobMemory(NAME, 7, None, "ErrImagePull", "no such image")
+    pulled = FailedJob(NAME, 7, None, "ErrImagePull", "no such image")
     found = unpublished(seen(logged(), failure=pulled), step(seen(logged(), failure=pulled)), "the log is gone")
     assert (found.failure.attempts, found.is_decided) == (1, False)
 
@@ -232,7 +232,7 @@ def test_a_pod_that_decided_nothing_is_told_and_another_one_looks_after_a_pause(
     assert (waits.create, waits.requeue_after) == (None, 1)
     again = step(seen(failure=found.failure, now=NOW + 15))
     assert (again.create, again.verdict.reason) == (NAME, reason)  # the cause stands while another pod looks
-    assert "tried again by itself" in again.verdict.message
+    assert "retried automatically" in again.verdict.message
     assert step(seen(end, failure=found.failure, now=NOW + 20)).requeue_after == 30
 
 

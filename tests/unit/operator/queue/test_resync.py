@@ -142,7 +142,7 @@ def test_a_heart_that_stands_still_is_told_but_not_before_its_first_beat() -> No
     assert heart.check() is None
     heart.beat()
     clock.now = 131.0
-    assert heart.check() == "the event loop has stood still for 31 s"
+    assert heart.check() == "the event loop has been blocked for 31 s"
 
 
 def fetched(port: int, path: str) -> tuple[int, str]:
@@ -170,7 +170,7 @@ def test_a_probe_says_everything_that_is_wrong_also_when_a_check_breaks(caplog: 
         assert status == 503
         assert json.loads(text)["wrong"] == {
             "queue": "a reconciliation takes 300 s",
-            "broken": "the check itself failed: oh",
+            "broken": "the check raised an error: oh",
         }
         assert fetched(server.port, "/")[0] == 404
     finally:

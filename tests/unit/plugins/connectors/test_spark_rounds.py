@@ -13,7 +13,7 @@ import pytest
 from penstock import ConnectError, InputPartition, Limits, Offset, Offsets, SourcePartition
 from penstock.offsets import updated
 from penstock_plugins.connectors.spark.cuts import cut
-from penstock_plugins.connectors.spark.rounds import Round, Standing, is_backlog, standing
+from penstock_plugins.connectors.spark.rounds import Round, RoundProgress, is_backlog, progress
 from penstock_plugins.connectors.spark.source import SparkDataSource, SparkSource, SparkSourceConfig, SparkSourceReader
 from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize
 from penstock_runtime.spark.backlog import is_sources_backlog
@@ -119,7 +119,7 @@ def test_limits_are_a_backlog_from_where_sparks_workers_take_over() -> None:
 def test_a_part_that_was_read_tells_which_others_are_left() -> None:
     of = Round({"row": 1}, {"row": 9}, 4, "d")
     offsets = {SOURCE: {"row": 1}, **of.read(SOURCE, [2, 0])}
-    at = standing(SOURCE, {"row": 1}, offsets)
+    at = progress(SOURCE, {"row": 1}, offsets)
     assert (at.round, at.left) == (of, (1, 3))
     assert set(at.closed()) == set(of.read(SOURCE, [0, 2]))
 
@@ -127,13 +127,13 @@ def test_a_part_that_was_read_tells_which_others_are_left() -> None:
 def test_parts_count_for_the_offset_at_which_they_begin_alone() -> None:
     offsets = Round({"row": 1}, {"row": 9}, 4, "d").read(SOURCE, [0])
     for elsewhere in ({"row": 2}, None):
-        assert standing(SOURCE, elsewhere, offsets) == Standing(tuple(offsets))
-    assert standing(SourcePartition({"source": "other"}), {"row": 1}, offsets) == Standing()
+        assert progress(SOURCE, elsewhere, offsets) == RoundProgress(tuple(offsets))
+    assert progress(SourcePartition({"source": "other"}), {"row": 1}, offsets) == RoundProgress()
 
 
 def test_rounds_of_two_processes_that_write_at_the_same_time_are_not_taken_for_one() -> None:
     one, other = Round({"row": 1}, {"row": 9}, 3, "d"), Round({"row": 1}, {"row": 7}, 3, "e")
-    at = standing(SOURCE, {"row": 1}, {**one.read(SOURCE, [0]), **other.read(SOURCE, [1, 2])})
+    at = progress(SOURCE, {"row": 1}, {**one.read(SOURCE, [0]), **other.read(SOURCE, [1, 2])})
     assert (at.round, at.left) == (other, (0,))
 
 

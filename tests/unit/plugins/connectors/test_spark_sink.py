@@ -157,7 +157,7 @@ def test_every_format_of_files_is_staged(spark: Any, tmp_path: Path, kind: str) 
     more = {"spark.option.rowTag": "row"} if kind == "xml" else {}
     sink = write({"path": str(out), "format": kind, **more})
     sink.put_frame(numbered(spark, (1, "a")).select("at"))
-    assert left(out) == {f"{folder_name(CONTEXT)}/{CONTEXT.life}/_alive"}
+    assert left(out) == {f"{folder_name(CONTEXT)}/{CONTEXT.start_id}/_alive"}
     sink.stop()
     (file,) = files(out)
     assert file.startswith("part-")
@@ -226,7 +226,7 @@ def test_a_life_removes_what_earlier_lives_of_its_task_have_left_and_nothing_els
 def test_a_life_that_a_later_one_has_followed_moves_nothing_and_fails(spark: Any, tmp_path: Path) -> None:
     """Frozen between its job and the moves: what it lists may be half of what there was."""
     old = StagingFolder(spark, str(tmp_path), {}, CONTEXT)
-    later = write({"path": str(tmp_path)}, replace(CONTEXT, life="000000000007-000003-x"))
+    later = write({"path": str(tmp_path)}, replace(CONTEXT, start_id="000000000007-000003-x"))
 
     def save(folder: str) -> None:
         numbered(spark, (1, "old")).write.parquet(folder)

@@ -1,4 +1,4 @@
-"""Which records set a source's positions in an offsets topic."""
+"""Records that set a source's positions in an offsets topic."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ def at(key: bytes) -> int:
     return partition_of(key, PARTITIONS)
 
 
-def test_a_new_position_goes_where_kafkas_partitioner_puts_its_key() -> None:
+def test_new_position_is_written_to_the_partition_of_kafkas_partitioner() -> None:
     assert records(stored(), {"i": 1}) == {PlacedRecord(at(FORMS[0]), FORMS[0], b'{"i":1}')}
 
 
@@ -39,13 +39,13 @@ def test_the_newest_form_of_a_key_holds_the_position_and_the_others_get_tombston
     }
 
 
-def test_null_is_a_tombstone_wherever_a_record_lies_and_nothing_where_there_is_none() -> None:
+def test_null_writes_a_tombstone_to_each_partition_with_a_record() -> None:
     found = stored((FORMS[0], b"{}", 3), (FORMS[0], None, 4), (FORMS[1], b"{}", 5), (b'["c",{"a":2}]', b"{}", 6))
     assert records(found, None) == {PlacedRecord(3, FORMS[0], None), PlacedRecord(5, FORMS[1], None)}
     assert records(stored(), None) == set()
 
 
-def test_a_key_that_lies_in_several_partitions_gets_the_position_in_each() -> None:
+def test_key_in_several_partitions_gets_the_position_in_each() -> None:
     """One that a newer tombstone elsewhere hides, too: it would come back once compaction has removed the tombstone."""
     other = (at(FORMS[0]) + 1) % PARTITIONS
     found = stored((FORMS[0], b"{}", other), (FORMS[0], b"{}", at(FORMS[0])))

@@ -1,4 +1,4 @@
-"""The JSON of a request to alter offsets (KIP-875) is checked whole, before anything is asked or written."""
+"""The JSON of a request to alter offsets (KIP-875) is checked completely before anything is asked or written."""
 
 import json
 from typing import Any
@@ -47,7 +47,7 @@ def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
     [
         ("", "This is not JSON: Expecting value"),
         ('{"offsets": [', "This is not JSON: Expecting value"),
-        ('{"offsets": [{"partition": {"a": NaN}, "offset": null}]}', "This is not JSON: NaN is no number in JSON"),
+        ('{"offsets": [{"partition": {"a": NaN}, "offset": null}]}', "This is not JSON: JSON has no number NaN"),
         ("[" * 100_000, "The JSON is nested too deeply"),
         ("[]", "is expected, and this is a list"),
         ("null", "is expected, and this is null"),
@@ -56,14 +56,14 @@ def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
         ('{"offsets": null}', "Partitions / offsets need to be provided for an alter offsets request"),
         ('{"offsets": {"partition": {}}}', "must be a list of partitions and offsets, and is an object"),
         ('{"offset": []}', "is not a field of a request to alter offsets: it has offsets"),
-        ('{"offsets": [1], "offsets": [2]}', "The field offsets stands twice in one object"),
+        ('{"offsets": [1], "offsets": [2]}', "The field offsets is given twice in one object"),
         (
             '{"offsets": [{"partition": {"a": 1}, "offset": {}, "offset": null}]}',
-            "The field offset stands twice in one",
+            "The field offset is given twice in one",
         ),
     ],
 )
-def test_what_is_no_request_is_told(document: str, told: str) -> None:
+def test_invalid_request_is_reported(document: str, told: str) -> None:
     (problem,) = of_source(document)
     assert told in problem
 
@@ -94,21 +94,21 @@ def test_what_is_no_request_is_told(document: str, told: str) -> None:
         ),
         (
             {"partition": {}, "offset": {"a": "\ud800"}},
-            "offsets[0].offset: field a: half of a surrogate pair is no text",
+            "offsets[0].offset: field a: half of a surrogate pair is not text",
         ),
     ],
 )
-def test_a_wrong_entry_of_a_source_is_told_with_its_place(entry: Any, told: str) -> None:
+def test_wrong_entry_of_a_source_is_reported_with_its_path(entry: Any, told: str) -> None:
     assert of_source(json.dumps({"offsets": [entry]})) == [told]
 
 
-def test_a_number_too_great_for_a_float_is_told() -> None:
+def test_number_too_large_for_a_float_is_reported() -> None:
     assert of_source('{"offsets": [{"partition": {}, "offset": {"a": 1e999}}]}') == [
         "offsets[0].offset: field a: the number does not fit into a floating point number of 64 bits"
     ]
 
 
-def test_a_partition_that_comes_twice_is_told_however_its_fields_are_ordered() -> None:
+def test_duplicate_partition_is_reported_for_any_order_of_fields() -> None:
     assert of_source(entries(({"a": 1, "b": 2}, None), ({"b": 2, "a": 1}, {"i": 1}))) == [
         "offsets[1].partition: is that of offsets[0]: give each partition once"
     ]
@@ -167,14 +167,14 @@ def test_a_partition_that_comes_twice_is_told_however_its_fields_are_ordered() -
         ((SINK, {"kafka_offset": -5}), ["Failed to modify offsets for sink connector shop.out: -5 is negative"]),
     ],
 )
-def test_a_wrong_entry_of_a_sink_is_told_in_connects_words(pair: Any, told: list[str]) -> None:
+def test_wrong_entry_of_a_sink_is_reported_in_kafka_connects_words(pair: Any, told: list[str]) -> None:
     problems = of_sink(pair)
     assert len(problems) == len(told)
     for problem, words in zip(problems, told, strict=True):
         assert words in problem
 
 
-def test_all_errors_are_told_at_once_and_a_thousand_of_them_are_counted() -> None:
+def test_all_errors_are_reported_together_and_excess_ones_are_counted() -> None:
     problems = of_sink((SINK, {"kafka_offset": "x"}), (None, {"kafka_offset": 1}))
     assert [p.partition(":")[0] for p in problems] == ["offsets[0].offset", "offsets[1].partition"]
     problems = of_sink(*((SINK | {"kafka_partition": f"{n}"}, {"kafka_offset": n}) for n in range(1000)))
@@ -183,7 +183,7 @@ def test_all_errors_are_told_at_once_and_a_thousand_of_them_are_counted() -> Non
     assert problems[-1] == "and 980 problems more"
 
 
-def test_a_problem_can_be_written_as_utf_8_whatever_it_names() -> None:
+def test_problem_is_always_valid_utf_8() -> None:
     text = "".join(of_source('{"offsets": [{"partition": {"\\ud800": []}, "offset": null, "\\udfff": 1}]}'))
     assert "\\ud800" in text
     assert "\\udfff" in text

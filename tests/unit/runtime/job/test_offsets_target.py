@@ -1,10 +1,10 @@
-"""Which offsets topics are those of a connector that is found by name."""
+"""Offsets topics of a connector that is found by name."""
 
 import pytest
 
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_runtime.job.offsets_target import target_by_name, target_of_valid
-from penstock_runtime.job.preparing import ClientErrors
+from penstock_runtime.job.with_kafka import ClientErrors
 
 ELSEWHERE = {"producer.override.bootstrap.servers": "elsewhere:9092"}
 
@@ -20,7 +20,7 @@ ELSEWHERE = {"producer.override.bootstrap.servers": "elsewhere:9092"}
         (ELSEWHERE, {"exactly.once.source.support": "disabled"}, ["connect-offsets"]),
     ],
 )
-def test_a_topic_of_the_workers_name_on_another_cluster_is_its_own_only_where_delivery_is_exactly_once(
+def test_topic_with_the_workers_name_on_another_cluster_counts_only_with_exactly_once(
     config: dict[str, str], worker: dict[str, str], topics: list[str]
 ) -> None:
     request = JobRequest(
@@ -34,7 +34,7 @@ def test_a_topic_of_the_workers_name_on_another_cluster_is_its_own_only_where_de
 
 
 @pytest.mark.parametrize(("guarantee", "count"), [("exactly-once", 2), ("at-least-once", 1)])
-def test_so_it_is_for_a_connector_whose_plugin_is_asked(guarantee: str, count: int) -> None:
+def test_topic_on_another_cluster_counts_likewise_for_a_valid_connector(guarantee: str, count: int) -> None:
     config = {**ELSEWHERE, "topic": "t", "delivery.guarantee": guarantee}
     request = JobRequest(
         action=Action.OFFSETS,

@@ -1,4 +1,4 @@
-"""Each way in which a plugin can answer `alter_offsets` has an outcome of its own, and none waits for ever."""
+"""Each way in which a plugin can answer `alter_offsets` has a separate outcome, and none waits forever."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ import pytest
 
 from penstock import ConnectError
 from penstock_runtime.job.plugin_alteration import ask_plugin
-from penstock_runtime.job.preparing import OffsetsRefused
+from penstock_runtime.job.with_kafka import OffsetsRefused
 
 
 def raising(error: BaseException) -> Callable[[], bool]:
@@ -20,7 +20,7 @@ def raising(error: BaseException) -> Callable[[], bool]:
 
 
 @pytest.mark.parametrize("answer", [True, False])
-def test_the_answer_is_the_plugins(answer: bool) -> None:
+def test_answer_is_that_of_the_plugin(answer: bool) -> None:
     assert ask_plugin(lambda: answer, "c") is answer
 
 

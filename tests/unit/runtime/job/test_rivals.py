@@ -1,4 +1,4 @@
-"""Who may run a connector at this moment, by the records of the status topic."""
+"""Detection of others that may run a connector, from the records of the status topic."""
 
 from collections.abc import Sequence
 
@@ -25,14 +25,14 @@ def of_connector(state: State) -> Entry:
 
 
 @pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED, State.RESTARTING])
-def test_a_task_or_a_connector_of_a_worker_that_may_go_on_is_one(state: State) -> None:
+def test_running_task_or_connector_is_a_rival(state: State) -> None:
     assert f"in is {state} at w:8083: end `penstock run`, or stop the connector" in rival_in(
         [task("in", 12, state)], "in"
     )
     assert rival_in([of_connector(state)], "in")
 
 
-def test_what_is_stopped_unassigned_or_failed_or_was_removed_is_none() -> None:
+def test_stopped_unassigned_failed_or_removed_connector_is_no_rival() -> None:
     states = [task("in", n, s) for n, s in enumerate((State.UNASSIGNED, State.FAILED, State.STOPPED))]
     before = task("in", 3, State.RUNNING)
     assert rival_in([*states, before, (before[0], None), of_connector(State.STOPPED)], "in") == ""
@@ -44,15 +44,15 @@ def test_the_last_record_of_a_key_counts() -> None:
 
 
 @pytest.mark.parametrize("other", ["in-0", "i", "xin", "in-"])
-def test_a_task_of_a_connector_whose_name_begins_alike_is_none(other: str) -> None:
+def test_task_of_a_connector_with_the_same_prefix_is_no_rival(other: str) -> None:
     assert rival_in([task(other, 0, State.RUNNING)], "in") == ""
 
 
-def test_what_is_no_state_is_passed_over() -> None:
+def test_invalid_state_is_ignored() -> None:
     assert rival_in([(b"status-task-in-0", b"{"), (b"status-connector-in", b"[]")], "in") == ""
 
 
-def test_an_operator_that_has_the_name_is_one_until_it_gives_it_up() -> None:
+def test_operator_that_claims_the_name_is_a_rival_until_it_releases_it() -> None:
     claim = Claim(connector_uid="u", namespace="shop", name="a", created="2026-01-01T00:00:00Z", operator="p/p")
     entry = (claim_key("in"), claim.to_value())
     assert "Connector shop/a of operator p/p has the name in in Kafka" in rival_in([entry], "in")
@@ -60,7 +60,7 @@ def test_an_operator_that_has_the_name_is_one_until_it_gives_it_up() -> None:
     assert rival_in([entry, (claim_key("in"), None)], "in") == ""
 
 
-def test_the_greatest_generation_and_whether_anything_is_known_are_told() -> None:
+def test_greatest_generation_is_returned_and_whether_the_connector_is_known() -> None:
     assert known_in([], "in") == Known("", 0, is_unknown=True)
     assert known_in([task("other", 0, State.RUNNING)], "in").is_unknown
     incarnations = [Incarnation(1, 0, "t", 0, generation, "p").entry("in", 0) for generation in (7, 3)]

@@ -1,4 +1,4 @@
-"""How long to wait, and how much to take."""
+"""Pauses of idle sources, and sizes of batches and puts."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from penstock_runtime.spark.backlog import is_sources_backlog
 MOST = Limits(500_000, 64 << 20)
 
 
-def test_waits_grow_from_2_to_100_milliseconds_and_begin_anew_with_a_record() -> None:
+def test_waits_grow_from_2_to_100_milliseconds_and_restart_with_a_record() -> None:
     idle = IdleBackoff()
     waits = [idle.wait() for _ in range(20)]
     assert waits[0] == 0.002
@@ -76,7 +76,7 @@ def test_limits_never_pass_the_connectors_own() -> None:
     assert after(*full, most=Limits(1_500, 1_000)).limits == Limits(1_500, 1_000)
 
 
-def test_a_backlog_begins_at_128_000_records() -> None:
+def test_backlog_begins_at_128_000_records() -> None:
     batch_size = AdaptiveBatchSize(MOST, seconds=5.0)
     while not is_sources_backlog(batch_size, ()):
         assert batch_size.limits.records < 128_000
@@ -135,7 +135,7 @@ def test_a_trickle_does_not_make_puts_small() -> None:
         pytest.param(PutSize(Limits(4, 4 << 20), 5_000, seconds=5.0, record_bytes=1.0), 5, id="half of a first put"),
     ],
 )
-def test_what_fills_half_of_a_small_batch_is_no_trickle(size: PutSize, records: int) -> None:
+def test_half_a_small_batch_is_not_a_low_rate(size: PutSize, records: int) -> None:
     assert size.is_trickle(0)
     assert size.is_trickle(records - 1)
     assert not size.is_trickle(records)
@@ -169,7 +169,7 @@ def test_a_lost_worker_quarters_puts_and_batches_and_a_batch_that_succeeds_takes
     assert size.put().records == 1_250
 
 
-def test_batches_with_records_that_are_looked_for_become_as_small_as_what_came_before() -> None:
+def test_batches_stay_small_while_single_records_are_isolated() -> None:
     batch_size = AdaptiveBatchSize(MOST, seconds=5.0)
     for _ in range(20):
         batch_size.done(1, 10, 0.1)

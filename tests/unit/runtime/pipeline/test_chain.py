@@ -104,15 +104,15 @@ class TestTransforms:
         steps = [Step("a", mark("1"), "M"), Step("b", mark("2"), "M")]
         assert run(steps, "x", "y") == (["x12", "y12"], [0, 1], [])
 
-    def test_dropped_records_leave_and_failed_ones_are_told(self, mark: type[Mark]) -> None:
+    def test_dropped_records_disappear_and_failed_ones_are_reported(self, mark: type[Mark]) -> None:
         steps = [Step("a", mark("1"), "M"), Step("b", mark("2"), "M")]
         assert run(steps, "x", "drop", "bad", "y") == (["x12", "y12"], [0, 3], [(2, "TRANSFORMATION", "M")])
 
-    def test_a_predicate_chooses_and_the_order_stays(self, mark: type[Mark]) -> None:
+    def test_predicate_selects_records_and_order_is_kept(self, mark: type[Mark]) -> None:
         steps = [Step("a", mark(), "M", Odd())]
         assert run(steps, "o1", "e1", "o2", "drop") == (["o1!", "e1", "o2!", "drop"], [0, 1, 2, 3], [])
 
-    def test_negate_chooses_the_others(self, mark: type[Mark]) -> None:
+    def test_negate_selects_the_other_records(self, mark: type[Mark]) -> None:
         steps = [Step("a", mark(), "M", Odd(), negate=True)]
         assert run(steps, "o1", "e1", "drop", "bad") == (["o1", "e1!"], [0, 1], [(3, "TRANSFORMATION", "M")])
 
@@ -120,7 +120,7 @@ class TestTransforms:
     def test_one_answer_for_all_records(self, mark: type[Mark], negate: bool, values: list[str]) -> None:
         assert run([Step("a", mark(), "M", Always(), negate)], "o", "e") == (values, [0, 1], [])
 
-    def test_a_predicate_that_fails_fails_its_record_under_the_transforms_name(self, mark: type[Mark]) -> None:
+    def test_failing_predicate_fails_the_record_under_the_transforms_name(self, mark: type[Mark]) -> None:
         steps = [Step("a", mark(), "M", Odd())]
         assert run(steps, "o1", "unsure", "e1") == (["o1!", "e1"], [0, 2], [(1, "TRANSFORMATION", "M")])
 
@@ -154,7 +154,7 @@ def test_equal_headers_are_converted_once_in_a_batch() -> None:
     assert asked == [("a", b"1"), ("b", b"1"), ("a", None)]
 
 
-def test_a_retriable_error_of_one_record_repeats_that_record_alone() -> None:
+def test_retriable_error_retries_only_its_record() -> None:
     class Later(Mark):
         calls: list[Any] = []  # noqa: RUF012
 
@@ -213,7 +213,7 @@ class TestOutgoing:
             ({"topic": ["t", None]}, "A record has no topic"),
         ],
     )
-    def test_what_no_tolerance_covers(self, more: dict[str, Any], message: str) -> None:
+    def test_errors_that_no_tolerance_covers_fail_the_task(self, more: dict[str, Any], message: str) -> None:
         with pytest.raises(ConnectError, match=message):
             convert_outgoing(
                 CONVERTERS, batch("a", "b", **more), RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
@@ -283,7 +283,7 @@ class TestTries:
     """A stage without a batch form of its own is asked as often as Connect asks it, and not once more for the batch."""
 
     @pytest.mark.parametrize("stage", ["key", "value", "header"])
-    def test_of_a_converter_to_kafka(self, stage: str) -> None:
+    def test_converter_to_kafka_is_called_as_often_as_by_kafka_connect(self, stage: str) -> None:
         work = Waiting()
 
         class Slow(Text):
@@ -307,7 +307,7 @@ class TestTries:
         assert work.asked == ["a", "b", "b", "b", "c"]
 
     @pytest.mark.parametrize("stage", ["key", "value", "header"])
-    def test_of_a_converter_from_kafka(self, stage: str) -> None:
+    def test_converter_from_kafka_is_called_as_often_as_by_kafka_connect(self, stage: str) -> None:
         work = Waiting()
 
         class Slow(Text):
@@ -332,7 +332,7 @@ class TestTries:
         assert work.asked == [b"a", b"b", b"b", b"b", b"c"]
 
     @pytest.mark.parametrize("mark", [Mark, FastMark])
-    def test_of_a_predicate(self, mark: type[Mark]) -> None:
+    def test_predicate_is_called_as_often_as_by_kafka_connect(self, mark: type[Mark]) -> None:
         work = Waiting()
 
         class Slow(Predicate):
@@ -359,7 +359,7 @@ def test_a_converter_that_refuses_null_refuses_each_record_that_has_it() -> None
     assert [(f.position, f.stage.value) for f in operator.failures] == [(0, "VALUE_CONVERTER"), (1, "VALUE_CONVERTER")]
 
 
-def test_where_nothing_is_tolerated_the_record_that_came_first_is_found_though_it_fails_at_a_later_stage() -> None:
+def test_without_tolerance_the_first_record_is_reported_even_if_it_fails_at_a_later_stage() -> None:
     operator = RetryWithToleranceOperator(ErrorPolicy())
     steps = [Step("a", Mark(""), "first"), Step("b", Unsure(), "second")]
     transform(steps, batch("x", "unsure", "y", "bad", "bad"), operator)
@@ -412,9 +412,7 @@ class Short(Mark):
         (Short(), "Short.apply_batch returned a batch of 2 records with 1 in the column value"),
     ],
 )
-def test_a_transform_that_returns_what_it_may_not_fails_the_task_whatever_is_tolerated(
-    made: Transform, message: str
-) -> None:
+def test_invalid_result_of_a_transform_fails_the_task_at_any_tolerance(made: Transform, message: str) -> None:
     batch = RecordBatch.of([Record(topic="t", value="a"), Record(topic="t", value="b")])
     operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     with pytest.raises(ConnectError) as raised:
@@ -422,7 +420,7 @@ def test_a_transform_that_returns_what_it_may_not_fails_the_task_whatever_is_tol
     assert str(raised.value).startswith(message)
 
 
-def test_the_record_of_a_sink_that_a_transform_made_no_record_of_is_named_by_its_place_in_kafka() -> None:
+def test_invalid_result_for_a_sinks_record_names_its_position_in_kafka() -> None:
     class Second(Transform):
         def apply(self, record: Record) -> Record | None:
             return record if record.value == "a" else {}  # type: ignore[return-value]
@@ -438,7 +436,7 @@ class Undecided(Always):
         return None  # type: ignore[return-value]
 
 
-def test_a_predicate_that_returns_no_answer_for_a_batch_is_told() -> None:
+def test_invalid_result_of_test_batch_is_reported() -> None:
     batch = RecordBatch.of([Record(topic="t", value="a")])
     with pytest.raises(ConnectError, match=r"Undecided\.test_batch returned None, and not a bool, or a list of bools"):
         transform([Step("x", Mark(), "X", Undecided())], batch, RetryWithToleranceOperator(ErrorPolicy()))

@@ -214,7 +214,7 @@ def test_a_batch_becomes_what_its_records_become(
 
 @settings(max_examples=60, deadline=None)
 @given(chains(), batches())
-def test_where_nothing_is_tolerated_the_first_record_that_fails_is_found(
+def test_without_tolerance_the_first_failing_record_is_found(
     chain: list[tuple[Given, str, Given | None, bool]], batch: RecordBatch
 ) -> None:
     records = copy.deepcopy(list(batch.replace(owned=False).records()))

@@ -1,4 +1,4 @@
-"""What a converter returns is checked once for a portion, whatever errors.tolerance says."""
+"""Results of converters are checked once per portion, at any errors.tolerance."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -58,7 +58,7 @@ class Refusing(Single):
         (None, "DataError: Invalid type"),
     ],
 )
-def test_a_value_that_does_not_fit_its_schema_is_told_with_the_field(schema: Schema | None, told: str) -> None:
+def test_value_that_does_not_fit_its_schema_is_reported_with_the_field(schema: Schema | None, told: str) -> None:
     collected = operator()
     record = Record(topic="t", value={"to": {"id": "7"}}, value_schema=schema)
     convert_outgoing(converters(Refusing, None), RecordBatch.of([record]), collected)
@@ -75,7 +75,7 @@ def test_a_value_that_does_not_fit_its_schema_is_told_with_the_field(schema: Sch
         (Whole, [b"a", b"b"], "Whole.from_connect_batch returned 2 messages of 1 values"),
     ],
 )
-def test_what_a_converter_writes_is_bytes(kind: type[Single], gives: Any, told: str) -> None:
+def test_converter_must_return_bytes(kind: type[Single], gives: Any, told: str) -> None:
     with pytest.raises(ConnectError, match=told):
         convert_outgoing(converters(kind, gives), RecordBatch.of([Record(topic="t", value=1)]), operator())
 
@@ -95,7 +95,7 @@ def test_what_a_converter_writes_is_bytes(kind: type[Single], gives: Any, told: 
         (Whole, ("text", [1]), "Whole.to_connect_batch returned a value of type str as a schema"),
     ],
 )
-def test_what_a_converter_reads_is_a_schema_and_a_value(kind: type[Single], gives: Any, told: str) -> None:
+def test_converter_must_return_schema_and_value(kind: type[Single], gives: Any, told: str) -> None:
     consumed = Consumed(TopicPartition("t", 0), [7], [b"a"], [b"k"], None, [5])
     with pytest.raises(ConnectError, match=told):
         convert_consumed(converters(kind, gives), consumed, operator())

@@ -1,9 +1,9 @@
-"""What a backlog has left of memory is given back once it is over."""
+"""Memory of a backlog is returned once the backlog is over."""
 
 from penstock_runtime.pipeline.freed_memory import FreedMemory
 
 
-def test_memory_is_given_back_once_after_a_backlog_and_never_for_a_trickle() -> None:
+def test_memory_is_returned_once_after_a_backlog_and_never_for_few_records() -> None:
     given_back: list[str] = []
     memory = FreedMemory(lambda: given_back.append("trimmed"))
     for _ in range(100):

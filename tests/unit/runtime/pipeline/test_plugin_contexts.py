@@ -88,7 +88,7 @@ def _nothing_told() -> None:
     TOLD.clear()
 
 
-def test_plugins_are_told_the_connector_while_it_is_planned_and_the_task_while_it_runs() -> None:
+def test_plugins_know_the_connector_when_planned_and_the_task_when_running() -> None:
     config = {
         "key.converter": "Texts",
         "value.converter": "Texts",
@@ -117,7 +117,8 @@ def test_plugins_are_told_the_connector_while_it_is_planned_and_the_task_while_i
     assert len(context.steps) == 1
     assert len(context.converters.names) == 3
     assert sorted(TOLD, key=lambda c: c.place) == [
-        PluginContext("shop.orders", place, "1.5.0", task=2, tasks=3, life="000000000007-000002") for place in PLACES
+        PluginContext("shop.orders", place, "1.5.0", task=2, tasks=3, start_id="000000000007-000002")
+        for place in PLACES
     ]
 
 

@@ -1,4 +1,4 @@
-"""Retries, and what is told of a record that fails for good (connect-semantics 5)."""
+"""Retries, and reports of records that fail permanently (connect-semantics 5)."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -70,19 +70,19 @@ FOR_EVER = 1_000_000
         pytest.param(-1.0, 600.0, 9, [0.0, 0.3, 0.9, 2.1, 4.5, 9.3, 18.9, 38.1, 76.5, 153.3], id="for ever, doubling"),
     ],
 )
-def test_tries_come_after_300_ms_doubled_each_time(timeout: float, cap: float, fails: int, times: list[float]) -> None:
+def test_retries_wait_300_ms_doubled_each_time(timeout: float, cap: float, fails: int, times: list[float]) -> None:
     result, found, operator = attempt(ErrorPolicy(retry_timeout=timeout, retry_delay_max=cap), fails)
     assert found == pytest.approx(times)
     assert operator.retries == len(times) - 1
     assert result == ((False, None) if fails == FOR_EVER else (True, 7))
 
 
-def test_a_plugin_says_after_how_many_seconds_it_is_to_be_tried_again() -> None:
+def test_plugin_sets_the_seconds_until_the_retry() -> None:
     _, times, _ = attempt(ErrorPolicy(retry_timeout=12.0), FOR_EVER, lambda n: RetriableError("429", retry_after=5))
     assert times == [0.0, 5.0, 10.0, 12.0]
 
 
-def test_past_the_cap_the_wait_is_any_time_below_it() -> None:
+def test_wait_beyond_the_cap_is_random_below_it() -> None:
     _, times, _ = attempt(ErrorPolicy(retry_timeout=-1, retry_delay_max=1.0), 200)
     waits = [b - a for a, b in pairwise(times)]
     assert waits[:2] == pytest.approx([0.3, 0.6])
@@ -114,7 +114,7 @@ def test_a_record_that_waits_for_its_next_try_has_not_failed_when_the_task_stops
     def work() -> None:
         raise RetriableError("not yet")
 
-    with pytest.raises(RetriableError, match="A record waits for its next try: not yet"):
+    with pytest.raises(RetriableError, match="A record waits for its next attempt: not yet"):
         operator.attempt(0, Stage.VALUE_CONVERTER, "C", work)
     assert operator.failures == []
     assert clock.now < 100.7  # at once, not at the end of the wait
@@ -130,7 +130,7 @@ def raised(error: Exception) -> Exception:
 FAILURE = Failure(1, Stage.VALUE_CONVERTER, "org.example.C", raised(DataError("no such word: ä")))
 
 
-def test_the_headers_of_a_dead_letter_stand_in_connects_order() -> None:
+def test_headers_of_a_dead_letter_are_in_kafka_connects_order() -> None:
     where = {"topic": "t", "partition": 0, "offset": 1, "connector.name": "c", "task.id": 0}
     found = context_headers(FAILURE, where)
     assert [(k.removeprefix("__connect.errors."), v) for k, v in found[:-1]] == [
@@ -160,7 +160,7 @@ def test_the_error_that_ends_a_task_says_where_what_and_what_to_do_and_keeps_the
     assert str(error) == (
         "Tolerance exceeded in error handler: record at t-0 offset 1 failed in task c-0 at stage VALUE_CONVERTER "
         "(org.example.C): DataError: no such word: ä. Correct the data or the configuration and restart, or set "
-        "errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to pass over it."
+        "errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to skip it."
     )
     assert error.__cause__ is FAILURE.error
 
@@ -170,18 +170,18 @@ def test_a_record_that_asks_to_be_tried_again_later_fails_with_the_property_that
     error = fatal(failure, ErrorPolicy(retry_timeout=1.5), where="record at t-0 offset 1", task="c-0")
     assert str(error) == (
         "Tolerance exceeded in error handler: record at t-0 offset 1 failed in task c-0 at stage TRANSFORMATION "
-        "(acme:call): RetriableError: 503. It asks to be tried again later: set errors.retry.timeout (now 1500) to the "
-        "milliseconds for which it is, or to -1 for ever, or set errors.tolerance=all (with "
-        "errors.deadletterqueue.topic.name, to keep such records) to pass over it."
+        "(acme:call): RetriableError: 503. It asks to be retried later: set errors.retry.timeout (now 1500) to the "
+        "milliseconds to retry for, or to -1 to retry forever, or set errors.tolerance=all (with "
+        "errors.deadletterqueue.topic.name, to keep such records) to skip it."
     )
 
 
-def test_a_record_that_a_sink_hands_back_is_not_tried_again_by_itself() -> None:
+def test_reported_record_is_not_retried() -> None:
     failure = Failure(0, Stage.TASK_PUT, "acme:Sink", RetriableError("503"))
     assert "errors.retry.timeout" not in str(fatal(failure, ErrorPolicy(), where="it", task="c-0"))
 
 
-def test_notes_say_where_an_error_was_and_those_that_are_traces_do_not() -> None:
+def test_one_line_notes_are_part_of_the_message_and_traces_are_not() -> None:
     error = ValueError("x")
     error.add_note("behind the cursor 7")
     error.add_note("Traceback:\n  ...")
@@ -209,7 +209,7 @@ def test_the_deadline_counts_from_the_beginning_of_the_first_try() -> None:
 
 
 @pytest.mark.parametrize("cap", [0.0, -1.0])
-def test_without_a_longest_wait_there_is_none(cap: float) -> None:
+def test_retry_delay_max_of_zero_means_no_wait(cap: float) -> None:
     result, times, _ = attempt(ErrorPolicy(retry_timeout=5.0, retry_delay_max=cap), 3)
     assert (result, times) == ((True, 7), [0.0] * 4)
 
@@ -222,7 +222,7 @@ def failing(position: int, operator: RetryWithToleranceOperator, tried: list[int
     assert operator.attempt(position, Stage.TRANSFORMATION, "T", work) == (False, None)
 
 
-def test_where_nothing_is_tolerated_records_behind_the_first_failure_are_not_tried() -> None:
+def test_without_tolerance_records_after_the_first_failure_are_not_tried() -> None:
     tried: list[int] = []
     operator = RetryWithToleranceOperator(ErrorPolicy())
     for position in (5, 6, 9, 3, 4, 5, 2):
@@ -231,7 +231,7 @@ def test_where_nothing_is_tolerated_records_behind_the_first_failure_are_not_tri
     assert [f.position for f in operator.failures] == [5, 3, 2]
 
 
-def test_where_all_is_tolerated_every_record_is_tried() -> None:
+def test_with_tolerance_every_record_is_tried() -> None:
     tried: list[int] = []
     operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
     for position in (5, 6, 3):
@@ -239,7 +239,7 @@ def test_where_all_is_tolerated_every_record_is_tried() -> None:
     assert tried == [5, 6, 3]
 
 
-def test_a_process_without_memory_is_no_fault_of_the_record() -> None:
+def test_memory_error_is_not_tolerated() -> None:
     def work() -> None:
         raise MemoryError
 
@@ -249,7 +249,7 @@ def test_a_process_without_memory_is_no_fault_of_the_record() -> None:
     assert operator.failures == []
 
 
-def test_a_message_that_is_no_unicode_can_be_told_all_the_same() -> None:
+def test_message_with_invalid_unicode_is_reported() -> None:
     failure = Failure(0, Stage.TRANSFORMATION, "T", raised(DataError("half a pair: \ud83d")))
     headers = dict(context_headers(failure, {}))
     assert headers["__connect.errors.exception.message"] == rb"half a pair: \ud83d"
@@ -257,7 +257,7 @@ def test_a_message_that_is_no_unicode_can_be_told_all_the_same() -> None:
     assert str(fatal(failure, ErrorPolicy(), where="record", task="c-0")).isascii()
 
 
-def test_secrets_are_taken_out_of_what_a_plugin_said() -> None:
+def test_secrets_in_messages_of_plugins_are_masked() -> None:
     failure = Failure(0, Stage.TRANSFORMATION, "T", raised(DataError("login with hunter2 failed")))
     headers = context_headers(failure, {"topic": "t"}, lambda text: text.replace("hunter2", "${secret:db:password}"))
     assert all(b"hunter2" not in (v or b"") for _, v in headers)

@@ -1,4 +1,4 @@
-"""A start that fails for now is tried again, after growing pauses or when the plugin has asked for it."""
+"""A start that fails temporarily is retried, after growing pauses or when the plugin asks for it."""
 
 import threading
 from typing import Any, cast
@@ -14,7 +14,7 @@ class Troubles:
         pass
 
 
-def test_a_start_is_tried_again_after_the_seconds_that_the_plugin_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_is_retried_after_retry_after_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     paused: list[float] = []
     monkeypatch.setattr(retry, "wait", lambda seconds, stopping: paused.append(seconds))
     errors = [RetriableError("away"), RetriableError("busy", retry_after=30), RetriableError("away")]

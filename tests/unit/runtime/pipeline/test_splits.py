@@ -19,30 +19,30 @@ class TestBounded:
         found = bounded([(A, 5, 1_000), (B, 0, 10), (C, 0, 1_000)], Limits(300, 1 << 20), record_bytes=10.0)
         assert found == [(A, 5, 105), (B, 0, 10), (C, 0, 100)]
 
-    def test_large_records_make_it_shorter_so_that_it_keeps_to_its_bytes(self) -> None:
+    def test_batch_of_large_records_stays_within_its_bytes(self) -> None:
         assert bounded([(A, 0, 10_000)], Limits(5_000, 1 << 20), record_bytes=1 << 14) == [(A, 0, 64)]
 
-    def test_a_record_that_is_larger_than_all_limits_passes_by_itself(self) -> None:
+    def test_record_larger_than_the_limits_forms_a_batch_of_one(self) -> None:
         assert bounded([(A, 7, 10)], Limits(5_000, 1_000), record_bytes=1e9) == [(A, 7, 8)]
 
     def test_records_without_content_are_bounded_by_their_number(self) -> None:
         assert bounded([(A, 0, 10_000)], Limits(5_000, 1 << 20), record_bytes=0.0) == [(A, 0, 5_000)]
 
-    def test_of_too_many_partitions_the_first_have_their_turn(self) -> None:
+    def test_batch_takes_the_first_of_too_many_partitions(self) -> None:
         found = bounded([(A, 0, 900), (B, 0, 900), (C, 0, 900)], Limits(1_000, 1 << 20), record_bytes=1.0, least=500)
         assert found == [(A, 0, 500), (B, 0, 500)]
 
 
 class TestReached:
-    def test_parts_that_came_to_their_end_count(self) -> None:
+    def test_completed_parts_count(self) -> None:
         groups = [[(A, 0, 50), (B, 5, 10)], [(B, 10, 20)]]
         assert reached(groups, [{A: 50, B: 10}, {B: 20}]) == ([0, 1], {A: 50, B: 20})
 
-    def test_what_lies_behind_a_gap_does_not_count_nor_what_was_done_beside_it(self) -> None:
+    def test_group_after_a_gap_does_not_count_at_all(self) -> None:
         groups = [[(A, 0, 50)], [(A, 50, 100), (B, 0, 10)], [(B, 10, 20)], [(C, 0, 5)]]
         assert reached(groups, [{A: 40}, {A: 100, B: 10}, {B: 20}, {C: 5}]) == ([0, 3], {A: 40, C: 5})
 
-    def test_what_was_not_begun_is_no_gap_for_others(self) -> None:
+    def test_range_that_was_not_begun_is_no_gap_for_other_groups(self) -> None:
         groups = [[(A, 0, 50), (B, 0, 50)], [(B, 50, 90), (C, 0, 5)]]
         assert reached(groups, [{A: 30}, {}]) == ([0, 1], {A: 30})
         assert reached(groups, [{A: 30}, {B: 90}]) == ([0], {A: 30})
@@ -69,7 +69,7 @@ class TestCut:
             [(B, 20, 50), (C, 0, 20)],
         ]
 
-    def test_a_part_that_is_not_worth_a_process_is_not_made(self) -> None:
+    def test_ranges_are_not_split_below_the_smallest_part(self) -> None:
         assert cut([(A, 0, 100)], 4, least=60) == [[(A, 0, 100)]]
         assert len(cut([(A, 0, 120)], 4, least=60)) == 2
 
@@ -86,5 +86,5 @@ class TestCut:
 
 
 @pytest.mark.parametrize(("parts", "expected"), [(1, [[0]]), (2, [[0], [1]]), (5, [[0, 2, 4], [1, 3]])])
-def test_parts_of_a_source_are_dealt_by_their_number(parts: int, expected: list[list[int]]) -> None:
+def test_parts_of_a_source_are_distributed_by_number(parts: int, expected: list[list[int]]) -> None:
     assert [list(g) for g in dealt_evenly(range(parts), 2)] == expected

@@ -1,4 +1,4 @@
-"""What a batch did adds up, and travels from worker to driver as it is."""
+"""Summaries of batches add up, and are unchanged by the way from worker to driver."""
 
 from penstock import DataError
 from penstock_runtime.pipeline.record_errors import Failure, Stage
@@ -53,18 +53,18 @@ def test_adding_changes_no_other_summary() -> None:
     assert Summary() == Summary(seconds={}, topics=[], offsets=[], messages=[], log=[])
 
 
-def test_it_travels_unchanged() -> None:
+def test_summary_survives_encoding() -> None:
     assert decode(encode(full())) == full()
 
 
-def test_topics_are_told_once() -> None:
+def test_topics_are_listed_once() -> None:
     summary = Summary()
     summary.wrote_to("a")
     summary.wrote_to(["b", "a", "b"])
     assert summary.topics == ["a", "b"]
 
 
-def test_a_failure_is_logged_in_connects_words_where_it_is_asked_for() -> None:
+def test_failure_is_logged_in_kafka_connects_words_if_configured() -> None:
     summary = Summary()
     summary.failed(FAILURE, "c-0", log=False, detail="")
     summary.failed(FAILURE, "c-0", log=True, detail=", where consumed record is {topic='t'}")

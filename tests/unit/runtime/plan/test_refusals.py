@@ -324,10 +324,8 @@ def test_a_value_that_cannot_be_resolved_is_not_given_to_the_connector() -> None
 
 def test_an_unreadable_version_of_a_step_is_told_of_its_class_too() -> None:
     found = problems({**SOURCE, **HOIST, "transforms.h.plugin.version": "[2,"})
-    assert found == [
-        ("transforms.h.plugin.version", "Unbounded range: [2,"),
-        ("transforms.h.type", "Unbounded range: [2,"),
-    ]
+    message = "Unbounded range: [2,; available versions: [1.4] (default and recommended: 1.4)"
+    assert found == [("transforms.h.plugin.version", message), ("transforms.h.type", message)]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from penstock_runtime.sink.assignment import assigned, owner
         ("a", 1, 2, 0),
     ],
 )
-def test_the_rule(topic: str, partition: int, tasks: int, task: int) -> None:
+def test_partition_is_assigned_by_crc32_of_topic_plus_number(topic: str, partition: int, tasks: int, task: int) -> None:
     assert owner(topic, partition, tasks) == task
 
 
@@ -36,7 +36,7 @@ def test_every_partition_has_exactly_one_task(existing: dict[str, int], tasks: i
 
 
 @given(st.text(min_size=1, max_size=10), st.integers(1, 50), st.integers(1, 7))
-def test_one_topic_is_dealt_evenly(topic: str, partitions: int, tasks: int) -> None:
+def test_partitions_of_one_topic_are_assigned_evenly(topic: str, partitions: int, tasks: int) -> None:
     counts = [sum(owner(topic, p, tasks) == n for p in range(partitions)) for n in range(tasks)]
     assert max(counts) - min(counts) <= 1
 
@@ -64,7 +64,7 @@ EXISTING = {
         ([], "none", []),
     ],
 )
-def test_a_pattern_matches_whole_names_and_kafkas_own_topics_only_when_they_are_listed(
+def test_pattern_matches_whole_names_and_internal_topics_need_to_be_listed(
     topics: list[str], pattern: str | None, found: list[str]
 ) -> None:
     matches = None if pattern is None else re.compile(pattern).fullmatch

@@ -1,4 +1,4 @@
-"""What a sink of frames does before Spark is there."""
+"""A sink of frames before Spark is ready."""
 
 from typing import Any, cast
 
@@ -38,7 +38,7 @@ class NoExecutor:
         raise RetriableError("spark://a:7077 has no executor for this task now")
 
 
-def test_no_dead_letter_is_written_while_a_batch_waits_for_executors_as_it_would_be_at_each_try() -> None:
+def test_no_dead_letter_is_written_while_a_batch_waits_for_executors() -> None:
     process = Process()
     put = FramePut(cast("Any", process), Frames(), cast("Any", NoExecutor()), seconds=1.0, stopping=lambda: False)
     consumed = Consumed(TopicPartition("t", 0), [0, 1, 2], [b"", b"", b""], None, None, [None] * 3)

@@ -1,4 +1,4 @@
-"""What a worker keeps of its part: runs of one schema, counts that add up, an end where schemas change too often."""
+"""A worker keeps runs of one schema with counts that add up, and ends its part if schemas change too often."""
 
 import io
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def ids(stream: bytes) -> list[int]:
     return list(pa.ipc.open_stream(io.BytesIO(stream)).read_all().column("id").to_pylist())
 
 
-def test_runs_of_one_schema_are_one_across_portions_and_each_knows_what_is_left_from_it_on() -> None:
+def test_runs_of_one_schema_are_merged_across_portions_and_count_the_rest() -> None:
     made = _Made(16)
     rows = add(made, chunk("-11", "1x22", "21"))
     assert [(number, ids(stream)) for number, stream in rows] == [(0, [1, 2, 3]), (1, [5, 6, 7]), (2, [8])]
@@ -92,7 +92,7 @@ def test_numbers_go_on_from_chunk_to_chunk() -> None:
     ],
 )
 @pytest.mark.parametrize("in_chunks", [False, True])
-def test_a_part_ends_before_the_change_that_is_one_too_many_with_counts_of_what_it_holds(
+def test_part_ends_before_one_schema_change_too_many_and_counts_only_its_records(
     portions: list[str], reached: int | None, *, in_chunks: bool
 ) -> None:
     """It is not converted again, as that may give something else; what was told of the rest counts no more."""
@@ -113,7 +113,7 @@ def test_a_part_ends_before_the_change_that_is_one_too_many_with_counts_of_what_
     assert made.runs()[0].rest.failed == letters[letters.index("1") : end].count("x")
 
 
-def test_where_order_does_not_matter_a_part_does_not_end_and_holds_each_schema_once_a_chunk() -> None:
+def test_unordered_part_never_ends_early_and_holds_each_schema_once_per_chunk() -> None:
     made = _Made(None)
     whole = chunk("12" * 40)
     assert made.cut(whole) is whole
@@ -135,9 +135,7 @@ def test_rows_do_not_count_before_they_are_kept() -> None:
     ("schema", "values", "error"),
     [(V1, [{"id": 1}, None], "tombstone"), (None, ["a"], "need"), (V1, [{"id": "a"}], "fit")],
 )
-def test_what_cannot_become_a_row_is_refused_and_nothing_of_it_counts(
-    schema: Schema | None, values: list[Any], error: str
-) -> None:
+def test_refused_rows_do_not_count(schema: Schema | None, values: list[Any], error: str) -> None:
     made, whole = _Made(16), chunk("1" * len(values))
     ((consumed, _, failed),) = whole.parts
     with pytest.raises(ConnectError, match=error):
@@ -145,7 +143,7 @@ def test_what_cannot_become_a_row_is_refused_and_nothing_of_it_counts(
     assert made.runs() == []
 
 
-def test_frames_that_are_left_out_take_what_lies_behind_them_out_of_the_counts() -> None:
+def test_counts_exclude_records_after_frames_left_out() -> None:
     made = _Made(16)
     add(made, chunk("1-1x22-211"))
     _, second, third = made.runs()

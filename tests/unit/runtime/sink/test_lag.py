@@ -1,4 +1,4 @@
-"""How far a sink is behind: records, not offsets."""
+"""The lag of a sink is counted in records, not offsets."""
 
 import threading
 from typing import cast
@@ -37,31 +37,31 @@ def read(offsets: SinkOffsets, *records: int) -> None:
     offsets.wrote(Summary(offsets=[(*P, records[-1] + 1)]))
 
 
-def test_the_marker_that_ends_the_last_transaction_is_no_record_to_write(offsets: SinkOffsets) -> None:
+def test_marker_of_the_last_transaction_does_not_count_as_lag(offsets: SinkOffsets) -> None:
     read(offsets, 0, 1)
     read(offsets, 3, 4)  # 2 was a marker, and 5 is one
     assert offsets.lag(P, 0, 6) == 0
 
 
-def test_a_marker_is_known_from_an_end_that_lies_behind_the_last_record_too(offsets: SinkOffsets) -> None:
+def test_end_after_the_last_record_reveals_a_marker(offsets: SinkOffsets) -> None:
     read(offsets, 0, 1)
     offsets.at_end({P: 3})
     read(offsets, 3)
     assert offsets.lag(P, 0, 5) == 0
 
 
-def test_a_record_that_waits_is_counted_where_there_are_no_markers(offsets: SinkOffsets) -> None:
+def test_pending_record_counts_as_lag_without_markers(offsets: SinkOffsets) -> None:
     read(offsets, 0, 1)
     read(offsets, 2, 3)
     assert offsets.lag(P, 0, 5) == 1
 
 
-def test_a_backlog_is_counted_with_its_markers_since_nobody_knows_how_many_there_are(offsets: SinkOffsets) -> None:
+def test_lag_of_a_backlog_includes_markers(offsets: SinkOffsets) -> None:
     read(offsets, 0)
     read(offsets, 2)
     assert offsets.lag(P, 0, 103) == 100
 
 
-def test_a_partition_that_nothing_was_read_of_is_behind_by_all_that_it_holds(offsets: SinkOffsets) -> None:
+def test_lag_of_an_unread_partition_is_all_of_its_records(offsets: SinkOffsets) -> None:
     offsets.positions[P] = None
     assert offsets.lag(P, 5, 20) == 15

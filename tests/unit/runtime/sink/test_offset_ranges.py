@@ -1,4 +1,4 @@
-"""A range of offsets is read exactly, whatever lies between records and comes beyond them."""
+"""A range of offsets is read exactly, with any gaps between records and any records after it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -62,12 +62,12 @@ def read(of: RangeReader, start: int, end: int) -> list[int]:
         pytest.param([8], 5, 8, [], id="nothing but markers"),
     ],
 )
-def test_the_records_of_a_range(answers: Sequence[Any], start: int, end: int, offsets: list[int]) -> None:
+def test_reads_exactly_the_records_of_a_range(answers: Sequence[Any], start: int, end: int, offsets: list[int]) -> None:
     of, _ = reader(*answers)
     assert read(of, start, end) == offsets
 
 
-def test_the_next_range_begins_with_what_was_left_and_nothing_is_fetched_twice() -> None:
+def test_next_range_begins_with_prefetched_records_without_a_second_fetch() -> None:
     of, consumer = reader(records(0, 1, 2, 3, 4), records(5))
     assert read(of, 0, 2) == [0, 1]
     assert read(of, 2, 4) == [2, 3]
@@ -75,7 +75,7 @@ def test_the_next_range_begins_with_what_was_left_and_nothing_is_fetched_twice()
     assert consumer.assigned == [{T: 0}]
 
 
-def test_an_end_that_was_told_in_the_range_before_holds_for_what_was_left_of_it() -> None:
+def test_end_reported_in_the_previous_range_counts_for_prefetched_records() -> None:
     of, _ = reader((records(0, 1, 2, 3), 5))  # the marker of a transaction is at 4
     assert read(of, 0, 2) == [0, 1]
     assert read(of, 2, 5) == [2, 3]
@@ -88,7 +88,7 @@ def test_another_range_begins_with_a_seek() -> None:
     assert consumer.assigned == [{T: 0}, {T: 10}]
 
 
-def test_a_topic_that_was_made_again_is_noticed() -> None:
+def test_recreated_topic_is_detected() -> None:
     of, _ = reader(records(0, 1))
     with pytest.raises(RetriableError, match="Offsets of t-0 have moved back; was it recreated"):
         read(of, 5, 8)
@@ -116,7 +116,7 @@ class Silence:
         (None, "Nothing came from t-0 at offset 5 for 60 s"),
     ],
 )
-def test_silence_ends_the_batch_soon_where_no_broker_answers_and_else_after_a_minute(
+def test_silence_ends_the_batch_after_10_s_without_brokers_and_otherwise_after_60_s(
     trouble: str | None, message: str
 ) -> None:
     consumer = Silence(trouble)
@@ -146,7 +146,7 @@ def sized(*sizes: int, first: int = 0) -> Consumed:
         pytest.param([sized(60), sized(60, 30, first=1)], Limits(9, 100), [[0], [1, 2]], id="over portions"),
     ],
 )
-def test_a_put_holds_no_more_records_and_bytes_than_it_may(
+def test_put_stays_within_its_limits_of_records_and_bytes(
     portions: list[Consumed], limits: Limits, lists: list[list[int]]
 ) -> None:
     assert [[o for p in found for o in p.offset] for found in gathered(portions, lambda: limits)] == lists
@@ -175,6 +175,6 @@ def test_a_part_ends_when_its_time_is_over_after_one_put_of_each_range_that_was_
     assert done == [(T, 1), (T, 2), (other, 6), (third, 1)]
 
 
-def test_a_range_whose_records_end_before_it_does_is_done_to_its_end() -> None:
+def test_range_without_records_at_its_end_is_completed() -> None:
     found = list(puts([(T, 0, 9)], lambda *_: [sized(1, 1)], lambda: Limits(9, 99), until=1e9, room=1e9, ending=bool))
     assert [(len(portions), offset) for _, portions, offset in found] == [(1, 2), (0, 9)]

@@ -1,4 +1,4 @@
-"""What a sink task commits, and when."""
+"""Commits of a sink task: which offsets, and when."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -141,20 +141,20 @@ def wrote(offset: int, message: Any = None) -> Summary:
     return Summary(offsets=[("a", 0, offset)], messages=[] if message is None else [message])
 
 
-def test_a_partition_begins_where_the_sink_says_else_the_group_else_nowhere() -> None:
+def test_partition_begins_at_the_sinks_offset_else_the_groups_else_none() -> None:
     world = World(Told({A: 3}), a=7, b=9)
     new = Partition("new", 0)
     world.offsets.assign([A, B, new])
     assert world.offsets.positions == {A: 3, B: 9, new: None}
 
 
-def test_taking_a_partition_commits_what_the_group_holds_to_see_whether_it_is_ours() -> None:
+def test_assigning_a_partition_commits_the_groups_offsets_to_detect_members() -> None:
     world = World(a=7)
     world.offsets.assign([A, B])
     assert world.group.commits == [{A: 7}]
 
 
-def test_members_of_the_group_are_named_before_the_sink_is_opened_and_not_all_of_hundreds() -> None:
+def test_group_members_are_reported_before_the_sink_is_opened_and_at_most_three() -> None:
     world = World(a=7)
     world.group.joined = [f"c{n} at h" for n in range(5)]
     with pytest.raises(ConnectError, match=r"Group 'g' has members: c0 at h, c1 at h, c2 at h and 2 more\."):
@@ -162,7 +162,7 @@ def test_members_of_the_group_are_named_before_the_sink_is_opened_and_not_all_of
     assert (world.sink.calls, world.group.commits) == ([], [])
 
 
-def test_where_members_may_not_be_asked_for_a_commit_that_is_refused_tells_of_them() -> None:
+def test_refused_commit_reveals_members_if_they_cannot_be_listed() -> None:
     world = World(a=7)
     world.group.joined = None
     world.group.refuses = [ConnectError("refused because the group has members")]
@@ -171,7 +171,7 @@ def test_where_members_may_not_be_asked_for_a_commit_that_is_refused_tells_of_th
     assert world.sink.calls == []
 
 
-def test_what_was_written_is_committed_once_in_an_interval() -> None:
+def test_written_records_are_committed_once_per_interval() -> None:
     world = World()
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5, "m1"))
@@ -184,7 +184,7 @@ def test_what_was_written_is_committed_once_in_an_interval() -> None:
     assert world.group.commits == [{A: 6}]
 
 
-def test_a_position_that_no_record_moved_is_not_committed() -> None:
+def test_position_without_records_is_not_committed() -> None:
     world = World()
     world.offsets.assign([A])
     world.offsets.at_end({A: 0, B: 3})
@@ -192,7 +192,7 @@ def test_a_position_that_no_record_moved_is_not_committed() -> None:
     assert (world.sink.asked, world.group.commits) == ([], [])
 
 
-def test_a_sink_goes_on_where_it_wants_to_or_where_it_let_be_committed() -> None:
+def test_sink_seeks_to_a_given_offset_or_to_its_last_commit() -> None:
     world = World(a=2, b=4)
     world.offsets.assign([A, B])
     world.offsets.wrote(wrote(9))
@@ -208,7 +208,7 @@ def test_a_sink_goes_on_where_it_wants_to_or_where_it_let_be_committed() -> None
     assert world.offsets.positions == {A: 9, B: 4}
 
 
-def test_a_position_that_is_set_while_workers_write_is_where_reading_goes_on() -> None:
+def test_seek_during_a_spark_batch_wins_over_the_offsets_of_workers() -> None:
     world = World(a=2, b=4)
     world.offsets.assign([A, B])
     world.offsets.wrote(Summary(offsets=[("a", 0, 9), ("b", 0, 9)]))
@@ -221,7 +221,7 @@ def test_a_position_that_is_set_while_workers_write_is_where_reading_goes_on() -
     assert world.offsets.positions == {A: 12, B: 12}
 
 
-def test_what_a_sink_gives_up_as_it_commits_is_not_committed_at_the_end() -> None:
+def test_offsets_given_up_during_the_commit_are_not_committed_at_the_end() -> None:
     world = World(a=2)
     world.offsets.assign([A])
     world.offsets.wrote(wrote(9))
@@ -235,7 +235,7 @@ def test_what_a_sink_gives_up_as_it_commits_is_not_committed_at_the_end() -> Non
     assert world.offsets.hold()  # it is read again from there
 
 
-def test_a_commit_that_is_asked_for_comes_before_the_interval_is_over() -> None:
+def test_requested_commit_does_not_wait_for_the_interval() -> None:
     world = World()
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
@@ -245,7 +245,7 @@ def test_a_commit_that_is_asked_for_comes_before_the_interval_is_over() -> None:
     assert [asked for _, asked in world.sink.asked] == [{A: 5}]
 
 
-def test_a_buffering_sink_goes_on_behind_a_pause_where_it_was_read_to() -> None:
+def test_buffering_sink_resumes_at_the_position_before_the_pause() -> None:
     world = World(sets_back=False, a=2)
     world.sink.answers_nothing = True
     world.offsets.assign([A])
@@ -267,7 +267,7 @@ def test_markers_at_the_end_are_passed() -> None:
     assert world.group.commits == [{A: 6}]
 
 
-def test_an_idle_groups_offsets_are_committed_anew_every_ten_minutes() -> None:
+def test_offsets_of_an_idle_group_are_committed_again_every_ten_minutes() -> None:
     world = World(a=7)
     world.offsets.assign([A])
     world.group.commits.clear()
@@ -277,7 +277,7 @@ def test_an_idle_groups_offsets_are_committed_anew_every_ten_minutes() -> None:
     assert world.sink.asked == []
 
 
-def test_an_idle_partition_is_committed_anew_however_busy_another_is() -> None:
+def test_offsets_of_an_idle_partition_are_committed_again_while_another_is_busy() -> None:
     """Kafka forgets each partition's offset by its own age."""
     world = World(a=7, b=9)
     world.offsets.assign([A, B])
@@ -288,7 +288,7 @@ def test_an_idle_partition_is_committed_anew_however_busy_another_is() -> None:
     assert [c[B] for c in world.group.commits if B in c] == [9, 9]
 
 
-def test_an_offset_whose_commit_may_have_come_through_is_not_taken_back() -> None:
+def test_offset_of_an_unanswered_commit_is_not_overwritten_by_an_older_one() -> None:
     """Given up while the broker was slow, say: the group may stand further than what was committed before."""
     world = World(a=7, b=9)
     world.offsets.assign([A, B])
@@ -326,7 +326,7 @@ def test_a_group_keeps_its_offsets_while_a_sink_asks_to_wait() -> None:
     assert world.group.commits == [{A: 7}, {A: 7}]
 
 
-def test_a_sink_that_asks_to_wait_is_asked_again_with_the_same() -> None:
+def test_commit_is_retried_with_the_same_arguments() -> None:
     world = World(Told({}, RetriableError("wait", 0.001), RetriableError("wait", 0.001)))
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5, "m"))
@@ -335,7 +335,7 @@ def test_a_sink_that_asks_to_wait_is_asked_again_with_the_same() -> None:
     assert world.group.commits == [{A: 5}]
 
 
-def test_when_the_task_is_to_stop_a_sink_that_asks_to_wait_is_left() -> None:
+def test_stopping_task_does_not_wait_for_the_sinks_commit() -> None:
     world = World(Told({}, RetriableError("wait")))
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
@@ -344,7 +344,7 @@ def test_when_the_task_is_to_stop_a_sink_that_asks_to_wait_is_left() -> None:
     assert (len(world.sink.asked), world.group.commits) == (1, [])
 
 
-def test_a_commit_that_failed_is_not_tried_again_on_the_way_out() -> None:
+def test_failed_commit_is_not_retried_when_the_task_ends() -> None:
     world = World(Told({}, ConnectError("refused")))
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
@@ -354,7 +354,7 @@ def test_a_commit_that_failed_is_not_tried_again_on_the_way_out() -> None:
     assert (len(world.sink.asked), world.group.commits) == (1, [])
 
 
-def test_after_another_failure_what_was_written_is_committed_on_the_way_out() -> None:
+def test_written_records_are_committed_after_another_failure() -> None:
     world = World()
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
@@ -362,7 +362,7 @@ def test_after_another_failure_what_was_written_is_committed_on_the_way_out() ->
     assert world.group.commits == [{A: 5}]
 
 
-def test_partitions_that_are_gone_are_committed_no_more() -> None:
+def test_deleted_partitions_are_not_committed() -> None:
     world = World(a=7, b=9)
     world.offsets.assign([A, B])
     world.group.commits.clear()
@@ -371,7 +371,7 @@ def test_partitions_that_are_gone_are_committed_no_more() -> None:
     assert world.group.commits == [{A: 7}]
 
 
-def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> None:
+def test_partition_without_records_resumes_at_the_end_seen_first() -> None:
     offsets = World().offsets
     offsets.assign([A])
     assert offsets.places == {A: None}
@@ -380,7 +380,7 @@ def test_a_partition_that_no_record_moved_goes_on_where_its_end_was_seen() -> No
     assert not offsets.pending
 
 
-def test_after_a_batch_that_failed_the_sink_is_asked_again_and_goes_before_our_own_position() -> None:
+def test_after_a_failed_batch_the_sinks_offsets_override_positions() -> None:
     world = World()
     world.offsets.assign([A, B])
     world.offsets.wrote(wrote(5, "m"))
@@ -391,7 +391,7 @@ def test_after_a_batch_that_failed_the_sink_is_asked_again_and_goes_before_our_o
     assert world.offsets.positions == {A: 8, B: None}
 
 
-def test_a_sink_that_cannot_be_opened_again_yet_is_not_closed_twice() -> None:
+def test_sink_is_not_closed_twice_while_reopening_is_retried() -> None:
     world = World()
     world.offsets.assign([A])
     world.sink.refuses = [RetriableError("locked")]
@@ -401,7 +401,7 @@ def test_a_sink_that_cannot_be_opened_again_yet_is_not_closed_twice() -> None:
     assert world.sink.calls == ["open a", "close a", "open a", "open a"]
 
 
-def test_what_a_sink_holds_of_a_partition_that_is_gone_is_made_final_and_not_committed() -> None:
+def test_sink_flushes_a_deleted_partition_without_committing_it() -> None:
     world = World()
     world.offsets.assign([A, B])
     world.offsets.wrote(Summary(offsets=[("a", 0, 5), ("b", 0, 6)], messages=["m"]))
@@ -419,19 +419,19 @@ def test_what_a_sink_holds_of_a_partition_that_is_gone_is_made_final_and_not_com
             "earliest",
             4,
             10,
-            "Reading goes on from there at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 that",
+            "Reading continues at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 existing",
         ),
         (
             "latest",
             4,
             20,
-            "Reading goes on from there at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 that",
+            "Reading continues at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 existing",
         ),
-        ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 that"),
-        ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 that"),
+        ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 existing"),
+        ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 existing"),
     ],
 )
-def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(
+def test_missing_offset_follows_auto_offset_reset_and_is_logged(
     reset: str, offset: int, to: int, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World(a=offset)
@@ -443,7 +443,7 @@ def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(
     assert f"a-0 has no offset {offset}: the partition holds 10 to 20" in caplog.text
 
 
-def test_an_offset_that_is_there_again_is_kept() -> None:
+def test_offset_that_is_in_range_again_is_kept() -> None:
     world = World(a=15)
     world.offsets.assign([A])
     world.offsets.out_of_range(A, 15)
@@ -465,7 +465,7 @@ def test_without_a_reset_a_partition_needs_an_offset_of_the_group_or_of_the_sink
         world.offsets.out_of_range(B, 9)
 
 
-def test_one_that_was_superseded_commits_nothing_and_asks_its_sink_to_make_nothing_final() -> None:
+def test_superseded_task_commits_nothing_in_the_group_or_the_sink() -> None:
     world = World(a=1)
     world.offsets.assign([A])
     world.group.commits.clear()
@@ -485,7 +485,7 @@ def test_one_that_was_superseded_commits_nothing_and_asks_its_sink_to_make_nothi
     assert (world.sink.asked, world.group.commits) == ([], [])
 
 
-def test_nothing_is_committed_while_it_is_not_known_whether_a_newer_life_is_there() -> None:
+def test_nothing_is_committed_while_a_newer_incarnation_cannot_be_ruled_out() -> None:
     world = World()
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5, "m"))
@@ -498,7 +498,7 @@ def test_nothing_is_committed_while_it_is_not_known_whether_a_newer_life_is_ther
     assert (world.sink.asked, world.group.commits) == ([(["m"], {A: 5})], [{A: 5}])
 
 
-def test_after_a_commit_of_the_sink_that_took_long_one_looks_again() -> None:
+def test_fence_is_checked_again_after_a_slow_commit_of_the_sink() -> None:
     class Slow(Told):
         def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
             world.now += 20
@@ -524,7 +524,7 @@ def asked_at(world: World, seconds: int) -> list[int]:
     return found
 
 
-def test_a_sink_that_keeps_something_back_is_asked_again_after_growing_pauses_until_it_is_final() -> None:
+def test_commit_is_repeated_after_growing_pauses_while_the_sink_holds_records_back() -> None:
     world = World()
     world.offsets.assign([A])
     world.offsets.wrote(wrote(5))
@@ -537,7 +537,7 @@ def test_a_sink_that_keeps_something_back_is_asked_again_after_growing_pauses_un
     assert world.group.commits[:3] == [{A: 3}, {A: 4}, {A: 6}]
 
 
-def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_asked_again_when_something_is_new(
+def test_offsets_beyond_the_given_ones_are_logged_once_and_retried_only_after_new_records(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World()
@@ -555,7 +555,7 @@ def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_asked_again
     assert world.group.commits[0] == {A: 7}
 
 
-def test_offsets_that_somebody_else_has_set_are_told_before_they_are_overwritten(
+def test_foreign_offsets_are_logged_before_they_are_overwritten(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World(a=7, b=9)
@@ -575,7 +575,7 @@ def test_offsets_that_somebody_else_has_set_are_told_before_they_are_overwritten
     assert "a-0" not in caplog.text
 
 
-def test_what_begins_at_its_end_begins_at_the_one_it_was_taken_at_and_the_group_knows_at_once() -> None:
+def test_latest_begins_at_the_end_at_assignment_and_commits_it_immediately() -> None:
     world = World(Told({B: 3}))
     world.group.reset = "latest"
     world.offsets.assign([A, B])
@@ -584,7 +584,7 @@ def test_what_begins_at_its_end_begins_at_the_one_it_was_taken_at_and_the_group_
     assert world.group.commits == [{A: 20, B: 3}]
 
 
-def test_what_a_sink_keeps_back_when_it_is_closed_is_read_again() -> None:
+def test_records_held_back_at_close_are_read_again() -> None:
     world = World()
     world.offsets.assign([A])
     world.sink.returns = -5
@@ -594,7 +594,7 @@ def test_what_a_sink_keeps_back_when_it_is_closed_is_read_again() -> None:
     assert world.offsets.places == {A: 3}
 
 
-def test_what_a_sink_has_never_let_be_committed_is_read_again_from_where_reading_began() -> None:
+def test_without_a_commit_records_are_read_again_from_the_start_position() -> None:
     world = World()
     world.offsets.assign([A])
     world.sink.answers_nothing = True
@@ -603,7 +603,7 @@ def test_what_a_sink_has_never_let_be_committed_is_read_again_from_where_reading
     assert world.offsets.places == {A: None}
 
 
-def test_the_group_is_told_where_reading_began_whatever_the_sink_lets_be_committed() -> None:
+def test_start_position_is_committed_even_if_the_sink_allows_nothing() -> None:
     world = World()
     world.group.reset = "latest"
     world.sink.answers_nothing = True
@@ -616,7 +616,7 @@ def test_the_group_is_told_where_reading_began_whatever_the_sink_lets_be_committ
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_what_began_at_its_end_is_read_again_from_there_and_not_from_a_later_end(answered: bool) -> None:
+def test_partition_that_began_at_its_end_is_read_again_from_that_end(answered: bool) -> None:
     world = World()
     world.group.reset = "latest"
     world.sink.answers_nothing = True
@@ -630,7 +630,7 @@ def test_what_began_at_its_end_is_read_again_from_there_and_not_from_a_later_end
     assert world.offsets.places == {A: 20}
 
 
-def test_what_is_read_after_a_reset_is_read_again_from_there() -> None:
+def test_records_after_a_reset_are_read_again_from_the_reset_position() -> None:
     world = World(a=2)
     world.sink.answers_nothing = True
     world.group.reset = "latest"
@@ -642,7 +642,7 @@ def test_what_is_read_after_a_reset_is_read_again_from_there() -> None:
     assert world.group.held == {A: 20}
 
 
-def test_an_answer_that_is_missing_takes_no_partition_back_to_its_beginning() -> None:
+def test_partition_without_a_returned_offset_is_not_read_from_its_beginning() -> None:
     """The sink tells of each offset once."""
     world = World(a=7)
     world.offsets.assign([A])
@@ -656,9 +656,7 @@ def test_an_answer_that_is_missing_takes_no_partition_back_to_its_beginning() ->
 
 
 @pytest.mark.parametrize(("reset", "begins"), [("latest", 0), ("earliest", None)])
-def test_what_a_topic_gets_while_it_is_read_begins_where_the_group_stands_else_at_its_beginning(
-    reset: str, begins: int | None
-) -> None:
+def test_new_partition_begins_at_the_groups_offset_else_at_its_beginning(reset: str, begins: int | None) -> None:
     world = World(b=7)
     world.group.reset = reset
     world.offsets.assign([A, B], grown=[A, B])
@@ -695,7 +693,7 @@ def held(sink: Holds | None = None) -> World:
     return world
 
 
-def test_what_a_sink_holds_back_of_a_partition_that_it_pauses_is_not_offered_again_and_comes_after_resume() -> None:
+def test_records_held_back_of_a_paused_partition_are_read_again_after_resume() -> None:
     world = held()
     assert world.group.commits[-1] == {A: 5, B: 8}
     assert world.offsets.hold()
@@ -709,7 +707,7 @@ def test_what_a_sink_holds_back_of_a_partition_that_it_pauses_is_not_offered_aga
     assert not world.offsets.hold()
 
 
-def test_what_a_sink_holds_back_comes_again_though_it_resumes_the_partition_at_once() -> None:
+def test_records_held_back_are_read_again_even_after_an_immediate_resume() -> None:
     class Resumes(Holds):
         def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
             allowed = super().commit(messages, offsets)
@@ -721,7 +719,7 @@ def test_what_a_sink_holds_back_comes_again_though_it_resumes_the_partition_at_o
     assert (world.offsets.held, world.offsets.places) == (frozenset(), {A: 5, B: 8})
 
 
-def test_a_partition_that_is_held_already_is_resumed_though_it_was_paused_again() -> None:
+def test_held_partition_is_resumed_after_a_second_pause() -> None:
     world = held()
     world.offsets.hold()
     world.pauses.pause([A])
@@ -730,13 +728,13 @@ def test_a_partition_that_is_held_already_is_resumed_though_it_was_paused_again(
     assert world.offsets.held == frozenset()
 
 
-def test_what_workers_wrote_of_a_partition_while_it_was_paused_does_not_move_it_past_what_is_held_back() -> None:
+def test_writes_by_workers_do_not_move_a_paused_partition_past_held_back_records() -> None:
     world = held()
     world.offsets.wrote(Summary(offsets=[("a", 0, 12), ("b", 0, 12)]))
     assert world.offsets.positions == {A: 5, B: 12}
 
 
-def test_what_was_written_of_a_partition_is_committed_before_it_is_held() -> None:
+def test_written_records_are_committed_before_their_partition_is_held() -> None:
     world = World(a=3, b=4)
     world.offsets.assign([A, B])
     world.offsets.wrote(wrote(9))
@@ -746,7 +744,7 @@ def test_what_was_written_of_a_partition_is_committed_before_it_is_held() -> Non
     assert (world.offsets.positions[A], world.offsets.places) == (9, {B: 4})
 
 
-def test_a_sink_that_has_paused_all_is_asked_now_and_then_so_that_it_can_resume_them() -> None:
+def test_commit_is_called_now_and_then_while_all_partitions_are_paused() -> None:
     world = World(a=3)
     world.offsets.assign([A])
     world.pauses.pause([A])
@@ -756,7 +754,7 @@ def test_a_sink_that_has_paused_all_is_asked_now_and_then_so_that_it_can_resume_
     assert 4 <= len(world.sink.asked) <= 9  # after 1, 2, 4 ... 60 s
 
 
-def test_a_partition_that_is_closed_after_a_failure_is_read_again_as_it_was_committed() -> None:
+def test_closed_partition_is_read_again_from_its_last_commit_after_a_failure() -> None:
     world = held()
     world.offsets.hold()
     world.offsets.reopen()

@@ -1,4 +1,4 @@
-"""Which partitions a sink may pause, and for how long."""
+"""Partitions that a sink may pause, and how long pauses last."""
 
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ def test_a_partition_is_paused_until_it_is_resumed() -> None:
     assert pauses.wanted == {A}
 
 
-def test_a_partition_that_is_resumed_before_it_was_held_is_held_once() -> None:
+def test_partition_resumed_before_it_was_held_is_still_held_once() -> None:
     pauses, context = opened()
     context.pause(A)
     context.resume(A)

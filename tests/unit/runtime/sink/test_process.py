@@ -1,4 +1,4 @@
-"""Who waits when a sink asks to wait, and what is known of each record."""
+"""Retries of a sink's writes, and reports about each record."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ class Refusing:
         return "done"
 
 
-def test_the_driver_tries_again_and_tells_of_it() -> None:
+def test_driver_retries_and_reports_it() -> None:
     told: list[str | None] = []
     summary = Summary()
     assert process(told).retrying(Refusing(), summary) == "done"
@@ -67,7 +67,7 @@ def test_the_driver_tries_again_and_tells_of_it() -> None:
     assert [t and "the table is locked" in t for t in told] == [True, True, None]
 
 
-def test_a_worker_gives_the_request_to_wait_to_the_driver() -> None:
+def test_worker_passes_a_request_to_wait_to_the_driver() -> None:
     told: list[str | None] = []
     with pytest.raises(RetriableError, match="the table is locked"):
         process(told, retries_here=False).retrying(Refusing(), Summary())
@@ -78,7 +78,7 @@ def portion(types: int | list[int]) -> Consumed:
     return Consumed(TopicPartition("t", 0), [7, 8], [b"a", b"b"], None, None, [5, None], types)
 
 
-def test_the_type_of_a_timestamp_is_told_by_kafkas_names() -> None:
+def test_timestamp_types_have_kafkas_names() -> None:
     assert [portion(2).timestamp_type_of(row) for row in (0, 1)] == ["LogAppendTime", "LogAppendTime"]
     mixed = portion([1, 0])
     assert [mixed.timestamp_type_of(row) for row in (0, 1)] == ["CreateTime", "NoTimestampType"]
@@ -101,7 +101,7 @@ class Text:
         return None, [self.to_connect(topic, d)[1] for d in data]
 
 
-def test_records_that_a_transform_made_from_nothing_lie_where_those_lay_that_it_was_given() -> None:
+def test_records_made_by_a_transform_have_the_offsets_of_its_input() -> None:
     text = cast("Any", Text())
     converters = Converters(text, text, text, ("k", "v", "h"))
     made = process([], steps=(Step("anew", Anew(), "Anew"),), converters=converters)
@@ -197,7 +197,7 @@ ALL = ErrorPolicy(tolerate=True, dead_letter_topic="dlq")
 NONE = ErrorPolicy(dead_letter_topic="dlq")
 
 
-def test_a_record_that_was_handed_back_once_is_buried_once_though_a_later_try_does_not_name_it() -> None:
+def test_record_reported_by_earlier_attempts_has_one_dead_letter() -> None:
     def act(records: list[Record], report: Reporter, attempt: int) -> None:
         if attempt < 3:
             report(records[1], DataError(f"refused in try {attempt}"))
@@ -210,7 +210,7 @@ def test_a_record_that_was_handed_back_once_is_buried_once_though_a_later_try_do
     assert (summary.written, summary.failures, summary.dead_letters, summary.retries) == (2, 1, 1, 2)
 
 
-def test_an_error_of_the_writer_is_told_with_its_type_its_place_and_the_records() -> None:
+def test_error_of_the_writer_names_type_place_and_records() -> None:
     def act(records: list[Record], report: Reporter, attempt: int) -> None:
         raise KeyError("id")
 
@@ -223,14 +223,12 @@ def test_an_error_of_the_writer_is_told_with_its_type_its_place_and_the_records(
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ({"rows": {1, 2}}, "set cannot travel to another process; use texts, numbers, bytes, lists and dicts"),
+        ({"rows": {1, 2}}, "set cannot be sent to another process; use texts, numbers, bytes, lists and dicts"),
         (["\ud800"], "'utf-8' codec can't encode character"),
         (1 << 64, ""),
     ],
 )
-def test_a_message_that_cannot_be_sent_is_told_with_its_method_and_the_records_once_those_handed_back_are_kept(
-    message: Any, reason: str
-) -> None:
+def test_invalid_message_names_method_and_records_after_dead_letters_are_written(message: Any, reason: str) -> None:
     def act(records: list[Record], report: Reporter, attempt: int) -> Any:
         report(records[1], DataError("refused"))
         return message
@@ -246,7 +244,7 @@ def test_a_message_that_cannot_be_sent_is_told_with_its_method_and_the_records_o
     assert queue.values == [b"b"]
 
 
-def test_a_message_of_a_staged_part_that_cannot_be_sent_is_told_with_its_method() -> None:
+def test_invalid_message_of_staged_names_the_method() -> None:
     class Stages(Scripted):
         def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
             pass
@@ -256,14 +254,14 @@ def test_a_message_of_a_staged_part_that_cannot_be_sent_is_told_with_its_method(
 
     process, _, _ = sink(lambda records, report, attempt: None, ALL, writer=lambda: Stages(lambda *of: None))
     process.put(three(), stage=True)
-    told = "Stages.staged returned a message for `Sink.commit` that a worker cannot send: object cannot travel"
+    told = "Stages.staged returned a message for `Sink.commit` that a worker cannot send: object cannot be sent"
     with pytest.raises(ConnectError, match=told):
         process.staged()
 
 
 @pytest.mark.parametrize("after", ["goes on", "asks to wait", "fails", "stops asking"])
 @pytest.mark.parametrize("retries_here", [True, False])
-def test_where_nothing_is_tolerated_a_record_that_was_handed_back_fails_the_task_whatever_the_sink_makes_of_it(
+def test_reported_record_fails_the_task_without_tolerance_even_if_the_sink_ignores_the_error(
     after: str, retries_here: bool
 ) -> None:
     def act(records: list[Record], report: Reporter, attempt: int) -> None:
@@ -298,7 +296,7 @@ def test_where_nothing_is_tolerated_a_record_that_was_handed_back_fails_the_task
     ],
 )
 @pytest.mark.parametrize("after", ["fails", "goes on", "asks to wait"])
-def test_a_report_of_something_else_fails_the_task_and_says_what_it_takes_whatever_the_sink_makes_of_it(
+def test_invalid_report_fails_the_task_even_if_the_sink_ignores_the_error(
     arguments: Callable[[Record], Any], called_with: str, after: str
 ) -> None:
     def act(records: list[Record], report: Any, attempt: int) -> None:
@@ -313,12 +311,12 @@ def test_a_report_of_something_else_fails_the_task_and_says_what_it_takes_whatev
     process, _, queue = sink(act, ALL)
     with pytest.raises(ConnectError) as raised:
         process.put(three())
-    assert "TypeError: report takes a Record and the exception that says why" in str(raised.value)
+    assert "TypeError: report takes a Record and an exception with the reason" in str(raised.value)
     assert f"; it was called with {called_with}, in " in str(raised.value)
     assert queue.values == []
 
 
-def test_a_report_of_another_thread_counts_too() -> None:
+def test_report_from_another_thread_counts() -> None:
     def act(records: list[Record], report: Reporter, attempt: int) -> None:
         thread = threading.Thread(target=quietly, args=(report, records[2]))
         thread.start()
@@ -348,7 +346,7 @@ def test_a_report_that_comes_late_fails_the_task_before_the_next_batch(policy: E
     assert (writer.tries, queue.letters) == (2, [])
 
 
-def test_a_report_of_something_else_that_comes_late_fails_the_task_too() -> None:
+def test_invalid_late_report_fails_the_task() -> None:
     kept: list[Any] = []
     process, _, _ = sink(lambda records, report, attempt: kept.append(report), ALL)
     process.put(three())
@@ -358,7 +356,7 @@ def test_a_report_of_something_else_that_comes_late_fails_the_task_too() -> None
         process.put(three())
 
 
-def test_no_offset_is_told_before_the_dead_letters_of_its_batch_are_in_kafka() -> None:
+def test_put_fails_until_the_dead_letters_of_the_batch_are_in_kafka() -> None:
     lost: list[Summary] = []
     process, _, queue = sink(
         lambda records, report, attempt: report(records[0], DataError("refused")),
@@ -380,7 +378,7 @@ class Picky(Text):
         return super().to_connect(topic, data)
 
 
-def test_a_record_that_no_stage_tolerates_is_buried_and_fails_the_task() -> None:
+def test_untolerated_record_is_a_dead_letter_and_fails_the_task() -> None:
     picky = cast("Any", Picky())
     converters = Converters(picky, picky, picky, ("k", "v", "h"))
     process, writer, queue = sink(lambda records, report, attempt: None, NONE, converters=converters)
@@ -389,7 +387,7 @@ def test_a_record_that_no_stage_tolerates_is_buried_and_fails_the_task() -> None
     assert (writer.tries, queue.values) == (0, [b"b"])
 
 
-def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.LogCaptureFixture) -> None:
+def test_unreachable_dead_letter_queue_does_not_hide_the_failure(caplog: pytest.LogCaptureFixture) -> None:
     process, _, queue = sink(lambda records, report, attempt: report(records[0], DataError("refused")), NONE)
     queue.away = True
     with pytest.raises(ConnectError, match=r"record at t-3 offset 7 failed .* DataError: refused"):
@@ -407,7 +405,7 @@ class Stern(Transform):
         raise DataError(self._error)
 
 
-def test_a_dead_letter_has_the_bytes_that_were_read_and_the_context_behind_the_headers_of_the_record() -> None:
+def test_dead_letter_has_the_original_bytes_and_context_headers_last() -> None:
     policy = ErrorPolicy(tolerate=True, dead_letter_topic="dlq", dead_letter_headers=True)
     process, writer, queue = sink(
         lambda records, report, attempt: None,
@@ -440,9 +438,7 @@ def test_a_dead_letter_has_the_bytes_that_were_read_and_the_context_behind_the_h
 
 
 @pytest.mark.parametrize(("log", "messages"), [(False, True), (True, False), (True, True)])
-def test_the_line_of_a_sink_tells_the_place_of_the_record_and_nothing_of_what_is_in_it(
-    log: bool, messages: bool
-) -> None:
+def test_log_line_of_a_sink_has_the_records_position_and_no_values(log: bool, messages: bool) -> None:
     process, _, _ = sink(
         lambda records, report, attempt: None,
         ErrorPolicy(tolerate=True, log=log, log_messages=messages),
@@ -457,7 +453,7 @@ def test_the_line_of_a_sink_tells_the_place_of_the_record_and_nothing_of_what_is
 
 
 @pytest.mark.parametrize("messages", [1, 60])
-def test_of_many_failures_fifty_are_told_and_all_are_counted(messages: int) -> None:
+def test_fifty_failures_are_logged_and_all_are_counted(messages: int) -> None:
     policy, steps = ErrorPolicy(tolerate=True, log=True), (Step("r", Stern("no"), "T"),)
     process, _, _ = sink(lambda records, report, attempt: None, policy, steps=steps)
     rows = list(range(messages))
@@ -466,7 +462,7 @@ def test_of_many_failures_fifty_are_told_and_all_are_counted(messages: int) -> N
     assert (len(summary.log), summary.logged, summary.failures) == (min(50, messages), messages, messages)
 
 
-def test_where_nothing_is_tolerated_an_error_that_a_transform_did_not_mean_is_told_with_its_file_and_line() -> None:
+def test_unexpected_error_of_a_transform_names_file_and_line_without_tolerance() -> None:
     class Looks(Transform):
         def apply(self, record: Record) -> Record | None:
             return record.replace(value=record.value["id"])

@@ -74,7 +74,7 @@ def record(offset: int) -> Record:
     return Record(topic="table", value=None, original=Original("a", 0, offset))
 
 
-def test_a_record_of_the_batch_and_one_of_an_earlier_batch_are_buried_with_their_bytes() -> None:
+def test_dead_letters_of_this_and_of_earlier_batches_have_the_bytes_of_the_record() -> None:
     letters = Letters()
     reported = made(letters)
     with reported.of([portion(5, 7)]):
@@ -86,7 +86,7 @@ def test_a_record_of_the_batch_and_one_of_an_earlier_batch_are_buried_with_their
     reported.close()
 
 
-def test_settling_waits_for_letters_that_are_under_way() -> None:
+def test_settle_waits_for_dead_letters_in_flight() -> None:
     letters = Letters()
     letters.may.clear()
     reported = made(letters)
@@ -98,7 +98,7 @@ def test_settling_waits_for_letters_that_are_under_way() -> None:
     reported.close()
 
 
-def test_a_record_that_a_second_try_reports_again_has_one_letter() -> None:
+def test_record_reported_again_by_a_retry_has_one_dead_letter() -> None:
     letters = Letters()
     reported = made(letters)
     one, other = (reported.report(record(3), DataError("no")) for _ in range(2))
@@ -108,7 +108,7 @@ def test_a_record_that_a_second_try_reports_again_has_one_letter() -> None:
     reported.close()
 
 
-def test_where_nothing_is_tolerated_the_report_and_the_batch_fail() -> None:
+def test_report_and_batch_fail_without_tolerance() -> None:
     reported = made(Letters(tolerate=False), tolerate=False)
     with pytest.raises(ConnectError, match="record at a-0 offset 3 failed"), reported.of([portion(3)]):
         reported.report(record(3), DataError("no"))
@@ -117,7 +117,7 @@ def test_where_nothing_is_tolerated_the_report_and_the_batch_fail() -> None:
     reported.close()
 
 
-def test_a_record_that_kafka_has_no_more_fails_the_task() -> None:
+def test_reported_record_missing_in_kafka_fails_the_task() -> None:
     reported = made(Letters(), kafka=Kafka(deleted=5))
     letter = reported.report(record(3), DataError("no"))
     with pytest.raises(ConnectError, match="a-0 offset 3: it is in Kafka no more"):

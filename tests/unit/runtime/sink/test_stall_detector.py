@@ -1,4 +1,4 @@
-"""Records that wait and do not come are told from those that have just come, and from those that nobody may skip."""
+"""The stall detector distinguishes stalled records from new ones, and from partitions that are being read."""
 
 import threading
 from collections.abc import Iterable
@@ -47,13 +47,13 @@ def looking(brokers: Brokers, **positions: int | None) -> tuple[StallDetector, S
     return StallDetector(consumer, offsets), offsets
 
 
-def test_records_that_waited_at_two_looks_are_missed() -> None:
+def test_records_pending_at_two_looks_have_stalled() -> None:
     missed, _ = looking(Brokers(), p=5, q=3)
     assert missed.look() == []
     assert missed.look() == [Q]
 
 
-def test_records_that_have_just_come_are_not_and_neither_is_a_partition_that_is_read() -> None:
+def test_new_records_and_progressing_partitions_have_not_stalled() -> None:
     brokers = Brokers()
     missed, offsets = looking(brokers, p=5, q=3)
     assert missed.look() == []
@@ -63,7 +63,7 @@ def test_records_that_have_just_come_are_not_and_neither_is_a_partition_that_is_
     assert missed.look() == [P, Q]
 
 
-def test_what_waited_before_brokers_did_not_answer_is_still_known() -> None:
+def test_records_pending_before_an_outage_are_remembered() -> None:
     brokers = Brokers()
     missed, _ = looking(brokers, p=5, q=3)
     missed.look()

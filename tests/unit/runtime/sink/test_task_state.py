@@ -13,21 +13,21 @@ RESTING: list[Reading | Detached | Unknown] = [READING, Detached(), Unknown()]
 
 
 @pytest.mark.parametrize("state", [Writing(READING), OnSpark(), Unknown()])
-def test_after_a_batch_that_was_begun_and_failed_only_the_sink_knows_its_positions(state: State) -> None:
+def test_positions_are_unknown_after_a_failed_batch(state: State) -> None:
     assert task_state.failed(state) == Unknown()
 
 
 @pytest.mark.parametrize("state", [READING, Detached()])
-def test_after_a_failure_between_batches_the_consumer_is_assigned_the_positions_anew(state: State) -> None:
+def test_failure_between_batches_detaches_the_consumer(state: State) -> None:
     assert task_state.failed(state) == Detached()
 
 
 @pytest.mark.parametrize("resting", [READING, Detached()])
-def test_a_batch_written_here_leaves_what_was_fetched_behind_it(resting: Reading | Detached) -> None:
+def test_batch_written_by_the_driver_keeps_prefetched_records(resting: Reading | Detached) -> None:
     assert task_state.ended(task_state.writing(resting)) is resting
 
 
-def test_a_batch_on_spark_with_a_gap_has_the_sink_asked_for_its_positions() -> None:
+def test_positions_are_unknown_after_a_spark_batch_with_a_gap() -> None:
     assert task_state.ended(OnSpark()) == Detached()
     assert task_state.ended(OnSpark(), complete=False) == Unknown()
 
@@ -45,12 +45,12 @@ def test_no_pause_failure_or_assignment_hides_that_positions_are_unknown(state: 
         assert task_state.assigned(state, fetching=fetching) == resumes
 
 
-def test_each_assignment_asks_anew_for_the_bounds_of_partitions() -> None:
+def test_each_assignment_forgets_the_bounds_of_partitions() -> None:
     assert task_state.assigned(READING, fetching=True) == Reading({})
 
 
 @pytest.mark.parametrize("end", [task_state.failed, task_state.detached, task_state.paused])
-def test_a_trickle_is_gathered_behind_a_batch_and_no_longer_once_reading_goes_on_anew(
+def test_gathering_ends_with_the_next_assignment(
     end: Callable[[State], State],
 ) -> None:
     gathering = task_state.gathering(READING, until=5.0)

@@ -1,4 +1,4 @@
-"""What a source's task does with records that fail: the log line, the dead letter, the end of the task."""
+"""Failed records of a source task: the log line, the dead letter, the end of the task."""
 
 import logging
 from collections.abc import Callable
@@ -82,7 +82,7 @@ DLQ = ErrorPolicy(tolerate=True, dead_letter_topic="dlq", dead_letter_headers=Tr
 PREFIX = "__connect.errors."
 
 
-def test_a_dead_letter_goes_the_way_of_its_batch_with_what_the_source_gave() -> None:
+def test_dead_letter_is_in_the_transaction_of_its_batch_with_the_sources_values() -> None:
     port, summary = Topic(), Summary()
     given = batch(
         "a",
@@ -138,7 +138,7 @@ def test_a_dead_letter_goes_the_way_of_its_batch_with_what_the_source_gave() -> 
         pytest.param("bad \ud83d", b"bad ?", id="and half a character cannot be written"),
     ],
 )
-def test_a_record_without_bytes_is_buried_readable(value: Any, data: bytes) -> None:
+def test_dead_letter_of_other_values_is_readable_text(value: Any, data: bytes) -> None:
     port = Topic()
     delivery(ErrorPolicy(tolerate=True, dead_letter_topic="dlq")).run_stage([batch(value)], port, Summary(), where="s")
     (letter,) = port.sent
@@ -146,14 +146,14 @@ def test_a_record_without_bytes_is_buried_readable(value: Any, data: bytes) -> N
     assert letter.headers == [[]]  # nobody asked for them
 
 
-def test_a_timestamp_that_kafka_does_not_take_does_not_keep_a_record_from_its_queue() -> None:
+def test_invalid_timestamp_does_not_prevent_the_dead_letter() -> None:
     port = Topic()
     delivery(DLQ).run_stage([batch("bad", timestamp=[-5])], port, Summary(), where="s")
     assert port.sent[0].timestamp is None
 
 
 @pytest.mark.parametrize("stage", ["TRANSFORMATION", "VALUE_CONVERTER", "KEY_CONVERTER", "HEADER_CONVERTER"])
-def test_each_stage_of_a_source_leads_to_the_queue(stage: str) -> None:
+def test_failure_at_each_stage_of_a_source_has_a_dead_letter(stage: str) -> None:
     value = {"TRANSFORMATION": "bad", "VALUE_CONVERTER": "odd"}.get(stage, "v")
     key = "odd" if stage == "KEY_CONVERTER" else "k"
     headers = [(Header("h", "odd" if stage == "HEADER_CONVERTER" else "x"),)]
@@ -163,7 +163,7 @@ def test_each_stage_of_a_source_leads_to_the_queue(stage: str) -> None:
     assert dict((letter.headers or ())[0])[f"{PREFIX}stage"] == stage.encode()
 
 
-def test_a_record_that_the_client_refuses_is_in_the_queue_if_that_can_take_it() -> None:
+def test_refused_record_is_a_dead_letter_if_the_queue_takes_it() -> None:
     class Long(Transform):
         def apply(self, record: Record) -> Record | None:
             return record.replace(value="too long")
@@ -177,17 +177,17 @@ def test_a_record_that_the_client_refuses_is_in_the_queue_if_that_can_take_it() 
     assert (summary.written, summary.failures, summary.dead_letters) == (0, 1, 1)
 
 
-def test_a_dead_letter_that_the_client_refuses_is_always_told() -> None:
+def test_refused_dead_letter_is_always_logged() -> None:
     port, summary = Topic(), Summary()
     delivery(DLQ).run_stage([batch("bad and far too long")], port, summary, where="s")
     assert (summary.dead_letters, summary.dead_letters_lost, summary.logged) == (1, 1, 1)
     assert summary.log == [
-        "A failed record for topic 't' is passed over and not in the dead letter queue 'dlq', which cannot take it: "
+        "A failed record for topic 't' is skipped and not in the dead letter queue 'dlq', which cannot take it: "
         "too large"
     ]
 
 
-def test_what_is_told_of_a_record_is_what_the_source_gave_and_not_what_transforms_made_of_it() -> None:
+def test_log_shows_the_record_of_the_source_and_not_of_transforms() -> None:
     insert = InsertField()
     insert.configure(InsertField.Config.parse({"static.field": "added", "static.value": "x"}))
     steps = [Step("i", insert, "I"), Step("r", Refusing(), "R")]
@@ -205,7 +205,7 @@ def test_what_is_told_of_a_record_is_what_the_source_gave_and_not_what_transform
     ]
 
 
-def test_where_nothing_is_tolerated_the_record_is_buried_alone_and_nothing_is_sent(
+def test_without_tolerance_only_the_dead_letter_is_sent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     port, buried = Topic(), list[Outgoing]()
@@ -228,7 +228,7 @@ def test_the_partition_is_named_where_the_source_has_chosen_one() -> None:
         delivery(ErrorPolicy()).run_stage([batch("bad", partition=3)], Topic(), Summary(), where="source c")
 
 
-def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.LogCaptureFixture) -> None:
+def test_unreachable_dead_letter_queue_does_not_hide_the_failure(caplog: pytest.LogCaptureFixture) -> None:
     def away(letter: Outgoing) -> None:
         raise ConnectError("Kafka is away")
 
@@ -239,7 +239,7 @@ def test_a_queue_out_of_reach_does_not_hide_why_the_task_fails(caplog: pytest.Lo
     assert "is not in the dead letter queue 'dlq': Kafka is away" in caplog.text
 
 
-def test_a_record_that_kafka_refuses_and_nobody_tolerates_is_in_no_queue() -> None:
+def test_untolerated_record_that_kafka_refuses_has_no_dead_letter() -> None:
     buried: list[Outgoing] = []
     with pytest.raises(ConnectError, match="KAFKA_PRODUCE"):
         delivery(ErrorPolicy(dead_letter_topic="dlq"), bury=buried.append).run_stage(

@@ -1,4 +1,4 @@
-"""A source may forget where a source partition stood: a null offset, on each way that offsets take."""
+"""A source may reset the position of a source partition by a null offset, on every path of offsets."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ def test_a_null_offset_is_a_tombstone() -> None:
     assert stored.offsets == {}
 
 
-def test_a_worker_of_spark_is_told_of_null_offsets() -> None:
+def test_payload_of_a_spark_worker_contains_null_offsets() -> None:
     setup = cast("Any", SimpleNamespace(spec_text="{}", sent_secrets={}, slots_dir=Path("slots")))
     part = InputPartition({"n": 1}, {A: None, B: {"i": 2}})
     found = msgspec.msgpack.decode(payload(setup, None, [(part, [(b"k", None)])], None))

@@ -45,7 +45,7 @@ def test_an_error_comes_after_the_items_before_it() -> None:
     reading.close()
 
 
-def test_an_iteration_that_nobody_finishes_does_not_hold_up_the_thread() -> None:
+def test_abandoned_iteration_does_not_block_the_thread() -> None:
     reading: ReadingThread[int] = ReadingThread()
     ended, done = threading.Event(), threading.Event()
     held = reading.ahead(lambda: numbers(1_000, ended))  # as a traceback holds it

@@ -1,4 +1,4 @@
-"""A source's end in one process, at least once: what becomes of its producer when a batch fails."""
+"""At-least-once delivery in one process of a source: the producer is replaced after a failed batch."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -79,7 +79,7 @@ def batch(of: SourceProcess) -> Summary:
 @pytest.mark.parametrize(
     "error", [Fenced("the producer is beyond use"), RetriableError("no broker"), ConnectError("no")]
 )
-def test_a_batch_that_failed_is_tried_again_with_another_producer(plain: type[Plain], error: ConnectError) -> None:
+def test_failed_batch_is_retried_with_a_new_producer(plain: type[Plain], error: ConnectError) -> None:
     """librdkafka: after a fatal error the producer instance is no longer usable."""
     plain.fates = [[error], []]
     one = process(Nothing(tolerate=False))

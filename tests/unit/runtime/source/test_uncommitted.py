@@ -1,4 +1,4 @@
-"""When a transaction of several batches ends, and where a batch of a source ends that does not end it."""
+"""Ends of transactions of several batches, and of batches that a source does not end."""
 
 from penstock import Limits, SourcePartition
 from penstock_runtime.pipeline.summary import Summary
@@ -28,20 +28,20 @@ def test_the_interval_begins_with_the_first_batch() -> None:
     assert (batches.summary.read, batches.seconds, batches.batches) == (2, 2.0, 2)
 
 
-def test_a_batch_that_only_moves_on_without_an_offset_is_committed_too() -> None:
+def test_batch_without_offsets_is_committed() -> None:
     batches = Uncommitted()
     batches.add({}, Summary(read=1), begun=1.0, seconds=0.1)
     assert TransactionBoundary(0.0, LIMITS).is_reached(batches, 1.0)
 
 
-def test_records_or_bytes_of_sixteen_batches_end_it_before() -> None:
+def test_records_or_bytes_of_sixteen_batches_end_the_transaction_early() -> None:
     boundary = TransactionBoundary(1e6, LIMITS)
     assert not boundary.is_reached(uncommitted(1_599, 15_999), 11.0)
     assert boundary.is_reached(uncommitted(1_600), 11.0)
     assert boundary.is_reached(uncommitted(1, 16_000), 11.0)
 
 
-def test_a_source_that_ignores_its_limits_is_ended_at_twice_as_much_or_in_time() -> None:
+def test_batch_beyond_its_limits_ends_at_twice_as_much_or_at_the_deadline() -> None:
     now = [0.0]
     bound = PollBatchBoundary(LIMITS, deadline=30.0, clock=lambda: now[0])
     assert not bound.is_reached(Summary(read=199, bytes=1_999), has_offsets=True)
@@ -51,7 +51,7 @@ def test_a_source_that_ignores_its_limits_is_ended_at_twice_as_much_or_in_time()
     assert bound.is_reached(Summary(read=1), has_offsets=True)
 
 
-def test_it_is_not_ended_once_a_portion_came_without_its_offsets() -> None:
+def test_batch_does_not_end_early_after_a_portion_without_offsets() -> None:
     bound = PollBatchBoundary(LIMITS, deadline=0.0, clock=lambda: 1.0)
     assert not bound.is_reached(Summary(read=1), has_offsets=False)
     assert not bound.is_reached(Summary(read=1_000), has_offsets=True)

@@ -1,4 +1,4 @@
-"""Which worker writes in which slot: never two in one, however Spark deals parts to workers."""
+"""Two workers never share a slot, however Spark assigns parts to workers."""
 
 import random
 
@@ -24,7 +24,7 @@ def test_after_a_lost_batch_no_worker_holds_a_slot() -> None:
     assert [(o.held, o.free) for o in slots.offers(1, 2)] == [({}, 1)]
 
 
-def test_where_slots_are_short_the_worker_loses_its_own_that_has_not_delivered_for_the_longest_time() -> None:
+def test_least_recently_delivering_worker_loses_its_slot_if_slots_run_out() -> None:
     slots = WorkerSlots()
     for holder in (("a", 1), ("b", 2), ("a", 1)):
         slots.took(holder)
@@ -33,7 +33,7 @@ def test_where_slots_are_short_the_worker_loses_its_own_that_has_not_delivered_f
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_two_workers_never_write_in_one_slot_and_a_kept_producer_is_never_one_that_another_has_fenced(
+def test_two_workers_never_share_a_slot_and_kept_producers_are_never_fenced(
     seed: int,
 ) -> None:
     """Workers come and go unseen, and Spark gives the parts to any of them."""

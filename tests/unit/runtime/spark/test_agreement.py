@@ -1,4 +1,4 @@
-"""What executors must have like the driver, before they deliver a record."""
+"""Executors must agree with the driver before they deliver a record."""
 
 import json
 from importlib.metadata import version
@@ -17,19 +17,19 @@ ANSWER = msgspec.msgpack.encode(Answer())
 BUILT_IN = PluginReference(reference="penstock_plugins.transforms.cast:Cast", alias="Cast", version="0")
 
 
-def test_a_worker_that_has_the_same_does_the_work() -> None:
+def test_agreeing_worker_does_the_work() -> None:
     wanted = agreement({"connector": HERE})
     assert differences(wanted) == ""
     assert where_agreed(wanted, lambda payload: payload, ANSWER) == ANSWER
 
 
-def test_an_error_of_a_configuration_that_the_driver_has_made_its_plugins_of_is_of_this_worker() -> None:
+def test_config_error_in_a_worker_loses_the_part_and_names_the_host() -> None:
     failed = msgspec.msgpack.encode(failure(ConfigError("data.source: no module named orders")))
     with pytest.raises(RetriableError, match=r"cannot run this task: on .*data\.source: no module named orders\. Give"):
         where_agreed(agreement({}), lambda payload: payload, failed)
 
 
-def test_another_error_is_an_answer() -> None:
+def test_other_errors_are_returned_as_data() -> None:
     failed = msgspec.msgpack.encode(failure(ConnectError("the disk is full")))
     result = where_agreed(agreement({}), lambda payload: payload, failed)
     assert str(part(result).error) == "the disk is full"
@@ -49,7 +49,7 @@ def test_built_in_plugins_have_the_version_of_penstock() -> None:
         ({"plugins": {ABSENT.reference: "1.0"}}, "not_installed_anywhere:Plugin is installed but cannot be imported"),
     ],
 )
-def test_a_worker_that_differs_is_told_with_its_host_and_does_nothing(changed: dict[str, object], told: str) -> None:
+def test_differing_worker_is_reported_with_its_host_and_does_nothing(changed: dict[str, object], told: str) -> None:
     wanted = json.dumps({**json.loads(agreement({})), **changed}).encode()
     assert told in differences(wanted)
 
@@ -59,6 +59,6 @@ def test_a_worker_that_differs_is_told_with_its_host_and_does_nothing(changed: d
     with pytest.raises(RetriableError) as raised:
         where_agreed(wanted, never, b"")
     error = raised.value
-    assert str(error).startswith("An executor of Spark's cannot run this task: ")
+    assert str(error).startswith("A Spark executor cannot run this task: ")
     assert told in str(error)
     assert str(error).endswith("Give executors the same image, or the same packages, as the driver")

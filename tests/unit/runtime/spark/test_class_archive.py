@@ -1,4 +1,4 @@
-"""An archive of Spark's classes is used where it fits, and nothing is said of it where it does not."""
+"""An archive of Spark's classes is used if it fits, and ignored silently otherwise."""
 
 from pathlib import Path
 
@@ -27,9 +27,7 @@ def test_an_archive_comes_with_the_class_path_that_it_was_made_with(
     assert any("/spark-core_" in jar for jar in jars)
 
 
-def test_another_spark_than_pyspark_s_own_keeps_its_own_classes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_spark_installation_does_not_use_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "classes.jsa").touch()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     assert CLASS_PATH not in class_archive.settings("", tmp_path / "classes.jsa")

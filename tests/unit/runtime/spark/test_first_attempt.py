@@ -1,4 +1,4 @@
-"""Nothing gets into Spark's workers but through the guard that refuses a second attempt."""
+"""Work enters Spark's workers only through the guard that refuses a second attempt."""
 
 import ast
 from collections.abc import Iterator
@@ -61,23 +61,23 @@ def test_a_later_attempt_fails_before_anything_is_called(attempt: int, monkeypat
         called.append(payload)
         return payload
 
-    with pytest.raises(RetriableError, match=rf"attempt {attempt + 1}.*plans the batch anew"):
+    with pytest.raises(RetriableError, match=rf"attempt {attempt + 1}.*plans the batch again"):
         in_first_attempt(entry, b"a")
     assert called == []
 
 
 @pytest.mark.parametrize("context", [Context(1), Context(0, "a plugin's")])
-def test_what_a_job_keeps_is_made_in_its_own_first_attempt_alone(
+def test_kept_rows_are_made_only_in_the_first_attempt_of_their_job(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Context(0))
     assert in_job("batch-1", bytes.upper, b"a") == b"A"
     monkeypatch.setattr(pyspark.TaskContext, "get", lambda: context)
-    with pytest.raises(RetriableError, match="plans the batch anew"):
+    with pytest.raises(RetriableError, match="plans the batch again"):
         in_job("batch-1", bytes.upper, b"a")
 
 
-def test_two_functions_of_the_product_hand_work_to_sparks_workers_and_both_through_the_guard() -> None:
+def test_both_functions_that_run_work_on_spark_use_the_first_attempt_guard() -> None:
     """`KeptRows.frame` hands them bytes that are kept, and nothing that could be delivered."""
     found = {
         (file.name, function, way)

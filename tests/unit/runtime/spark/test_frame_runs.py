@@ -55,23 +55,23 @@ def test_nothing_is_lost_and_each_partition_keeps_its_order(given_words: list[st
 
 
 @given(words("01", 5, 9))
-def test_of_two_schemas_no_order_needs_fewer_frames(given_words: list[str]) -> None:
+def test_two_schemas_need_the_fewest_possible_frames(given_words: list[str]) -> None:
     assert len(merged(partitions(given_words))) == least(given_words)
 
 
 @given(words("012", 4, 7))
-def test_of_three_schemas_there_are_at_most_three_times_as_many_as_the_longest_partition_needs(
+def test_three_schemas_need_at_most_three_times_the_frames_of_the_longest_partition(
     given_words: list[str],
 ) -> None:
     frames, alone = len(merged(partitions(given_words))), [len(merged([p])) for p in partitions(given_words)]
     assert max(alone, default=0) <= least(given_words) <= frames <= 3 * max(alone, default=0)
 
 
-def test_a_partition_alone_is_cut_where_its_schema_changes() -> None:
+def test_single_partition_is_split_where_its_schema_changes() -> None:
     assert shown(merged(partitions(["01001"]))) == [["0.0"], ["0.1"], ["0.2", "0.3"], ["0.4"]]
 
 
-def test_partitions_that_change_alike_need_no_more_frames_than_one() -> None:
+def test_partitions_with_the_same_changes_need_no_more_frames_than_one_partition() -> None:
     assert len(merged(partitions(["0101", "0101", "101", "1", ""]))) == 4
 
 
@@ -80,7 +80,7 @@ def test_equal_schemas_are_one_though_they_are_two_objects() -> None:
     assert merged([runs]) == [runs]
 
 
-def test_many_changes_in_many_partitions_are_merged_at_once() -> None:
+def test_many_changes_in_many_partitions_are_merged_quickly() -> None:
     found = merged(partitions(["01" * 10_000, *["10" * 10] * 5]))
     assert len(found) == 20_000
 

@@ -1,4 +1,4 @@
-"""Rows that workers made come as a frame just as if the driver had made it, and are never made again."""
+"""Rows made by workers form the same frame as rows made by the driver, and are never made again."""
 
 import os
 import pickle
@@ -114,10 +114,10 @@ def kept(spark: Any) -> Iterator[KeptRows]:
     assert kept.fill(spark, cast("Any", pickle.loads), payloads) == [b"a", b"b"]
     spark.sparkContext.setJobGroup("other", "a plugin's")
     yield kept
-    kept.let_go()
+    kept.remove()
 
 
-def test_rows_and_types_are_those_that_the_driver_would_have_made(spark: Any, kept: KeptRows) -> None:
+def test_kept_rows_equal_rows_made_by_the_driver(spark: Any, kept: KeptRows) -> None:
     fields = cast("Any", to_spark(SHAPE))
     frame = kept.frame([(0, 0), (0, 1), (1, 0)], fields)
     made = spark.createDataFrame(table_of([run(1, 2, 3, 4)]), schema=fields)
@@ -126,7 +126,7 @@ def test_rows_and_types_are_those_that_the_driver_would_have_made(spark: Any, ke
     assert frame.rdd.glom().map(len).collect() == [3, 1]
 
 
-def test_a_frame_holds_the_chosen_rows_alone_and_no_empty_partition(kept: KeptRows) -> None:
+def test_frame_holds_only_the_chosen_rows_and_no_empty_partition(kept: KeptRows) -> None:
     frame = kept.frame([(1, 0)], cast("Any", to_spark(SHAPE)))
     assert frame.rdd.map(lambda r: r["id"]).glom().collect() == [[4]]
 
@@ -139,13 +139,13 @@ def test_rows_that_spark_has_lost_are_not_made_again_and_count_as_lost(spark: An
     assert has_lost_part(raised.value)
 
 
-def test_what_was_kept_is_gone_once_it_is_let_go(spark: Any, kept: KeptRows) -> None:
+def test_kept_rows_are_gone_after_remove(spark: Any, kept: KeptRows) -> None:
     assert spark.sparkContext._jsc.sc().getPersistentRDDs().size() == 1
-    kept.let_go()
+    kept.remove()
     assert spark.sparkContext._jsc.sc().getPersistentRDDs().size() == 0
 
 
-def test_a_plugins_own_error_is_no_lost_part() -> None:
+def test_error_of_a_plugin_is_not_a_lost_part() -> None:
     assert not has_lost_part(ValueError("refused"))
 
 
@@ -156,7 +156,7 @@ def fallen_back() -> None:
         raise PermissionError("of a fallback") from None
 
 
-def test_what_a_plugin_quotes_and_what_it_has_dealt_with_is_no_lost_part() -> None:
+def test_quoted_or_handled_error_is_not_a_lost_part() -> None:
     assert not has_lost_part(ValueError("invalid input for type integer: 'FetchFailed'"))
     with pytest.raises(PermissionError) as raised:
         fallen_back()
@@ -170,7 +170,7 @@ def test_an_error_that_is_its_own_cause_is_looked_at_once() -> None:
     assert not has_lost_part(error)
 
 
-def test_an_error_that_came_of_a_lost_worker_is_one() -> None:
+def test_error_caused_by_a_lost_worker_is_a_lost_part() -> None:
     error = ConnectError("cannot write")
     error.__cause__ = PySparkException("Python worker exited unexpectedly (crashed)")
     assert has_lost_part(error)

@@ -1,4 +1,4 @@
-"""The settings of a task's Spark session: the user's go before Penstock's, but for those on which a guarantee rests."""
+"""Settings of a task's Spark session: the user's override Penstock's, except those that a guarantee needs."""
 
 import socket
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def scratch(tmp_path: Path) -> Iterator[Scratch]:
         yield found
 
 
-def test_a_users_setting_goes_before_penstocks(scratch: Scratch) -> None:
+def test_user_setting_overrides_penstocks(scratch: Scratch) -> None:
     found = session_conf({"spark.driver.memory": "3g", "spark.sql.adaptive.enabled": "true"}, scratch)
     assert (found["spark.driver.memory"], found["spark.sql.adaptive.enabled"]) == ("3g", "true")
 
@@ -43,7 +43,7 @@ def cluster() -> Iterator[Cluster]:
         yield Cluster(f"spark://nowhere.invalid:7077,127.0.0.1:{master.getsockname()[1]}", "hush", 3)
 
 
-def test_what_goes_to_executors_is_authenticated_and_encrypted_whatever_a_user_sets(
+def test_traffic_to_executors_is_authenticated_and_encrypted_for_any_user_settings(
     scratch: Scratch, cluster: Cluster
 ) -> None:
     conf = {
@@ -67,17 +67,15 @@ def test_executors_reach_the_driver_at_the_address_from_which_it_reaches_the_mas
     assert session_conf({"spark.driver.host": "driver.example"}, scratch)["spark.driver.host"] == "127.0.0.1"
 
 
-def test_workers_of_executors_have_no_sockets_in_a_folder_that_only_the_drivers_machine_has(
-    scratch: Scratch, cluster: Cluster
-) -> None:
+def test_workers_on_executors_use_no_sockets_in_the_drivers_folder(scratch: Scratch, cluster: Cluster) -> None:
     assert session_conf({}, scratch, cluster)["spark.python.unix.domain.socket.enabled"] == "false"
     assert session_conf({}, scratch)["spark.python.unix.domain.socket.enabled"] == "true"
 
 
-def test_masters_that_do_not_answer_are_told_each_with_its_reason(scratch: Scratch) -> None:
+def test_each_unreachable_master_is_reported_with_its_reason(scratch: Scratch) -> None:
     with pytest.raises(ConnectError, match=r"does not answer \(nowhere\.invalid:7077: .*; 127\.0\.0\.1:1: .*refused"):
         session_conf({}, scratch, Cluster("spark://nowhere.invalid:7077,127.0.0.1:1", "hush", 3))
 
 
-def test_a_task_takes_no_more_cores_than_it_fences_whatever_a_user_sets(scratch: Scratch, cluster: Cluster) -> None:
+def test_task_uses_no_more_cores_than_it_fences_for_any_user_settings(scratch: Scratch, cluster: Cluster) -> None:
     assert session_conf({"spark.cores.max": "64"}, scratch, cluster)["spark.cores.max"] == "3"

@@ -1,4 +1,4 @@
-"""A process of Spark's that was stopped holds its batch up for half a minute, and no longer."""
+"""A stopped Spark process holds up its batch for at most half a minute."""
 
 import signal
 import subprocess
@@ -48,7 +48,7 @@ def test_a_process_that_stays_stopped_is_ended_after_half_a_minute(child: "subpr
     assert child.wait(60) == -signal.SIGKILL
 
 
-def test_a_process_that_went_on_begins_anew(child: "subprocess.Popen[bytes]") -> None:
+def test_continued_process_is_counted_from_zero(child: "subprocess.Popen[bytes]") -> None:
     clock = Clock()
     stopped = StoppedProcesses(clock)
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_a_process_that_went_on_begins_anew(child: "subprocess.Popen[bytes]") ->
     assert not stopped.ended
 
 
-def test_time_in_which_nobody_looked_counts_as_one_look(child: "subprocess.Popen[bytes]") -> None:
+def test_time_without_looks_counts_as_one_look(child: "subprocess.Popen[bytes]") -> None:
     clock = Clock()
     stopped = StoppedProcesses(clock)
     stop(child)

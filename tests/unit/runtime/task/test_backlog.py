@@ -1,4 +1,4 @@
-"""The backlog of a source's task: true or absent."""
+"""The exported backlog of a source task is current or absent."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -23,7 +23,7 @@ def exported(gauges: BacklogGauges) -> dict[str, float]:
     return {s.name.removeprefix(PREFIX): s.value for metric in gauges.collect() for s in metric.samples}
 
 
-def test_a_backlog_is_exported_in_the_units_that_the_plugin_knows_and_goes_when_it_is_a_minute_old() -> None:
+def test_backlog_is_exported_in_known_units_until_it_is_a_minute_old() -> None:
     clock = Clock()
     gauges = BacklogGauges({"connector": "c", "task": "0"}, clock)
     assert exported(gauges) == {}

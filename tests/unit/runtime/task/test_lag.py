@@ -1,4 +1,4 @@
-"""The lag of a sink's task: true or absent."""
+"""The exported lag of a sink task is current or absent."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_no_lag_is_exported_before_it_is_known(watch: LagWatch) -> None:
     assert exported(watch) == {}
 
 
-def test_a_lag_has_its_age_and_goes_when_it_is_a_minute_old(watch: LagWatch, clock: Clock) -> None:
+def test_lag_is_exported_with_its_age_until_it_is_a_minute_old(watch: LagWatch, clock: Clock) -> None:
     watch.report({A: 7})
     clock.now += 59
     assert exported(watch) == {LAG: 7, AGE: 59}
@@ -52,7 +52,7 @@ def test_a_lag_has_its_age_and_goes_when_it_is_a_minute_old(watch: LagWatch, clo
     assert exported(watch) == {AGE: 60}
 
 
-def test_what_the_loop_reports_while_kafka_does_not_answer_is_no_lag(watch: LagWatch, clock: Clock) -> None:
+def test_lag_reported_while_kafka_does_not_answer_is_ignored(watch: LagWatch, clock: Clock) -> None:
     watch.report({A: 7})
     watch._is_lost = lambda: True
     clock.now += 30
@@ -60,7 +60,7 @@ def test_what_the_loop_reports_while_kafka_does_not_answer_is_no_lag(watch: LagW
     assert exported(watch) == {LAG: 7, AGE: 30}
 
 
-def test_the_lag_of_each_partition_is_exported_while_it_is_true(watch: LagWatch, clock: Clock) -> None:
+def test_lag_of_each_partition_is_exported_until_it_is_outdated(watch: LagWatch, clock: Clock) -> None:
     watch.report({A: 7, B: 0})
     assert by_partition(watch) == {("orders", "0"): 7, ("orders", "1"): 0}
     assert exported(watch)[LAG] == 7
@@ -68,16 +68,14 @@ def test_the_lag_of_each_partition_is_exported_while_it_is_true(watch: LagWatch,
     assert by_partition(watch) == {}
 
 
-def test_of_many_partitions_those_that_are_furthest_behind_are_exported(watch: LagWatch) -> None:
+def test_only_the_partitions_with_the_largest_lag_are_exported(watch: LagWatch) -> None:
     watch.report({TopicPartition("orders", n): n for n in range(1_000)})
     found = by_partition(watch)
     assert (len(found), min(found.values())) == (100, 900)
     assert exported(watch)[LAG] == sum(range(1_000))
 
 
-def test_a_lag_that_grows_while_the_task_is_paused_is_no_growth_then_nor_when_it_is_resumed(
-    watch: LagWatch, clock: Clock
-) -> None:
+def test_growth_of_lag_during_a_pause_does_not_count(watch: LagWatch, clock: Clock) -> None:
     told: list[str | None] = []
     watch.on_growth = told.append
 

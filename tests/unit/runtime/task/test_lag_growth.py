@@ -1,4 +1,4 @@
-"""A lag that grows for ten minutes is noticed, and one that only moves is not."""
+"""A lag that grows for ten minutes is detected, and one that fluctuates is not."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ def test_a_lag_that_grows_for_ten_minutes_is_described() -> None:
     ],
     ids=["none", "constant", "falling", "bursts", "grew once", "a burst at the end"],
 )
-def test_a_lag_that_moves_is_no_growth(lag_at: Callable[[float], float]) -> None:
+def test_fluctuating_lag_is_not_growth(lag_at: Callable[[float], float]) -> None:
     assert after(20, lag_at).text is None
 
 
@@ -39,7 +39,7 @@ def test_a_lag_that_falls_again_grows_no_longer() -> None:
     assert after(30, lambda s: 10 * s if s < 1_000 else 10_000 - (s - 1_000)).text is None
 
 
-def test_a_gap_without_measurements_says_nothing() -> None:
+def test_gap_without_measurements_resets_growth() -> None:
     found = after(9, lambda s: 10 * s)
     found.add(50_000, 9 * 60 + 400.0)
     assert found.text is None

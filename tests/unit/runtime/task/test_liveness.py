@@ -1,4 +1,4 @@
-"""The loop of a task: what counts as life, and how a standstill is told."""
+"""Liveness of a task's loop: what counts as progress, and how a standstill is reported."""
 
 import socket
 import threading
@@ -40,7 +40,7 @@ def elsewhere(work: object) -> None:
     thread.join()
 
 
-def test_a_process_without_a_loop_is_well(clock: Clock) -> None:
+def test_process_without_a_loop_is_healthy(clock: Clock) -> None:
     loop = Loop(clock)
     loop.turned()
     clock.now += 1e6
@@ -56,14 +56,14 @@ def test_the_start_may_take_ten_minutes(clock: Clock) -> None:
     assert loop.standstill() is not None
 
 
-def test_a_loop_that_turns_is_well_for_ever(loop: Loop, clock: Clock) -> None:
+def test_turning_loop_is_always_healthy(loop: Loop, clock: Clock) -> None:
     for _ in range(100):
         clock.now += 419
         assert loop.standstill() is None
         loop.turned()
 
 
-def test_a_loop_that_stands_still_is_told_with_the_place_where_it_is(loop: Loop, clock: Clock) -> None:
+def test_stuck_loop_is_reported_with_its_location(loop: Loop, clock: Clock) -> None:
     clock.now += 421
     told = []
     elsewhere(lambda: told.append(loop.standstill()))
@@ -77,7 +77,7 @@ def test_a_loop_that_stands_still_is_told_with_the_place_where_it_is(loop: Loop,
     assert loop.standstill() is None
 
 
-def test_the_place_is_the_plugin_s_and_not_python_s_own() -> None:
+def test_reported_location_is_in_the_plugin_and_not_in_pythons_library() -> None:
     loop, inside, done = Loop(), threading.Event(), threading.Event()
 
     def read_of_a_plugin() -> None:
@@ -96,13 +96,13 @@ def test_the_place_is_the_plugin_s_and_not_python_s_own() -> None:
     thread.join()
 
 
-def test_another_thread_says_nothing_by_its_life(loop: Loop, clock: Clock) -> None:
+def test_activity_of_another_thread_does_not_count(loop: Loop, clock: Clock) -> None:
     clock.now += 421
     elsewhere(loop.turned)
     assert loop.standstill() is not None
 
 
-def test_a_call_that_may_take_longer_has_its_own_bound_and_others_have_theirs_again(loop: Loop, clock: Clock) -> None:
+def test_longer_limit_applies_only_to_its_call(loop: Loop, clock: Clock) -> None:
     clock.now += 419
     with loop.longer(3600.0, "an hour"):
         clock.now += 3599
@@ -118,13 +118,13 @@ def test_a_call_that_may_take_longer_has_its_own_bound_and_others_have_theirs_ag
     assert still.rule == "a rule"
 
 
-def test_a_call_that_may_take_longer_takes_nothing_from_a_bound_that_is_longer(loop: Loop, clock: Clock) -> None:
+def test_longer_limit_of_a_call_never_shortens_the_loops_limit(loop: Loop, clock: Clock) -> None:
     with loop.longer(60.0, "a minute"):
         clock.now += 419
         assert loop.standstill() is None
 
 
-def test_another_thread_gives_the_loop_no_longer_bound(loop: Loop, clock: Clock) -> None:
+def test_another_thread_cannot_extend_the_loops_limit(loop: Loop, clock: Clock) -> None:
     def longer() -> None:
         with loop.longer(3600.0, "an hour"):
             clock.now += 421
@@ -134,7 +134,7 @@ def test_another_thread_gives_the_loop_no_longer_bound(loop: Loop, clock: Clock)
     assert loop.standstill() is not None
 
 
-def test_a_witness_that_gives_no_answer_hides_no_standstill_and_is_not_asked_twice_at_once(
+def test_silent_witness_hides_no_standstill_and_is_asked_once_at_a_time(
     loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock_runtime.process.liveness._ANSWER", 0.05)

@@ -1,4 +1,4 @@
-"""How a task reports to the process that started it: never at the cost of its work."""
+"""Reports of a task to its parent never delay its work."""
 
 import fcntl
 import json
@@ -39,7 +39,7 @@ def parent() -> Iterator[Parent]:
     os.close(made.reading)
 
 
-def test_a_parent_that_does_not_read_holds_nobody_up_and_hears_the_latest_when_it_does(parent: Parent) -> None:
+def test_parent_that_does_not_read_blocks_nothing_and_gets_the_latest_event_later(parent: Parent) -> None:
     pipe = ParentPipe(parent.writing)
 
     def report() -> None:
@@ -56,7 +56,7 @@ def test_a_parent_that_does_not_read_holds_nobody_up_and_hears_the_latest_when_i
     assert [e["read"] for e in found if e["event"] == "progress"][-1] == 9999
 
 
-def test_a_flush_waits_for_a_parent_that_reads_and_gives_one_up_that_does_not(parent: Parent) -> None:
+def test_flush_waits_for_a_reading_parent_and_times_out_otherwise(parent: Parent) -> None:
     pipe = ParentPipe(parent.writing)
     pipe.send("failed", message="x" * 3 * SMALL)
     pipe.flush(0.1)
@@ -67,7 +67,7 @@ def test_a_flush_waits_for_a_parent_that_reads_and_gives_one_up_that_does_not(pa
     assert not reader.is_alive()
 
 
-def test_progress_that_waits_goes_before_an_event(parent: Parent) -> None:
+def test_pending_progress_is_sent_before_an_event(parent: Parent) -> None:
     pipe = ParentPipe(parent.writing)
     pipe.progress(read=1)
     pipe.progress(written=2)
@@ -79,7 +79,7 @@ def test_progress_that_waits_goes_before_an_event(parent: Parent) -> None:
     assert merged == {"event": "progress", "read": 1, "written": 2}
 
 
-def test_progress_that_is_as_before_is_not_sent_again(parent: Parent) -> None:
+def test_unchanged_progress_is_not_sent_again(parent: Parent) -> None:
     """A quiet sink says its lag five times a second."""
     pipe = ParentPipe(parent.writing)
     for n in range(3):

@@ -1,4 +1,4 @@
-"""A task of which every record fails and is passed over says so, and one that delivers some does not."""
+"""A task that skips all records as failed reports it, and one that delivers some does not."""
 
 from penstock_runtime.pipeline.record_errors import Failure, Stage
 from penstock_runtime.pipeline.summary import Summary
@@ -13,7 +13,7 @@ def batch(read: int, failures: int, *, dropped: int = 0, dead_letters: int = 0) 
     return summary
 
 
-def test_ten_records_in_a_row_that_are_passed_over_are_reported_with_the_last_cause_and_no_value() -> None:
+def test_ten_skipped_records_in_a_row_are_reported_with_the_last_cause_and_no_value() -> None:
     found = PassedOver()
     found.add(batch(9, 9), 0.0)
     assert found.trouble(0.0) is None
@@ -63,7 +63,7 @@ def test_a_record_that_was_delivered_before_others_failed_does_not_hide_them() -
     assert "the last 100 failed" in (found.trouble(60.0) or "")
 
 
-def test_one_record_that_is_delivered_ends_it() -> None:
+def test_one_delivered_record_ends_the_report() -> None:
     found = PassedOver()
     found.add(batch(50, 50), 0.0)
     found.add(batch(50, 49), 10.0)

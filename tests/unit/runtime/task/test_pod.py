@@ -1,4 +1,4 @@
-"""What a task in a pod decides: whom it obeys, what it reports and when, what it says last."""
+"""A task in a pod: target states, reports, and the termination message."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted_topic import StatusWriter
@@ -20,7 +20,7 @@ from penstock_runtime.task.pod.target_state import TargetState
 from penstock_runtime.task.redactor import redactor_of
 
 LIFE = PodIdentity(
-    connector_uid="u", connector_generation=4, standing=Standing(generation=7, plan="p"), incarnation=2, token="t"
+    connector_uid="u", connector_generation=4, epoch=PlanEpoch(generation=7, plan="p"), incarnation=2, token="t"
 )
 SPEC = TaskSpec(connector="c", task=0, tasks=1, kind="sink", config={}, plugins={}, worker={})
 
@@ -91,16 +91,16 @@ def control(generation: int, state: str, uid: str = "u") -> Control:
         (None, "Running", 4),
     ],
 )
-def test_the_higher_generation_of_life_and_control_record_wins(
+def test_higher_generation_of_pod_identity_and_control_record_wins(
     told: Control | None, state: str, generation: int
 ) -> None:
     wanted = TargetState.of(LIFE).after(told)
     assert (wanted.state, wanted.generation) == (state, generation)
 
 
-def test_lives_are_ordered_by_plan_then_by_incarnation() -> None:
+def test_incarnations_are_ordered_by_plan_then_by_number() -> None:
     later = LIFE.model_copy(update={"incarnation": 3})
-    newer = LIFE.model_copy(update={"standing": Standing(generation=8, plan="a"), "incarnation": 1})
+    newer = LIFE.model_copy(update={"epoch": PlanEpoch(generation=8, plan="a"), "incarnation": 1})
     assert order(LIFE) < order(later) < order(newer)
 
 
@@ -115,7 +115,7 @@ def test_a_generation_is_acted_on_when_the_state_is_the_one_that_it_asks_for(rep
     assert [(r.state, r.acted) for r in kept.reports[1:]] == [("PAUSED", 5)]
 
 
-def test_a_pause_that_is_taken_back_before_it_began_is_confirmed_as_running(reports: PodReports, kept: Kept) -> None:
+def test_pause_revoked_before_it_began_is_confirmed_as_running(reports: PodReports, kept: Kept) -> None:
     reports.state(State.RUNNING)
     reports.target(TargetState("u", 5, TaskState.PAUSED))
     reports.target(TargetState("u", 6, TaskState.RUNNING))
@@ -128,21 +128,21 @@ def test_a_pause_that_comes_too_late_for_a_state_is_not_confirmed_by_it(reports:
     assert [(r.state, r.acted) for r in kept.reports] == [("RUNNING", 4)]
 
 
-def test_a_failed_task_stays_failed_whatever_it_is_told(reports: PodReports, kept: Kept) -> None:
+def test_failed_task_stays_failed_for_any_target_state(reports: PodReports, kept: Kept) -> None:
     reports.state(State.FAILED, message="m" * 10_000, trace="t")
     reports.target(TargetState("u", 5, TaskState.PAUSED))
     assert [(r.state, r.acted) for r in kept.reports] == [("FAILED", 4), ("FAILED", 5)]
     assert len(str(kept.reports[0].message)) < 2_100
 
 
-def test_nothing_is_told_twice(reports: PodReports, kept: Kept) -> None:
+def test_unchanged_reports_are_not_written_again(reports: PodReports, kept: Kept) -> None:
     reports.state(State.RUNNING)
     reports.state(State.RUNNING)
     reports.trouble(None)
     assert len(kept.reports) == 1
 
 
-def test_trouble_is_told_once_a_second_at_most(reports: PodReports, kept: Kept, clock: Clock) -> None:
+def test_trouble_is_reported_at_most_once_a_second(reports: PodReports, kept: Kept, clock: Clock) -> None:
     reports.state(State.RUNNING)
     for n, text in enumerate(("away", None, "away", None, "gone")):
         clock.now = 100 + n * 0.3
@@ -166,7 +166,7 @@ def test_the_time_of_the_last_record_is_reported_once_a_minute_while_records_flo
     assert {b - a for a, b in pairwise(times) if a and b} == {60_000}
 
 
-def test_a_task_reports_its_first_proven_round_and_that_it_has_lived_on_for_some_seconds(
+def test_task_reports_its_first_proven_round_and_then_that_it_is_steady(
     reports: PodReports, kept: Kept, clock: Clock
 ) -> None:
     reports.state(State.RUNNING)
@@ -233,7 +233,7 @@ def test_the_time_of_a_state_is_when_it_began(kept: Kept) -> None:
     assert [r.since for r in kept.reports] == [10, 10, 20]
 
 
-def test_of_each_key_the_last_record_is_written_once_kafka_is_back() -> None:
+def test_last_record_of_each_key_is_written_once_kafka_is_back() -> None:
     from threading import Event
 
     from penstock.errors import RetriableError
@@ -264,7 +264,7 @@ def test_of_each_key_the_last_record_is_written_once_kafka_is_back() -> None:
 # What it says last
 
 
-def test_a_last_word_is_bounded_whatever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_termination_message_is_bounded_for_any_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TERMINATION_LOG_VARIABLE, str(tmp_path / "word"))
     termination_message.write(
         TerminationMessage(exit_code=1, message="boom " + "x" * 200_000, trace="y" * 200_000, trouble="z" * 9_000)
@@ -348,7 +348,7 @@ def test_heap_and_queues_are_shares_of_the_memory_limit() -> None:
 # Secrets
 
 
-def test_what_is_mounted_is_not_told_also_where_the_configuration_is_wrong(tmp_path: Path) -> None:
+def test_mounted_secrets_are_masked_even_if_the_configuration_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "db").mkdir()
     (tmp_path / "db" / "password").write_text("hunter22\n")
     redact = redactor_of({"a": "${secret:no:such}"}, {"sasl.password": "literal-one"}, tmp_path)

@@ -1,4 +1,4 @@
-"""What a task tells of itself, to the status topic and to whoever else wants to know."""
+"""Reports of a task to the status topic, the metrics and the operator."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -77,7 +77,7 @@ def reports_to(
     )
 
 
-def test_a_state_that_is_told_again_is_written_once() -> None:
+def test_repeated_state_is_written_once() -> None:
     written = Written()
     reports = reports_to(written)
     for state in (State.PAUSED, State.PAUSED, State.RUNNING, State.PAUSED, State.UNASSIGNED):
@@ -85,7 +85,7 @@ def test_a_state_that_is_told_again_is_written_once() -> None:
     assert written.states == ["PAUSED", "RUNNING", "PAUSED", "UNASSIGNED"]
 
 
-def test_a_topic_is_recorded_once_and_not_again_where_the_connector_has_it_already() -> None:
+def test_topic_is_recorded_once_and_not_if_the_connector_has_it_already() -> None:
     written, asked = Written(), []
 
     def recorded() -> Collection[bytes]:
@@ -106,7 +106,7 @@ def test_no_topic_is_recorded_while_topics_are_not_tracked() -> None:
     assert written.topics == []
 
 
-def test_a_running_task_whose_records_are_all_passed_over_is_hindered_until_one_is_delivered() -> None:
+def test_running_task_that_skips_all_records_is_hindered_until_one_is_delivered() -> None:
     now, listener = [0.0], Listener()
     reports = reports_to(Written(), listener=listener, clock=lambda: now[0])
     reports.state(State.RUNNING)
@@ -126,7 +126,7 @@ def test_a_running_task_whose_records_are_all_passed_over_is_hindered_until_one_
     assert not reports.is_hindered
 
 
-def test_a_paused_task_is_not_hindered_by_the_records_of_before() -> None:
+def test_paused_task_is_not_hindered_by_earlier_records() -> None:
     reports = reports_to(Written())
     reports.state(State.RUNNING)
     reports.batch(Summary(read=20, failures=20, cause="x"), seconds=0.1, on_spark=False)

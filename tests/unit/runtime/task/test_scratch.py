@@ -1,4 +1,4 @@
-"""Folders that end with their owners, however those end."""
+"""Temporary folders are removed with their owners, however these end."""
 
 import os
 import signal
@@ -65,14 +65,14 @@ def test_nothing_is_left_at_a_graceful_end(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_a_folder_of_somebody_else_is_not_ours_to_remove(temporary: Path) -> None:
+def test_foreign_folder_is_not_removed(temporary: Path) -> None:
     others = temporary / "somebody-else"
     others.mkdir()
     sweep()
     assert others.is_dir()
 
 
-def test_sockets_get_a_folder_whose_names_the_kernel_takes_however_long_the_temporary_folder_is(
+def test_socket_paths_are_short_enough_for_any_temporary_folder(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = temporary / ("x" * 100)
@@ -88,7 +88,7 @@ def test_sockets_get_a_folder_whose_names_the_kernel_takes_however_long_the_temp
     assert not folder.exists()
 
 
-def test_what_is_made_from_now_on_is_made_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_are_created_in_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     with Scratch() as scratch:
         monkeypatch.setenv("TMPDIR", "")  # so that it is put back
         scratch.become_temporary()

@@ -1,4 +1,4 @@
-"""SIGTERM is heard whatever the main thread does at that moment."""
+"""SIGTERM is handled at any point of the main thread."""
 
 import signal
 import subprocess
@@ -53,18 +53,18 @@ def _code(program: str) -> int:
     return subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode
 
 
-def test_a_signal_that_comes_while_the_main_thread_looks_whether_one_came_is_heard() -> None:
+def test_signal_during_a_check_of_the_main_thread_is_handled() -> None:
     assert _code(_COMES_WHILE_THE_LOCK_IS_HELD) == 7
 
 
-def test_a_signal_is_heard_after_somebody_took_the_wakeup_descriptor_away() -> None:
+def test_signal_is_handled_after_the_wakeup_descriptor_was_replaced() -> None:
     assert _code(_THE_DESCRIPTOR_IS_TAKEN_AWAY) == 7
 
 
-def test_a_process_that_a_plugin_forks_ends_by_its_signal_and_stops_nobody_else() -> None:
+def test_signal_ends_a_process_forked_by_a_plugin_and_nothing_else() -> None:
     assert _code(_A_FORKED_PROCESS) == 7
 
 
 @pytest.mark.parametrize(("leaves", "code"), [(True, 8), (False, -signal.SIGALRM)])
-def test_a_process_that_does_not_end_is_abandoned_and_at_last_ended_by_the_kernel(leaves: bool, code: int) -> None:
+def test_process_that_does_not_end_is_abandoned_and_finally_ended_by_the_kernel(leaves: bool, code: int) -> None:
     assert _code(_DOES_NOT_END.format(leaves=leaves)) == code

@@ -41,7 +41,7 @@ def test_each_line_is_one_of_the_log(log: pytest.LogCaptureFixture) -> None:
     assert told(log) == [("output.stdout", "one"), ("output.stdout", "two"), ("output.stderr", "three")]
 
 
-def test_it_is_told_whatever_the_level_of_the_log_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_output_is_logged_at_any_log_level(caplog: pytest.LogCaptureFixture) -> None:
     root = logging.getLogger()
     level = root.level
     try:
@@ -53,7 +53,7 @@ def test_it_is_told_whatever_the_level_of_the_log_is(caplog: pytest.LogCaptureFi
     assert told(caplog) == [("output.stdout", "one")]
 
 
-def test_a_last_line_without_an_end_is_told_too(log: pytest.LogCaptureFixture) -> None:
+def test_last_line_without_newline_is_logged(log: pytest.LogCaptureFixture) -> None:
     with printing():
         print("no end", end="", flush=True)
         assert not told(log)
@@ -70,9 +70,7 @@ def test_bytes_may_be_printed(log: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("place", [100, 61_430, 61_450, 65_531, 65_540, 200_000])
 @pytest.mark.parametrize("parts", [1, 2])
-def test_of_a_line_that_is_too_long_no_part_of_a_secret_is_told(
-    log: pytest.LogCaptureFixture, place: int, parts: int
-) -> None:
+def test_truncated_line_contains_no_part_of_a_secret(log: pytest.LogCaptureFixture, place: int, parts: int) -> None:
     text = "x" * place + SECRET + "y" * 70_000
     cut = place + 7 if parts == 2 else len(text)
     with printing():

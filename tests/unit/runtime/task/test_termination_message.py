@@ -1,4 +1,4 @@
-"""The last word of a process fits into what Kubernetes keeps of it, whatever it is."""
+"""A termination message fits into the limit of Kubernetes, for any content."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ LIMIT = 4096
 
 
 @given(st.text(max_size=9_000) | st.none(), st.text(max_size=9_000) | st.none())
-def test_it_fits_and_can_be_read_again(message: str | None, trace: str | None) -> None:
+def test_message_fits_and_can_be_parsed(message: str | None, trace: str | None) -> None:
     text = TerminationMessage(exit_code=1, message=message, trace=trace).to_message(LIMIT)
     assert len(text.encode()) <= LIMIT
     assert TerminationMessage.of(text.encode()) is not None
@@ -32,5 +32,5 @@ def test_the_end_of_a_trace_and_the_beginning_of_a_message_are_kept() -> None:
 
 
 @pytest.mark.parametrize("message", ["ä" * 5_000, '"' * 5_000, "\n" * 5_000])
-def test_what_takes_more_bytes_than_characters_fits_too(message: str) -> None:
+def test_message_of_multibyte_characters_fits(message: str) -> None:
     assert len(TerminationMessage(exit_code=1, message=message).to_message().encode()) <= LIMIT

@@ -1,1 +1,1 @@
-"""What differs from database to database."""
+"""SQL dialects: one package per database."""

@@ -1,4 +1,4 @@
-"""Fields of records, and which of them numbers of a fixed precision become, as in Confluent's JDBC source. Pure."""
+"""Fields of records, and their mapping from fixed-precision numbers, as in Confluent's JDBC source. Pure."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -11,19 +11,19 @@ from penstock.schema import FLOAT64, INT8, INT16, INT32, INT64, decimal
 __all__ = ["Field", "NumericMapping", "Reader", "numeric_field"]
 
 Reader = Callable[[Any], Any]
-"""What a value of the driver, never None, becomes in a record. Raises DataError."""
+"""Converts a driver's value, never None, to a record's value. Raises DataError."""
 
 Field = tuple[Schema, Reader | None]
-"""The schema of a column of a result, and how its values are read; None where they stay as they are."""
+"""The schema of a result column, and the reader of its values; None if they are used unchanged."""
 
 _MOST_DIGITS: Final = 18
-"""Of an int64."""
+"""Number of decimal digits that an int64 can always hold."""
 _WHOLE: Final = ((2, INT8), (4, INT16), (9, INT32), (_MOST_DIGITS, INT64))
-"""The most digits of each type."""
+"""The maximum number of decimal digits of each type."""
 
 
 class NumericMapping(StrEnum):
-    """What decides which numbers do not become a Decimal."""
+    """Rules for which numbers become integers or doubles instead of a Decimal."""
 
     NONE = "none"
     PRECISION_ONLY = "precision_only"
@@ -32,12 +32,12 @@ class NumericMapping(StrEnum):
 
 
 def numeric_field(mapping: NumericMapping, precision: int, scale: int) -> Field:
-    """Return the field of a column of numbers, required.
+    """Return the required field of a numeric column.
 
     Args:
         mapping: `numeric.mapping`.
-        precision: how many digits its numbers have, without zeros before the point that a negative scale adds.
-        scale: how many of them follow the point.
+        precision: the number of digits, without the zeros before the point that a negative scale adds.
+        scale: how many of the digits follow the point.
     """
     if mapping is not NumericMapping.NONE and scale <= 0 and not (mapping is NumericMapping.PRECISION_ONLY and scale):
         whole = next((schema for most, schema in _WHOLE if precision - scale <= most), None)
@@ -59,6 +59,6 @@ def _finite(value: Decimal | str) -> Decimal:
     number = Decimal(value)
     if not number.is_finite():
         raise DataError(
-            f"cannot read {number} as a number of fixed precision; read it as a text or a double by a query"
+            f"cannot read {number} as a number of fixed precision; read it as text or as a double by a query"
         )
     return number

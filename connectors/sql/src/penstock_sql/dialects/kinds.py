@@ -1,4 +1,4 @@
-"""Kinds of columns: what decides how a value is written. Pure."""
+"""Kinds of columns, which determine how values are written. Pure."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -10,7 +10,7 @@ __all__ = ["Array", "Bits", "ColumnKind", "Kind", "kind_of"]
 
 
 class Kind(Enum):
-    """What decides how a value is written into a column."""
+    """Kind of a column without further attributes."""
 
     INSTANT = auto()
     LOCAL_TIMESTAMP = auto()
@@ -30,20 +30,20 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """The kind of a column of bits that are written as digits; `length` is None where it varies."""
+    """Kind of a column of bits that are written as digits; `length` is None if it varies."""
 
     length: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """The kind of an array."""
+    """Kind of an array column."""
 
     items: "ColumnKind"
 
 
 ColumnKind = Kind | Bits | Array
-"""What decides how a value is written into a column."""
+"""Determines how a value is written into a column."""
 
 _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
     (sql.JSON, Kind.JSON),

@@ -1,4 +1,4 @@
-"""What follows from an error of a database. Pure."""
+"""Classes of database errors. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from typing import Any, Final
 __all__ = ["QUOTED", "Meaning", "has_value"]
 
 QUOTED: Final = re.compile(r"([\"']).*\1", re.DOTALL)
-"""Where a value is wrong, the part of a message in quotation marks is the value."""
+"""Quoted part of a message; in errors about an invalid value, it is the value."""
 
 
 class Meaning(Enum):
-    """What follows from an error.
+    """Class of an error.
 
-    DATA: a row is refused, and others may be taken. SCHEMA: a table or column is not as it was thought to be. PASSING: the
-    same may succeed later. ACCESS: who or where is wrong. FINAL: anything else.
+    DATA: a row is refused; others may be accepted. SCHEMA: a table or column is not as expected. PASSING: the same operation
+    may succeed later. ACCESS: the address, the credentials or the rights are wrong. FINAL: any other error.
     """
 
     DATA = auto()
@@ -26,11 +26,11 @@ class Meaning(Enum):
 
 
 _TELLING: Final = 4
-"""Letters of a value that is looked for in the words of an error; shorter ones are in words of the database's own, too."""
+"""Minimum length of a value to look for in an error message; shorter values also occur in the database's own words."""
 
 
 def has_value(text: str, row: Sequence[Any]) -> bool:
-    """Return whether a text that a trigger may have written holds a value of the row, besides quoted names."""
+    """Return whether a text that a trigger may have written contains a value of the row outside of quoted names."""
     unmarked = re.sub(r"'[^']*'|`[^`]*`", "", text)
     most = len(unmarked)  # the pattern of a value of megabytes takes minutes
     values = [re.escape(value) for value in row if isinstance(value, str) and _TELLING <= len(value) <= most]

@@ -1,4 +1,4 @@
-"""Tables as SQLAlchemy's inspector sees them."""
+"""Columns of tables, by SQLAlchemy's inspector."""
 
 import sqlalchemy
 from sqlalchemy import Connection
@@ -11,7 +11,7 @@ __all__ = ["columns"]
 
 
 def columns(connection: Connection, table: TableName) -> Columns | None:
-    """Return the columns of a table, or None if there is no such table or this user does not see it."""
+    """Return the columns of a table, or None if it does not exist or is not visible to this user."""
     try:
         inspector = sqlalchemy.inspect(connection)
         found = inspector.get_columns(table.name, schema=table.schema)

@@ -1,4 +1,4 @@
-"""The dialects that there are."""
+"""Registry of the supported dialects."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Statements that are put together from names."""
+"""Execution of SQL statements, and quoting of names in them."""
 
 from typing import Any
 
@@ -12,24 +12,24 @@ __all__ = ["checked", "compiled", "driver", "quoted", "run"]
 
 
 def driver(connection: Connection) -> Any:
-    """Return the driver's own connection under one of SQLAlchemy, in the same transaction."""
+    """Return the driver's connection that a SQLAlchemy connection uses, in the same transaction."""
     return connection.connection.driver_connection
 
 
 def run(connection: Connection, statement: str) -> int:
-    """Carry out a statement as it is, without parameters, and return how many rows it changed."""
+    """Execute a statement verbatim, without parameters, and return how many rows it changed."""
     return dialect_of(connection).run(connection, statement)
 
 
 def compiled(connection: Connection, statement: Select[Any]) -> tuple[str, Any]:
-    """Return a statement of SQLAlchemy and its parameters, as the driver's cursor takes them."""
+    """Return the text and the parameters of a SQLAlchemy statement, for the driver's cursor."""
     found = statement.compile(dialect=connection.dialect)
     names = getattr(found, "positiontup", None)
     return str(found), found.params if names is None else [found.params[name] for name in names]
 
 
 def quoted(connection: Connection, name: TableName | str) -> str:
-    """Return a name as statements have it, whatever is in it.
+    """Return a name quoted for statements, with any characters escaped.
 
     Raises: as `checked`.
     """
@@ -40,10 +40,10 @@ def quoted(connection: Connection, name: TableName | str) -> str:
 
 
 def checked(connection: Connection, name: str) -> str:
-    """Return the name, if the database takes it as it is.
+    """Return the name if the database accepts it unchanged.
 
     Raises:
-        DataError: it would be cut, so that two names become one.
+        DataError: the database would truncate or refuse it. A truncated name could be equal to another one.
     """
     problem = dialect_of(connection).name_problem(connection, name)
     if problem is not None:

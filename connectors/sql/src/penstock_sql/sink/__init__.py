@@ -1,4 +1,4 @@
-"""The sinks: rows of a database from records."""
+"""Sink connectors: write records as rows of a database."""
 
 from penstock_sql.sink.connector import SqlSink
 

@@ -1,4 +1,4 @@
-"""Bits: numbers and texts of 0 and 1 from Debezium's Bits, booleans, numbers and bytes. Pure."""
+"""Conversion of Debezium's Bits, booleans, numbers, texts and bytes to values of bit columns. Pure."""
 
 import re
 from typing import Any, Final
@@ -11,14 +11,14 @@ _DIGITS: Final = re.compile("[01]+")
 
 
 def debezium_bits(value: Any) -> int:
-    """The number that Debezium's Bits hold: bytes, the lowest first."""
+    """Return the number in Debezium's Bits, which are bytes in little-endian order."""
     return int.from_bytes(value, "little")
 
 
 def debezium_bits_text(value: Any, schema: Schema) -> str:
-    """The digits of Debezium's Bits, the highest first, as many as the schema says.
+    """Return the digits of Debezium's Bits, the highest first, with the length in the schema.
 
-    The length is at most that of the bytes: that of a column without a length is 2147483647.
+    The length is limited to that of the bytes, since the schema of a column without a length has 2147483647.
     """
     length = (schema.parameters or {}).get("length", "")
     most = 8 * len(value)
@@ -27,11 +27,11 @@ def debezium_bits_text(value: Any, schema: Schema) -> str:
 
 
 def bits_number(value: Any) -> int:
-    """The number of a value that names no type of Debezium's.
+    """Return the number of a value whose schema does not name a Debezium type.
 
     Raises:
-        DataError: it is negative, or of a type that holds no bits. Base64 is not taken, since nothing tells whether the
-            lowest byte comes first.
+        DataError: the value is negative, or of a type that holds no bits. Base64 is refused, since its byte order is not
+            known.
     """
     if isinstance(value, int) and value >= 0:
         return int(value)
@@ -40,13 +40,13 @@ def bits_number(value: Any) -> int:
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         return int(value, 2)
     raise DataError(
-        f"cannot write a value of type {type(value).__name__} into a column of bits: it takes booleans, numbers that are "
-        "not negative, texts of 0 and 1, bytes, and Debezium's Bits with a schema"
+        f"cannot write a value of type {type(value).__name__} into a bit column: it accepts booleans, non-negative numbers, "
+        "texts of 0 and 1, bytes, and Debezium's Bits with a schema"
     )
 
 
 def bits_text(value: Any, length: int | None) -> str:
-    """The digits of the same for a column of that length; a text stays as it is, since its zeros count.
+    """Return the digits of such a value for a column of a given length. A text stays unchanged to keep leading zeros.
 
     Raises:
         DataError: as `bits_number`.

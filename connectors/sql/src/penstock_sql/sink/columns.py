@@ -1,7 +1,7 @@
-"""Columns: the type that a schema asks for, and what a value becomes in a column that is there.
+"""Column types for schemas, and conversion of values for existing columns.
 
-Values become Python's own data, which the driver writes as text; the database reads that text as the type of the column. So
-whatever PostgreSQL reads as a `uuid`, an `inet` or an enumeration may come as a text.
+Values become Python objects, which the driver writes as text, and the database parses the text by the type of the column. So
+any text that PostgreSQL accepts as a `uuid`, an `inet` or an enumeration can be written to such a column.
 """
 
 import base64
@@ -30,7 +30,7 @@ from penstock_sql.sink.exact import Beyond
 __all__ = ["Reading", "column_type", "reading"]
 
 Reading = Callable[[Any], Any]
-"""What a value, never None, becomes in a column. Raises DataError."""
+"""Converts a value, never None, for a column. Raises DataError."""
 
 
 _NUMBERS: Final[Mapping[Type, Any]] = {
@@ -55,7 +55,7 @@ _NAMED: Final[Mapping[str, Any]] = {
 
 
 def column_type(schema: Schema) -> Any:
-    """Return SQLAlchemy's generic type for a new column, from which the dialect makes its own."""
+    """Return SQLAlchemy's generic type for a new column, from which the dialect derives its own type."""
     named = _NAMED.get(schema.name or "")
     if schema.name == DECIMAL_NAME:
         return sql.Numeric(scale=_scale(schema))
@@ -79,12 +79,12 @@ def _at(value: int) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """What moments, days and times of a day become in columns of time.
+    """Conversion of timestamps, dates and times for columns of such types.
 
     Attributes:
-        zone: moments without a zone of their own are read and written in this one.
-        unbounded: the database has infinity, and years before 1 and after 9999, and reads them as texts.
-        rounds: the database rounds to microseconds, and does not cut.
+        zone: the zone in which timestamps without one are read and written.
+        unbounded: whether the database supports infinity, and years before 1 and after 9999, which it parses from text.
+        rounds: whether the database rounds to microseconds; otherwise it truncates.
     """
 
     zone: ZoneInfo
@@ -104,28 +104,28 @@ class _Times:
             return self._outside(moment_text(value))
 
     def day(self, value: int) -> Any:
-        """Of a Date: the milliseconds of its midnight in UTC."""
+        """Convert a Date, given as the milliseconds of its midnight in UTC."""
         try:
             return _at(value).date()
         except OverflowError:
             return self._outside(day_text(value))
 
     def local_day(self, value: int) -> Any:
-        """The day on which the clocks of the zone show a moment."""
+        """Convert a timestamp to its date in the zone."""
         moment = self.moment(value)
         return moment.date() if isinstance(moment, datetime) else _day_of(moment)
 
     def in_column(self, kind: ColumnKind, value: Any) -> Any:
-        """A day, a time of a day or a moment without a zone, in a column of time.
+        """Convert a date, a time or a timestamp without a zone for a column of a date, time or timestamp type.
 
-        A day is its midnight by the clocks of the zone: a `timestamptz` reads it so.
+        A date becomes its midnight in the zone, as a `timestamptz` column parses it.
 
         Raises:
-            DataError: the column needs what the value does not have.
+            DataError: the column needs a part that the value does not have.
         """
         match value:
             case date() | datetime() if kind is Kind.TIME:
-                raise DataError("a date is no time of a day; let a transform take the time out of it")
+                raise DataError("cannot write a date into a time column; extract the time with a transform")
             case datetime():
                 return (
                     value.replace(tzinfo=UTC) if kind is Kind.INSTANT else value.date() if kind is Kind.DATE else value
@@ -138,7 +138,7 @@ class _Times:
                 return value
 
     def local_text(self, text: str) -> str:
-        """A text for a column without a zone, which `datetime` does not read or cannot move to another zone."""
+        """Convert a text that `datetime` cannot parse, or cannot convert to another zone, for a column without a zone."""
         found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
@@ -147,12 +147,12 @@ class _Times:
         return self._far(found.utc(self.zone), self.zone)
 
     def utc_text(self, text: str) -> str:
-        """Likewise for a column that has UTC."""
+        """Convert such a text for a column in UTC."""
         found = written(text, rounds=self.rounds)
         return self._as_it_is(text) if found is None else self._far(found.utc(self.zone))
 
     def instant_text(self, text: str) -> str:
-        """Likewise for a column with a zone."""
+        """Convert such a text for a column with a zone."""
         found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
@@ -161,7 +161,7 @@ class _Times:
         return self._far(found.utc(self.zone), suffix="+00")
 
     def date_text(self, text: str) -> str:
-        """Likewise for a column of days: the day on which the clocks of the zone show the moment."""
+        """Convert such a text for a date column: to its date in the zone."""
         found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
@@ -170,7 +170,11 @@ class _Times:
         return _day_of(self._far(found.utc(self.zone), self.zone))
 
     def _as_it_is(self, text: str) -> str:
-        """The database may know what it is."""
+        """Return a text unchanged, since the database may be able to parse it.
+
+        Raises:
+            DataError: the text is infinity, which the database does not support.
+        """
         if not self.unbounded and text.strip().lstrip("+-").lower() in ("inf", "infinity"):
             raise DataError(OUTSIDE)
         return text
@@ -186,7 +190,7 @@ class _Times:
 
 
 def _day_of(text: str) -> str:
-    """The day of a moment beyond `datetime`, as PostgreSQL writes both."""
+    """Return the date of a timestamp outside of `datetime`, both in PostgreSQL's format."""
     day, _, clock = text.partition(" ")
     return f"{day} BC" if clock.endswith(" BC") else day
 
@@ -199,25 +203,31 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 _AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
-"""Kinds of columns for which it does not count how Debezium calls the type."""
+"""Kinds of columns for which the name of the schema is not relevant."""
 _OF_DAYS: Final = frozenset({DATE_NAME, TIME_NAME})
 _DATED: Final = frozenset({Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE})
 _TIMED: Final = _DATED | {Kind.TIME}
-_NO_DATE: Final = "a time of a day has no date, which the column needs"
+_NO_DATE: Final = "a time of day has no date, which the column needs"
 
 
 def reading(
     kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool, rounds: bool
 ) -> Reading | None:
-    """What values of this schema become in a column of this kind; None where they stay as they are.
+    """Return the conversion of values of a schema for a column of a kind; None if they stay unchanged.
 
-    Without a schema, numbers in columns of time are what JsonConverter writes there without schemas: milliseconds, days,
-    milliseconds of the day. Texts in columns of bytes are base64. `unbounded` says whether the database has moments outside
-    of the years 1 to 9999, `rounds` whether it rounds to microseconds.
+    Without a schema, numbers in timestamp, date and time columns have the units that JsonConverter writes without schemas:
+    milliseconds, days, and milliseconds of the day. Texts in binary columns are base64.
+
+    Args:
+        kind: the kind of the column.
+        schema: the schema of the values, if they have one.
+        zone: the zone of timestamps without one.
+        unbounded: the database supports timestamps outside of the years 1 to 9999.
+        rounds: the database rounds to microseconds; otherwise it truncates.
     """
     if isinstance(kind, Array):
         items = reading(kind.items, None if schema is None else schema.items, zone, unbounded=unbounded, rounds=rounds)
-        return lambda value: value if isinstance(value, str) else array_text(value, items)  # a text is an array already
+        return lambda value: value if isinstance(value, str) else array_text(value, items)  # a text is already an array
     times = _Times(zone, unbounded, rounds)
     if schema is not None and (named := _named(kind, schema, times)) is not None:
         return named
@@ -255,7 +265,7 @@ def reading(
 
 
 def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
-    """By the name of the type, where it counts in a column of this kind."""
+    """Return the conversion for a named schema, or None if the name is not relevant for the kind of column."""
     name = schema.name or ""
     if name == debezium_types.BITS:
         return _of_bits(kind, schema)
@@ -288,7 +298,7 @@ def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
 
 
 def _of_bits(kind: ColumnKind, schema: Schema) -> Reading | None:
-    """Debezium's Bits: as digits, as a number, or as the bytes that they are."""
+    """Return the conversion of Debezium's Bits: to digits, to a number, or None to write the bytes unchanged."""
     if isinstance(kind, Bits) and kind.length is not None:
         length = kind.length
         return lambda value: bits_text(debezium_bits(value), length)
@@ -298,7 +308,10 @@ def _of_bits(kind: ColumnKind, schema: Schema) -> Reading | None:
 
 
 def _days(times: _Times) -> Reading:
-    """Of a record without a schema: a number of days, or a moment. At midnight in UTC it is a Date of TimestampConverter."""
+    """Return the conversion to a date for a record without a schema.
+
+    Numbers are days. An Instant at midnight in UTC is a Date from TimestampConverter; any other one is a timestamp.
+    """
 
     def read(value: int) -> Any:
         if not isinstance(value, Instant):
@@ -378,9 +391,9 @@ _WHOLE_TYPES: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLE
 
 
 _NUMBER: Final = re.compile(r"[ \t-\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?[ \t-\r]*")
-"""As MariaDB reads a number, with blanks of ASCII around it."""
+"""Number in the syntax of MariaDB, with ASCII whitespace around it."""
 _MOST_DIGITS: Final = 20
-"""Of a whole number in a column: those of BIGINT UNSIGNED."""
+"""Maximum number of digits of an integer column: that of BIGINT UNSIGNED."""
 
 
 def _whole(value: Any) -> Any:
@@ -390,7 +403,7 @@ def _whole(value: Any) -> Any:
         number = Decimal(str(value).strip())
         if number.adjusted() < _MOST_DIGITS and number == number.to_integral_value():
             return int(number)
-    raise DataError(f"a value of type {_type(value)} is no whole number, as the column has")
+    raise DataError(f"a value of type {_type(value)} is not a whole number, and the column is an integer column")
 
 
 _DAY_MS: Final = 86_400_000
@@ -398,9 +411,9 @@ _DAY_MS: Final = 86_400_000
 
 def _time(value: int) -> Any:
     if value == _DAY_MS:
-        return "24:00:00"  # which Python's time has not
+        return "24:00:00"  # Python's time cannot represent it
     if not 0 <= value < _DAY_MS:
-        raise DataError("the number is no time of a day, in milliseconds")
+        raise DataError("the number is not a time of day in milliseconds")
     return _at(int(value)).time()
 
 
@@ -408,21 +421,21 @@ def _bytes(value: Any) -> Any:
     if isinstance(value, bytes):
         return value
     if not isinstance(value, str):
-        raise DataError(f"a value of type {_type(value)} is no bytes")
+        raise DataError(f"cannot write a value of type {_type(value)} into a binary column")
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
-        raise DataError("a text in a column of bytes must be base64") from None
+        raise DataError("a text in a binary column must be base64") from None
 
 
 def _json(value: Any) -> Any:
-    """A text is JSON already."""
+    """Convert a value to JSON. A text is used unchanged, since it is already JSON."""
     if isinstance(value, str):
         return value
     try:
         return json.dumps(value, default=_in_json, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        raise DataError("JSON has no infinity, and no NaN") from None
+        raise DataError("JSON supports neither infinity nor NaN") from None
 
 
 def _in_json(value: Any) -> Any:
@@ -432,7 +445,7 @@ def _in_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    raise DataError(f"a value of type {_type(value)} has no form in JSON")
+    raise DataError(f"cannot write a value of type {_type(value)} as JSON")
 
 
 def _text(value: Any) -> Any:
@@ -445,7 +458,7 @@ def _text(value: Any) -> Any:
     if isinstance(value, (dict, list)):
         return _json(value)
     if isinstance(value, bytes):
-        raise DataError("bytes are no text; the column must be of bytes")
+        raise DataError("cannot write bytes into a text column; use a binary column")
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return str(value)
@@ -459,7 +472,7 @@ def _iso(value: Instant) -> str:
 
 
 def _other(value: Any) -> Any:
-    """For types of which only the database knows how they read."""
+    """Convert a value for a column type that only the database can parse."""
     if isinstance(value, Instant):
         try:
             return _at(value)
@@ -470,7 +483,7 @@ def _other(value: Any) -> Any:
 
 def _scalar(value: Any) -> Any:
     if isinstance(value, (bool, float, dict, list, bytes)):
-        raise DataError(f"a value of type {_type(value)} is no time")
+        raise DataError(f"cannot write a value of type {_type(value)} into a date or time column")
     return value
 
 

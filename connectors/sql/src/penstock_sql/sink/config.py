@@ -1,4 +1,4 @@
-"""The properties of the sink, by the names of Confluent's JDBC sink."""
+"""Properties of the sink, with the names of Confluent's JDBC sink."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Final
@@ -19,18 +19,18 @@ __all__ = [
 ]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
-"""The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
+"""Columns of `pk.mode: kafka`, unless `pk.fields` names others."""
 UNAVAILABLE: Final = "__debezium_unavailable_value"
-"""What Debezium writes for a large value that it does not have, unless its source is configured otherwise."""
+"""Debezium's default placeholder for a large value that its source does not have."""
 
 
 class SqlSinkConfig(DatabaseConfig):
-    """How records become rows.
+    """Properties of SqlSink.
 
     Attributes:
-        envelopes: whether Debezium's change events are opened.
-        skips_deletes: whether deletions that are not enabled are passed over, in place of being refused.
-        called: what users of the connector call these properties, where it is not by the names here.
+        envelopes: whether Debezium's change events are unwrapped.
+        skips_deletes: whether deletions that are not enabled are skipped instead of refused.
+        called: names of properties in the user's configuration, where they differ from the names here.
     """
 
     envelopes: ClassVar[bool] = False
@@ -44,27 +44,27 @@ class SqlSinkConfig(DatabaseConfig):
     table_name_format: Annotated[str, not_blank] = prop(
         "table.name.format",
         "${topic}",
-        doc="The table of a record; `${topic}` stands for its topic. A point parts the schema from the table, unless "
-        'it stands in quotation marks: `shop.${topic}`, `"${topic}"`.',
+        doc="The table of a record; `${topic}` is replaced by its topic. A dot separates the schema from the table, unless "
+        'it is quoted: `shop.${topic}`, `"${topic}"`.',
     )
     insert_mode: Annotated[str, words("insert", "upsert", "update", any_case=True)] = prop(
         "insert.mode",
         "insert",
         doc="`insert` adds a row for each record, `upsert` adds or replaces the row of its primary key, `update` changes "
-        "it where there is one.",
+        "it if it exists.",
         importance=Importance.HIGH,
     )
     pk_mode: Annotated[str, words("none", "kafka", "record_key", "record_value", any_case=True)] = prop(
         "pk.mode",
         "none",
-        doc="Where the primary key comes from: nowhere, the place of the record in Kafka, its key, or fields of its value.",
+        doc="Origin of the primary key: none, the record's position in Kafka, its key, or fields of its value.",
         importance=Importance.HIGH,
     )
     pk_fields: list[str] = prop(
         "pk.fields",
         [],
-        doc="The columns of the primary key: fields of the record's key or value (all fields where none is named), the "
-        "one column for a key that is a single value, or three columns for topic, partition and offset.",
+        doc="The columns of the primary key: fields of the record's key or value (default: all fields), one column for a "
+        "key that is a single value, or three columns for topic, partition and offset.",
     )
     delete_enabled: bool = prop(
         "delete.enabled",
@@ -74,21 +74,21 @@ class SqlSinkConfig(DatabaseConfig):
     fields_whitelist: list[str] = prop(
         "fields.whitelist",
         [],
-        doc="The fields of the value that become columns, besides the primary key; all where none is named.",
+        doc="The fields of the value that become columns, besides the primary key. Default: all fields.",
     )
     auto_create: bool = prop(
-        "auto.create", False, doc="Create a table that is missing, by the schema of the first record for it."
+        "auto.create", False, doc="Create a missing table by the schema of the first record for it."
     )
     auto_evolve: bool = prop(
         "auto.evolve",
         False,
-        doc="Add columns for fields that the table lacks, by their schemas. They allow null. No column is ever changed "
-        "or dropped.",
+        doc="Add columns for fields that the table lacks, by their schemas. They are nullable. Columns are never changed or "
+        "dropped.",
     )
     db_timezone: Annotated[str, time_zone] = prop(
         "db.timezone",
         "UTC",
-        doc="The time zone of columns that have none of their own (`timestamp`): an IANA name.",
+        doc="The time zone of columns without one (`timestamp`): an IANA name.",
     )
 
     open_prefixes = (
@@ -105,15 +105,15 @@ class SqlSinkConfig(DatabaseConfig):
     )
 
     def name_of(self, name: str) -> str:
-        """What users of the connector call a property."""
+        """Return the name of a property in the user's configuration."""
         return self.called.get(name, name)
 
     def placeholder(self) -> str:
-        """What Debezium's sources write for a value that they do not have."""
+        """Return the placeholder that Debezium's sources write for a value that they do not have."""
         return UNAVAILABLE
 
     def table(self, topic: str) -> TableName:
-        """The table of a topic.
+        """Return the table of a topic.
 
         Raises:
             DataError: no table can have that name.
@@ -121,7 +121,7 @@ class SqlSinkConfig(DatabaseConfig):
         return table_name(self.table_name_format, topic)
 
     def takes(self, topic: str, field: str) -> bool:
-        """Whether a field that is not of the primary key becomes a column."""
+        """Return whether a field outside of the primary key becomes a column."""
         return not self.fields_whitelist or field in self.fields_whitelist
 
     def refusals(self) -> Iterable[Problem]:
@@ -144,19 +144,19 @@ class SqlSinkConfig(DatabaseConfig):
 
 
 PACE: Final = (
-    "a failure that may pass is tried again with growing pauses for as long as sink.retry.timeout.ms allows, and the status "
-    "tells why"
+    "transient errors are retried with increasing delays, for as long as sink.retry.timeout.ms allows, and reported in the "
+    "status"
 )
-"""Why properties of tries and pauses have no effect."""
+"""Reason why properties of retries have no effect."""
 _IGNORED: Final[Mapping[str, str]] = {
-    "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
+    "batch.size": "a batch is written as a whole, in one transaction; max.poll.records limits it",
     "connection.attempts": PACE,
     "connection.backoff.ms": PACE,
-    "dialect.name": "connection.url says which database it is",
+    "dialect.name": "connection.url determines the database",
     "max.retries": PACE,
     "mssql.use.merge.holdlock": "SQL Server is not supported",
     "retry.backoff.ms": PACE,
-    "table.types": "a table, a partitioned table or a view that can be written to is taken as it is",
+    "table.types": "tables, partitioned tables and writable views are all accepted",
     "trim.sensitive.log": "values of records are never logged",
 }
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
@@ -169,10 +169,10 @@ _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def sink_refusals(config: SqlSinkConfig) -> Iterable[Problem]:
-    """Properties of Confluent's sink without which other data would be written, each with the reason."""
+    """Return the properties of Confluent's sink that cannot be ignored, since other data would be written, with reasons."""
     return refused(config, {}, _AS_ALWAYS)
 
 
 def sink_warnings(config: SqlSinkConfig) -> Iterable[Problem]:
-    """Properties of Confluent's sink that have no effect, each with what happens instead."""
+    """Return a warning for each property of Confluent's sink that has no effect, with what happens instead."""
     return ignored(config, _IGNORED)

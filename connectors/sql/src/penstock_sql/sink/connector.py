@@ -1,4 +1,4 @@
-"""SqlSink: rows of a database from records, exactly once, as Confluent's JDBC sink writes them at least once."""
+"""SqlSink: writes records as rows of a database, exactly once; Confluent's JDBC sink does so at least once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,13 +28,13 @@ __all__ = ["SqlSink"]
 
 
 class SqlSink(SinkConnector):
-    """Writes records to tables of PostgreSQL, MariaDB or SQLite, exactly once."""
+    """Sink connector that writes records to tables of PostgreSQL, MariaDB or SQLite, exactly once."""
 
     Config: ClassVar[type[Config]] = SqlSinkConfig
     java_names: ClassVar[tuple[str, ...]] = ("io.confluent.connect.jdbc.JdbcSinkConnector",)
 
     def validate(self, config: SqlSinkConfig) -> Iterable[Problem]:
-        """Refuses what will not pass by itself. A database that is away may be back when the task starts."""
+        """Return permanent problems only: an unavailable database may be available when the task starts."""
         yield from sink_refusals(config)
         try:
             database = Database(
@@ -47,17 +47,17 @@ class SqlSink(SinkConnector):
             yield from database.refusal()
 
     def warnings(self, config: SqlSinkConfig) -> Iterable[Problem]:
-        """Tells which properties have no effect."""
+        """Return a warning for each property and URL parameter that has no effect."""
         return [*sink_warnings(config), *url_warnings(config.url)]
 
     def task_configs(
         self, config: SqlSinkConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """As many tasks as the user wants: partitions are dealt out to them by the consumer group."""
+        """Return the maximum number of tasks, among which the consumer group distributes the partitions."""
         return [properties] * max_tasks
 
     def writes_anywhere(self, config: SqlSinkConfig) -> bool:
-        """SQLite is a file of this machine."""
+        """Return False for SQLite, which is a local file."""
         return address(config.url, config.user, config.password).dialect.is_server
 
     def sink(self, config: SqlSinkConfig) -> Sink:
@@ -67,7 +67,7 @@ class SqlSink(SinkConnector):
         return SqlWriter(config, address(config.url, config.user, config.password), self.context)
 
     def alter_offsets(self, config: SqlSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Sets the offsets in the database as well, which count there."""
+        """Set the offsets in the database as well, since these determine where the sink continues."""
         database = Database(
             address(config.url, config.user, config.password), f"penstock {self.context.connector}"[:63], create=True
         )
@@ -88,34 +88,34 @@ class SqlSink(SinkConnector):
 
 
 class _SqlSink(Sink):
-    """The driver half: it says where the tables stand."""
+    """Driver side of the sink, which reports the offsets stored in the database."""
 
     def __init__(self, where: Address, context: PluginContext) -> None:
         self._connector = context.connector
-        self._life = context.life
+        self._start_id = context.start_id
         self._name = writers_name(context)
         self._database = Database(where, self._name, create=True)
 
     def start(self) -> None:
-        """Make the table of offsets."""
+        """Create the table of offsets."""
         with self._errors("Starting"):
             positions.create(self._database)
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Take the partitions for this task; writers of earlier starts are refused from now on."""
+        """Claim the partitions for this start of the task. Writers of earlier starts are refused from now on."""
         with self._errors("Opening partitions"):
             with self._database.transaction() as connection:
                 self._database.dialect.end_others(connection, self._name)
             with self._database.transaction() as connection:
-                found = positions.claim(connection, self._connector, self._life, partitions)
+                found = positions.claim(connection, self._connector, self._start_id, partitions)
         return {of: position.start for of, position in found.items() if position.start is not None}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """All is stored; records that were handed back are in the dead letter queue now."""
+        """Record that reported records are now in the dead letter queue. Rows and offsets are stored already."""
         settled = {TopicPartition(topic, part): reached for message in messages for topic, part, reached in message}
         if settled:
             with self._errors("Committing"), self._database.transaction() as connection:
-                positions.settle(connection, self._connector, self._life, settled)
+                positions.settle(connection, self._connector, self._start_id, settled)
         return offsets
 
     def stop(self) -> None:
@@ -124,7 +124,7 @@ class _SqlSink(Sink):
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
-        """Errors as those of the plugin API; after one, the next use makes a new connection."""
+        """Convert errors to those of the plugin API. After an error, the next use opens a new connection."""
         with as_connect_errors(self._database.place, doing):
             try:
                 yield

@@ -1,4 +1,4 @@
-"""Numbers that JsonConverter cuts to 64 bits or makes infinite, as Kafka Connect does; here they are those of messages."""
+"""Exact values of numbers that JsonConverter, as in Kafka Connect, truncates to 64 bits or makes infinite."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -12,11 +12,11 @@ _HOLDERS: Final = frozenset({Int64, Float32, Float64, dict, list})
 
 
 class Beyond(Decimal):
-    """A number beyond every float."""
+    """Number beyond the range of floats."""
 
 
 def exact_column(column: list[Any]) -> list[Any]:
-    """A column with the numbers of its messages, in lists and maps too."""
+    """Return a column with the exact numbers of its messages, also within lists and maps."""
     return column if _HOLDERS.isdisjoint(map(type, column)) else list(map(_exact, column))
 
 

@@ -1,4 +1,4 @@
-"""Which rows the database refuses: rows are put in ever smaller pieces, until each refused one is by itself."""
+"""Isolation of rows that the database refuses, by writing smaller and smaller pieces of a batch."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -18,11 +18,11 @@ __all__ = ["Isolation"]
 
 
 class Isolation:
-    """Puts rows into their tables, and finds those that the database refuses.
+    """Writes rows to their tables, and finds those that the database refuses.
 
     Args:
-        dialect: of the database.
-        tables: as they are known.
+        dialect: the dialect of the database.
+        tables: the known tables.
         mode: `insert.mode`.
     """
 
@@ -32,24 +32,28 @@ class Isolation:
         self._mode = mode
 
     def put(self, connection: Connection, write: Write, refused: list[Refused], *, whole: bool) -> int:
-        """Put rows into the table, and return how many; where one is refused and not `whole`, the others."""
+        """Write rows to their table, and return how many were written.
+
+        With `whole`, an error is raised if a row is refused; otherwise the other rows are written.
+        """
         dialect, mode, form = self._dialect, self._mode, self._tables.form(write.table)
         dialect.prepare(connection, write, mode, form)
 
         def put(rows: list[tuple[Any, ...]]) -> None:
             dialect.put(connection, write, rows, mode, form)
 
-        if not whole:  # all rows, since the last one of a key may be refused
+        if not whole:  # write all rows, since the last one of a key may be refused
             return len(self.taken(connection, write, write.rows, put, refused))
         rows = write.last_rows() if mode != "insert" or write.delete else write.rows
         put([row for _, row in rows])
         return len(rows)
 
     def put_by_rows(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
-        """Put what the database takes, and return how many rows.
+        """Write the rows that the database accepts, and return how many.
 
-        A row may need a later one, up to the end of the transaction. So all are put first; those that the end would refuse
-        are left out, and the others put again, since they may have needed these, or made room for them.
+        A row may depend on a later one, up to the end of the transaction. So all rows are written first. Rows that the end
+        of the transaction would refuse are left out, and the others are written again, since they may have depended on the
+        refused ones, or have made room for them.
         """
         left = [write for write in writes if write.rows]
         for write in left:  # outside of the savepoints, whose rollback would drop it
@@ -72,10 +76,10 @@ class Isolation:
                 write.rows = [row for row in write.rows if row[0] not in places]
 
     def _put_in_pieces(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
-        """Put rows of which the end of the transaction would refuse some, where nothing tells which.
+        """Write rows if the end of the transaction would refuse some of them, and it is not known which.
 
-        The longest piece that is taken is put, again and again: rows that need each other, such as an order and its lines,
-        are mostly adjacent.
+        The longest accepted piece is written repeatedly: rows that depend on each other, such as an order and its lines, are
+        mostly adjacent.
         """
         rows = sorted(((row, write) for write in writes for row in write.rows), key=lambda each: each[0][0])
         put, at, longest = 0, 0, len(rows)
@@ -115,7 +119,8 @@ class Isolation:
     def _refused_at_the_end(self, connection: Connection, writes: Sequence[Write]) -> list[Refused] | None:
         """Return the rows that the end of the transaction would refuse.
 
-        None: it refuses nothing. An empty list: it refuses some, and nothing tells which.
+        Returns:
+            None if no row is refused; an empty list if some are refused, and it is not known which.
         """
         error = self._refused_end(connection)
         if error is None:
@@ -139,9 +144,9 @@ class Isolation:
         give: Callable[[list[tuple[Any, ...]]], Any],
         refused: list[Refused],
     ) -> list[Row]:
-        """Give rows to the database, halved until each refused one is by itself; return the others.
+        """Pass rows to the database, in halves until each refused row is isolated; return the accepted rows.
 
-        An error that comes without rows, too, is none of theirs, and is raised.
+        An error that also occurs without rows is not caused by a row, and is raised.
         """
         try:
             with connection.begin_nested():
@@ -163,10 +168,10 @@ class Isolation:
         return list(rows)
 
     def _is_changed(self, connection: Connection, write: Write, row: Row) -> bool:
-        """Change a row that is there already, if that is what a refused upsert has to do.
+        """Update the existing row of a refused upsert, and return whether there was one.
 
-        The database looks at a record without some columns as at a new row first, which may violate what the changed one
-        does not.
+        The database first checks a record without some columns as a new row, which may violate constraints that the updated
+        row does not.
         """
         table, dialect = write.table, self._dialect
         lacking = set(self._tables.kinds(table)) > set(write.columns)
@@ -179,9 +184,9 @@ class Isolation:
 
 
 _LONG: Final = 64
-"""So many rows are tried at once after some were taken."""
+"""Minimum size of the next piece after rows were accepted."""
 _SHORT: Final = 8
-"""So many after others were refused. Each shorter piece is tried, too."""
+"""Minimum size of the next piece after rows were refused. Below it, each shorter size is tried."""
 
 
 def _halved(size: int) -> Iterator[int]:
@@ -192,7 +197,7 @@ def _halved(size: int) -> Iterator[int]:
 
 
 def _in_order(rows: Sequence[tuple[Row, Write]]) -> list[Write]:
-    """Return rows in as few statements as possible without changing their order."""
+    """Combine rows into as few statements as possible without changing their order."""
     found: list[Write] = []
     for _, piece in groupby(rows, key=lambda each: id(each[1])):
         first, *others = piece

@@ -1,4 +1,4 @@
-"""The order of writes: as few statements as there can be while each key has its last state in the end. Pure."""
+"""Order of writes: as few statements as possible, after which each key has its last state. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -12,15 +12,15 @@ __all__ = ["keys_to_compare", "write_of", "writes"]
 
 
 def write_of(rows: Rows, fixed: frozenset[str]) -> Write:
-    """The rows in one statement; `fixed` are columns of their table whose value it takes for new rows only."""
+    """Return one statement for the rows; `fixed` are columns that accept a value for new rows only."""
     pairs = list(zip(rows.places, zip(*rows.columns.values(), strict=True), strict=True))
     return Write(rows.table, rows.keys, tuple(rows.columns), rows.delete, rows.kept, pairs, fixed)
 
 
 def keys_to_compare(kinds: Iterable[Write]) -> list[Write]:
-    """For each table with several statements the keys of all of its rows, as rows of their own.
+    """Return the keys of all rows of each table with several statements, as rows that consist of keys only.
 
-    Tables whose records have different key columns are left out: nothing compares their keys.
+    Tables whose records have different key columns are left out, since their keys cannot be compared.
     """
     tables: dict[TableName, list[Write]] = {}
     for kind in kinds:
@@ -39,16 +39,16 @@ def _keys(kinds: Sequence[Write]) -> Write:
 
 
 def writes(kinds: Sequence[Write], same: Mapping[Place, int]) -> list[Write]:
-    """The statements for these rows, to be carried out one after the other.
+    """Return the statements for these rows, in the order of execution.
 
     Args:
-        kinds: rows of the same columns each.
-        same: a number for each row, the same for rows of a table whose primary keys are the same. Rows of a table that have
-            none stay in the order of their records.
+        kinds: groups of rows with the same columns.
+        same: a number for each row, which is the same for rows of a table with the same primary key. Rows of a table without
+            such numbers stay in the order of their records.
     """
     found: list[Write] = []
-    last: dict[Any, int] = {}  # the place in `found` of the last write that has the key
-    latest: dict[Any, int] = {}  # that of the last write of a form
+    last: dict[Any, int] = {}  # index in `found` of the last write with the key
+    latest: dict[Any, int] = {}  # index in `found` of the last write of a form
     forms = [(kind.table, kind.keys, kind.columns, kind.delete, kind.kept) for kind in kinds]
     in_order = sorted(((row, of) for of, kind in enumerate(kinds) for row in kind.rows), key=lambda each: each[0][0])
     for row, of in in_order:

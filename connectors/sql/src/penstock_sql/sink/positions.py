@@ -1,9 +1,10 @@
-"""How far a connector has come, in the database that its rows are in.
+"""Offsets of a connector, stored in the same database as its rows.
 
-A row of `penstock_offsets` belongs to a partition of Kafka and a connector. It changes in one transaction with the rows of
-the records. `next` is the offset after the last record that was written or handed back; null: none was. `handed_back` has
-the offsets of records that were refused and may not be in the dead letter queue yet: they are read again after a crash.
-`life` is the start of a task that opened the partition last; a writer of another one may not write.
+A row of `penstock_offsets` belongs to a Kafka partition and a connector. It changes in the same transaction as the rows of
+the records. `next` is the offset after the last record that was written or handed back; null if there was none.
+`handed_back` has the offsets of records that were refused and may not be in the dead letter queue yet: they are read again
+after a crash. `start_id` identifies the start of the task that opened the partition last; writers of other starts may not
+write.
 """
 
 import json
@@ -32,7 +33,7 @@ TABLE: Final = Table(
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("next", BigInteger),
     Column("handed_back", Text, nullable=False),
-    Column("life", Text, nullable=False),
+    Column("start_id", Text, nullable=False),
 )
 _AT: Final = (
     (TABLE.c.connector == bindparam("of_connector"))
@@ -43,11 +44,11 @@ _AT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a partition stands.
+    """Stored progress of a partition.
 
     Attributes:
-        next: the offset from which on nothing is stored; None: nothing is.
-        handed_back: offsets before it whose records may still be owed to the dead letter queue.
+        next: the offset after the last stored record; None if nothing is stored.
+        handed_back: offsets before `next` whose records may not be in the dead letter queue yet.
     """
 
     next: int | None
@@ -55,20 +56,20 @@ class Position:
 
     @property
     def start(self) -> int | None:
-        """The offset to read from."""
+        """Offset to read from; None if nothing is stored."""
         return self.next if self.next is None else min([self.next, *self.handed_back])
 
     def is_stored(self, offset: int) -> bool:
-        """Whether this record is done with."""
+        """Return whether the record of this offset needs no further processing."""
         return self.next is not None and offset < self.next and offset not in self.handed_back
 
 
 def create(database: Database) -> None:
-    """Make the table, unless it is there, in a transaction of its own.
+    """Create the table in a separate transaction, unless it exists.
 
     Raises:
-        ConnectError: this user may not; the message has the statement for somebody who may.
-        SQLAlchemyError: anything else.
+        ConnectError: this user may not create it. The message contains the statement for a user who may.
+        SQLAlchemyError: any other error.
     """
     if _is_there(database):
         return
@@ -76,19 +77,19 @@ def create(database: Database) -> None:
         with database.definition() as connection:
             connection.execute(CreateTable(_table(connection), if_not_exists=True))
     except DBAPIError as e:
-        if meaning(e) in (Meaning.DATA, Meaning.SCHEMA):  # another task has made it at this moment
+        if meaning(e) in (Meaning.DATA, Meaning.SCHEMA):  # another task has created it in the meantime
             return
         if meaning(e) is not Meaning.ACCESS:
             raise
         statement = " ".join(str(CreateTable(_table(connection)).compile(connection.engine)).split())
         raise ConnectError(
-            f"The user of the connector may not create the table {TABLE.name}, which holds the offsets beside the rows. "
-            f"Let somebody who may run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} TO that user"
+            f"The user of the connector may not create the table {TABLE.name}, which holds the offsets of the rows. Run as "
+            f"a user who may: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} TO that user"
         ) from e
 
 
 def _table(connection: Connection) -> Table:
-    """The table in the types of the database."""
+    """Return the table with the types of the database."""
     dialect = dialect_of(connection)
     columns = (
         Column(
@@ -110,21 +111,27 @@ def _is_there(database: Database) -> bool:
         except DBAPIError as e:
             if meaning(e) not in (Meaning.ACCESS, Meaning.SCHEMA):
                 raise
-            return False  # as far as this user sees, or another task makes it at this moment
+            return False  # not visible to this user, or another task is creating it
         if there:
             database.dialect.require_transactions(connection, TableName(None, TABLE.name))
         return there
 
 
 def claim(
-    connection: Connection, connector: str, life: str, partitions: Iterable[TopicPartition]
+    connection: Connection, connector: str, start_id: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Position]:
-    """Take partitions for this start of a task, and say where they stand. Writers of other starts are refused then."""
+    """Claim partitions for this start of a task, and return their progress. Writers of other starts are refused then."""
     found = {}
     for of in sorted(partitions):
         at = _at(connector, of)
-        if not connection.execute(TABLE.update().where(_AT).values(life=life), at).rowcount:
-            values = {"connector": connector, "topic": of.topic, "part": of.partition, "handed_back": "", "life": life}
+        if not connection.execute(TABLE.update().where(_AT).values(start_id=start_id), at).rowcount:
+            values = {
+                "connector": connector,
+                "topic": of.topic,
+                "part": of.partition,
+                "handed_back": "",
+                "start_id": start_id,
+            }
             connection.execute(TABLE.insert(), values)
         row = connection.execute(TABLE.select().where(_AT), at).one()
         found[of] = Position(row.next, _offsets(row.handed_back))
@@ -132,17 +139,17 @@ def claim(
 
 
 def locked(
-    connection: Connection, connector: str, life: str, partitions: Iterable[TopicPartition]
+    connection: Connection, connector: str, start_id: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Position]:
-    """Where partitions stand, for a transaction that changes it; others wait for its end.
+    """Return the progress of partitions, and lock it for a transaction that changes it; others wait until it ends.
 
     Raises:
-        ConnectError: another start of the task has opened one since, or its row was removed.
+        ConnectError: another start of the task has opened a partition since, or its row was removed.
     """
     found = {}
     for of in sorted(partitions):
         row = connection.execute(TABLE.select().where(_AT).with_for_update(), _at(connector, of)).one_or_none()
-        if row is None or row.life != life:
+        if row is None or row.start_id != start_id:
             raise ConnectError(
                 f"Another process of connector {connector} has opened {of.topic}-{of.partition} since, or its offset was "
                 "altered; this one writes nothing more"
@@ -152,28 +159,28 @@ def locked(
 
 
 def store(connection: Connection, connector: str, stored: Mapping[TopicPartition, tuple[int, Sequence[int]]]) -> None:
-    """Store the next offset of partitions, and which records were handed back. The rows are locked."""
+    """Store the next offset of partitions, and which records were handed back. The rows must be locked."""
     for of, (offset, handed_back) in stored.items():
         values = {"next": offset, "handed_back": _text(handed_back)}
         connection.execute(TABLE.update().where(_AT).values(**values), _at(connector, of))
 
 
-def settle(connection: Connection, connector: str, life: str, settled: Mapping[TopicPartition, int]) -> None:
-    """The records that were handed back before these offsets are in the dead letter queue."""
-    for of, position in locked(connection, connector, life, settled).items():
+def settle(connection: Connection, connector: str, start_id: str, settled: Mapping[TopicPartition, int]) -> None:
+    """Record that all records handed back before these offsets are in the dead letter queue."""
+    for of, position in locked(connection, connector, start_id, settled).items():
         owed = [offset for offset in position.handed_back if offset >= settled[of]]
         connection.execute(TABLE.update().where(_AT).values(handed_back=_text(owed)), _at(connector, of))
 
 
 def set_position(connection: Connection, connector: str, of: TopicPartition, offset: int) -> None:
-    """Let a partition go on from an offset. Whoever has it open may not write any more."""
+    """Set the offset from which a partition continues. Writers that have opened it may not write any more."""
     remove(connection, connector, of)
     values = {"connector": connector, "topic": of.topic, "part": of.partition, "next": offset}
-    connection.execute(TABLE.insert(), {**values, "handed_back": "", "life": ""})
+    connection.execute(TABLE.insert(), {**values, "handed_back": "", "start_id": ""})
 
 
 def remove(connection: Connection, connector: str, of: TopicPartition) -> None:
-    """Forget a partition. Whoever has it open may not write any more."""
+    """Remove the progress of a partition. Writers that have opened it may not write any more."""
     connection.execute(TABLE.delete().where(_AT), _at(connector, of))
 
 

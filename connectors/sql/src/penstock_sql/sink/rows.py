@@ -1,4 +1,4 @@
-"""Rows: which columns the records of a batch have, and what stands in them. Pure."""
+"""Conversion of records to rows: the columns of the records of a batch, and their values. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ __all__ = ["Refused", "Rows", "rows_of"]
 
 
 class Refused(NamedTuple):
-    """A record that becomes no row, and why."""
+    """Record that cannot become a row, and the reason."""
 
     place: Place
     error: DataError
@@ -22,16 +22,16 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Records that become rows of the same columns.
+    """Records that become rows with the same columns.
 
     Attributes:
-        table: of all.
-        keys: the columns of the primary key; they are the first ones.
+        table: the table of all rows.
+        keys: the columns of the primary key, which come first.
         columns: the values of each column, primary key first.
-        schemas: of each column; None where records have no schema.
+        schemas: the schema of each column; None if records have no schema.
         places: the record of each row.
-        delete: the rows of these keys are deleted.
-        kept: columns whose stored value stays, as the records do not have it.
+        delete: whether the rows with these keys are deleted.
+        kept: columns that keep their stored value, since the records do not have one.
     """
 
     table: TableName
@@ -43,12 +43,12 @@ class Rows:
     kept: tuple[str, ...] = ()
 
     def without(self, rows: Iterable[int]) -> "Rows":
-        """The rows but these."""
+        """Return all rows except these."""
         gone = set(rows)
         return self.keeping([row for row in range(len(self.places)) if row not in gone], self.kept)
 
     def keeping(self, rows: Sequence[int], kept: tuple[str, ...]) -> "Rows":
-        """These rows, without columns whose stored value stays."""
+        """Return these rows without the columns that keep their stored value."""
         columns = {name: [column[row] for row in rows] for name, column in self.columns.items() if name not in kept}
         return replace(self, columns=columns, places=[self.places[row] for row in rows], kept=kept)
 
@@ -57,7 +57,7 @@ _Column = tuple[list[Any], Schema | None]
 
 
 def rows_of(number: int, batch: RecordBatch, config: SqlSinkConfig, refused: list[Refused]) -> Iterator[Rows]:
-    """The rows of a batch, those of the same columns together; what becomes none is added to `refused`."""
+    """Yield the rows of a batch, grouped by columns. Records that cannot become rows are added to `refused`."""
     for rows in _alike(batch, keyed=config.pk_mode == "record_key", events=config.envelopes):
         part = batch if len(rows) == batch.length else batch.take(rows)
         places = [Place(number, row) for row in rows]
@@ -69,12 +69,12 @@ def rows_of(number: int, batch: RecordBatch, config: SqlSinkConfig, refused: lis
 
 
 def _alike(batch: RecordBatch, *, keyed: bool, events: bool) -> Iterable[Sequence[int]]:
-    """The indexes of the records of each topic, schema and set of fields.
+    """Group the indexes of records by topic, schema and set of fields.
 
     Args:
         batch: the records.
-        keyed: the fields of their keys count too.
-        events: of Debezium's change events, the operation counts and the fields of the row.
+        keyed: group by the fields of keys, too.
+        events: group Debezium's change events by the operation and by the fields of the row.
     """
     keys = (batch.key if keyed else None) or [None] * batch.length
     same = not any(isinstance(column, list) for column in (batch.topic, batch.key_schema, batch.value_schema))
@@ -99,12 +99,16 @@ def _form_of_value(value: Any, *, events: bool) -> tuple[Any, ...]:
 
 
 def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> Rows | None:
-    """Records of one form as rows; None where they are passed over."""
+    """Convert records of one form to rows; return None if they are skipped.
+
+    Raises:
+        DataError: they cannot become rows.
+    """
     topic = (part.topic[0] if isinstance(part.topic, list) else part.topic) or ""
     table = config.table(topic)
     if table.name == OFFSETS:
         raise DataError(
-            f"Table {OFFSETS} holds the connectors' offsets, and takes no records: change "
+            f"Table {OFFSETS} holds the connectors' offsets, and cannot hold records: change "
             f"{config.name_of('table.name.format')}"
         )
     schema = _one(part.value_schema)
@@ -118,13 +122,13 @@ def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> 
         if config.skips_deletes:
             return None
         raise DataError(
-            "a record without a value is no row; delete.enabled: true (with pk.mode: record_key) deletes its row"
+            "a record without a value cannot become a row; delete.enabled: true (with pk.mode: record_key) deletes its row"
         )
     fields = {} if delete else _fields(values or part.fields, schema, "value")
     keys = _keys(part, fields, config)
     others = {name: column for name, column in fields.items() if name not in keys and config.takes(topic, name)}
     if not keys and not others:
-        raise DataError("a record without fields is no row")
+        raise DataError("the record has no fields; cannot build a row")
     columns = {**keys, **({} if delete else others)}
     return Rows(
         table,
@@ -137,7 +141,7 @@ def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> 
 
 
 def _keys(part: RecordBatch, fields: Mapping[str, _Column], config: SqlSinkConfig) -> dict[str, _Column]:
-    """The columns of the primary key."""
+    """Return the columns of the primary key."""
     names = config.pk_fields
     match config.pk_mode:
         case "none":
@@ -182,18 +186,18 @@ def _chosen(fields: Mapping[str, _Column], config: SqlSinkConfig, side: str) -> 
 
 
 def _fields(values: Sequence[Any] | None, schema: Schema | None, side: str) -> dict[str, _Column]:
-    """The fields of maps or structs of one form, as columns."""
+    """Return the fields of maps or structs of one form as columns."""
     assert values
     first: Any = values.columns if isinstance(values, Fields) else values[0]
     if not isinstance(first, Mapping):
         raise DataError(
-            f"the record's {side} is no struct and no map, but a {type(first).__name__}; HoistField makes a struct of it"
+            f"the record's {side} is neither struct nor map, but a {type(first).__name__}; HoistField wraps it in a struct"
         )
     named: dict[str, Schema | None] = {} if schema is None else {field.name: field.schema for field in schema.fields}
     if schema is not None and schema.type is Type.MAP:
         named = dict.fromkeys(first, schema.values)
     if any(not isinstance(name, str) or not name for name in first):
-        raise DataError(f"a field of the record's {side} has a name that is no text")
+        raise DataError(f"a field of the record's {side} has a name that is empty or not a text")
     if isinstance(values, Fields):
         return {
             name: ([column.value] * len(values) if isinstance(column, Same) else column, named.get(name))

@@ -1,4 +1,4 @@
-"""Tables as they are: described once, created and widened by the schemas of records."""
+"""Tables of the sink: their descriptions, and creation and new columns by the schemas of records."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,19 +30,19 @@ _NO_SCHEMA: Final = re.compile(r"does not exist|unknown database|denied", re.IGN
 
 
 class MissingTable(Exception):
-    """There is no table yet from which rows could be deleted."""
+    """Raised when rows are deleted from a table that does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns of a table.
+    """Columns of a table.
 
     Attributes:
-        kinds: of all.
-        computed: take no value, as the database computes theirs.
-        fixed: take a value in a new row, and no other one afterwards.
-        bare: a new row without a value for them has null there.
-        needed: those of them that may not be null.
+        kinds: the kinds of all columns.
+        computed: columns that accept no value, since the database computes it.
+        fixed: columns that accept a value for a new row only.
+        bare: columns that are null in a new row without a value for them.
+        needed: the `bare` columns that are NOT NULL.
     """
 
     kinds: Mapping[str, ColumnKind]
@@ -53,7 +53,7 @@ class _Columns:
 
 
 class Tables:
-    """Known descriptions of the tables that records go to, forgotten when a statement fails because of them."""
+    """Descriptions of the tables that records are written to. They are discarded after a statement fails due to them."""
 
     def __init__(self, config: SqlSinkConfig) -> None:
         self._config = config
@@ -61,62 +61,63 @@ class Tables:
         self._forms: dict[TableName, str] = {}
 
     def forget(self) -> None:
-        """Look again at the next use."""
+        """Discard the descriptions, which are read again at the next use."""
         self._known.clear()
 
     def kinds(self, name: TableName) -> Mapping[str, ColumnKind]:
-        """The kind of each column of a table that `prepare` has seen."""
+        """Return the kind of each column of a table that was passed to `prepare`."""
         return self._known[name].kinds
 
     def fixed(self, name: TableName) -> frozenset[str]:
-        """The columns whose value cannot be changed in a row that is there."""
+        """Return the columns whose value cannot be changed in an existing row."""
         return self._known[name].fixed
 
     def kept(self, rows: Rows, *, all_bare: bool) -> tuple[str, ...]:
-        """The columns whose stored value an upsert of these rows must give to the database, as if it were to be written.
+        """Return the columns whose stored value an upsert of these rows must also write.
 
-        The database looks at a row as a new one first, and refuses it without a value where null may not be.
+        The database first checks the row as a new one, and refuses it if it has no value for a NOT NULL column.
 
         Args:
-            rows: of a table that `prepare` has seen.
-            all_bare: not only columns that are NOT NULL: constraints and triggers may refuse nulls, too.
+            rows: rows of a table that was passed to `prepare`.
+            all_bare: include nullable columns, since constraints and triggers may refuse nulls, too.
         """
         known = self._known[rows.table]
         lacking = known.bare if all_bare else known.needed
         return rows.kept + tuple(name for name in lacking if name not in rows.columns and name not in rows.kept)
 
     def require_writable(self, rows: Rows) -> None:
-        """See that all columns of rows may be written, in a table that `prepare` has seen.
+        """Check that all columns of rows are writable, in a table that was passed to `prepare`.
 
         Raises:
-            DataError: the database computes one.
+            DataError: the database computes a column.
         """
         computed = [name for name in rows.columns if name in self._known[rows.table].computed]
         if computed:
             raise DataError(
-                f"Table {rows.table} computes column {', '.join(computed)} (GENERATED ALWAYS AS), which takes no value; "
-                f"leave the field out by {self._config.name_of('fields.whitelist')} or ReplaceField"
+                f"Table {rows.table} computes column {', '.join(computed)} (GENERATED ALWAYS AS), which accepts no value; "
+                f"leave the field out with {self._config.name_of('fields.whitelist')} or ReplaceField"
             )
 
     def is_as_known(self, connection: Connection, name: TableName) -> bool:
-        """Whether a table that `prepare` has seen is still as it was; it stays so until the transaction ends."""
+        """Return whether a table is unchanged since `prepare`. It cannot change until the transaction ends."""
         return dialect_of(connection).table_form(connection, name) == self._forms[name]
 
     def form(self, name: TableName) -> str:
-        """Its columns with their types, in a word."""
+        """Return the fingerprint of a table's columns and types."""
         return self._forms[name]
 
     def fits(self, rows: Rows) -> bool:
-        """Whether the table is known to have all columns of these rows."""
+        """Return whether the table is known to have all columns of these rows."""
         known = self._known.get(rows.table)
         return known is not None and all(name in known.kinds for name in rows.columns)
 
     def prepare(self, connection: Connection, rows: Rows) -> None:
-        """Look at the table of these rows; create or widen it if that is allowed.
+        """Read the description of the rows' table. Create the table, or add columns, if this is allowed.
 
         Raises:
-            DataError: it lacks columns, or records without a schema cannot say what is missing.
-            ConnectError: it does not exist.
+            MissingTable: the table to delete rows from does not exist, and the connector may create tables.
+            DataError: the table lacks columns that may not be added, or whose types are unknown without a schema.
+            ConnectError: the table does not exist, and may not be created.
             SQLAlchemyError: the database refuses.
         """
         with self._without_schema(rows.table):
@@ -170,10 +171,10 @@ class Tables:
 
     @contextmanager
     def _without_schema(self, table: TableName) -> Iterator[None]:
-        """Say what to do where the schema of a table is not there, or not seen.
+        """Convert errors about a missing or invisible schema of a table to a message with a remedy.
 
         Raises:
-            ConnectError: it is so.
+            ConnectError: the schema does not exist or is not visible.
         """
         try:
             yield
@@ -181,19 +182,19 @@ class Tables:
             if table.schema is None or not _NO_SCHEMA.search(words(e)):
                 raise
             raise ConnectError(
-                f"cannot reach table {table}: {words(e)}; create the schema, grant the user its rights there, or change "
+                f"cannot access table {table}: {words(e)}; create the schema, grant the user rights on it, or change "
                 f"{self._config.name_of('table.name.format')}{self._of_points(table)}"
             ) from None
 
     def _of_points(self, table: TableName) -> str:
-        """What to do where the schema is the beginning of the topic."""
+        """Return a remedy if the schema was taken from the beginning of the topic, or an empty text."""
         form = self._config.table_name_format
         if table.schema is None or '"' in form or "." in form:
             return ""
         named = self._config.name_of("table.name.format")
         return (
-            f". The point in the topic parts the schema {table.schema} from the table {table.name}: if it belongs to the "
-            f"table's name, write {named}: '\"{form}\"', or change the topic by the transform RegexRouter"
+            f". The dot in the topic separates the schema {table.schema} from the table {table.name}: if it belongs to the "
+            f"table's name, write {named}: '\"{form}\"', or change the topic with the transform RegexRouter"
         )
 
     def _widen(
@@ -203,19 +204,19 @@ class Tables:
             near, named = nearest(missing[0], kinds), self._config.name_of
             raise DataError(
                 f"Table {rows.table} has no column {', '.join(missing)}{f', but {near}' if near else ''}. "
-                f"Add it, set {named('auto.evolve: true')}, or leave the field out by {named('fields.whitelist')}"
+                f"Add it, set {named('auto.evolve: true')}, or leave the field out with {named('fields.whitelist')}"
             )
         dialect = dialect_of(connection)
         again = "IF NOT EXISTS " if dialect.adds_if_missing(connection) else ""
         for name in missing:
             if name in rows.keys:
                 raise DataError(
-                    f"Table {rows.table} lacks {name} of the primary key, and keys are never added to a table"
+                    f"Table {rows.table} lacks {name} of the primary key, and key columns are never added to a table"
                 )
             if (same := dialect.same_column(name, kinds)) is not None:
                 raise DataError(
-                    f"Table {rows.table} has no column {name}, but {same}, which is the same to the database: let "
-                    "ReplaceField rename the field"
+                    f"Table {rows.table} has no column {name}, but {same}, which is the same name for the database: rename "
+                    "the field with ReplaceField"
                 )
             of = dialect.column_type(column_type(_schema(rows, name))).compile(dialect=connection.dialect)
             statement = (
@@ -226,15 +227,15 @@ class Tables:
 
 _NO_IDENTITY: Final = {"always": False}
 _NO_DEFAULT: Final = (None, "NULL")
-"""MariaDB writes the latter."""
+"""Defaults that mean that there is none. MariaDB reports the latter."""
 
 
 def _is_bare(column: Mapping[str, Any]) -> bool:
-    """Whether a new row without a value for the column has null there, or is refused."""
+    """Return whether a new row without a value for the column has null there, or is refused."""
     if any(column.get(by) for by in ("computed", "identity")) or column.get("autoincrement") is True:
         return False
     if isinstance(column["type"], mysql.ENUM) and not column["nullable"]:
-        return False  # it has its first value
+        return False  # it gets the first value of the enumeration
     of_domain = getattr(column["type"], "default", None)
     return column["default"] in _NO_DEFAULT and of_domain is None
 
@@ -257,7 +258,7 @@ def _schema(rows: Rows, name: str) -> Schema:
     schema = rows.schemas[name]
     if schema is None:
         raise DataError(
-            f"Table {rows.table} lacks {name}, and records without a schema do not say which type it has. "
+            f"Table {rows.table} lacks {name}, and records without a schema do not specify its type. "
             "Create it, or use a converter with schemas (value.converter.schemas.enable: true)"
         )
     return schema

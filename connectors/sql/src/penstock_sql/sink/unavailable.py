@@ -1,6 +1,6 @@
-"""Values that Debezium could not read, and wrote a placeholder for. Pure.
+"""Values that Debezium replaced by a placeholder, since it could not read them. Pure.
 
-PostgreSQL's log leaves out a large value (TOAST) that an update did not change.
+PostgreSQL's log does not contain large values (TOAST) that an update did not change.
 """
 
 import json
@@ -17,11 +17,11 @@ __all__ = ["Placeholder"]
 
 
 class Placeholder:
-    """Debezium's `unavailable.value.placeholder`, in the forms that it has by the type of the column.
+    """Debezium's `unavailable.value.placeholder`, in its forms for each type of column.
 
     Args:
-        text: the placeholder of text columns. Columns of bytes have its bytes, as base64 or hexadecimal digits where the
-            source or the converter makes texts of bytes.
+        text: the placeholder of text columns. Binary columns have its bytes, or base64 or hexadecimal digits if the source
+            or the converter represents bytes as text.
     """
 
     def __init__(self, text: str) -> None:
@@ -39,21 +39,21 @@ class Placeholder:
         }
 
     def is_in(self, column: Sequence[Any], schema: Schema | None) -> bool:
-        """Whether a value of the column is a placeholder."""
+        """Return whether a value of the column is a placeholder."""
         of = set(map(type, column)) if schema is None else {_TYPES.get(schema.type)}
         return any(form in column for kind, forms in self._forms.items() if kind in of for form in forms)
 
     def is_value(self, value: Any) -> bool:
-        """Whether a value is a placeholder."""
+        """Return whether a value is a placeholder."""
         return value in self._forms.get(type(value), ())
 
     def parts(self, rows: Rows, refused: list[Refused], *, inserting: bool) -> Iterator[Rows]:
-        """The rows without columns whose value is a placeholder, those of the same columns together.
+        """Yield the rows without columns whose value is a placeholder, grouped by their remaining columns.
 
         Args:
-            rows: as the records have them.
-            refused: gets the rows that cannot do without the value: new ones, and those that lack a key.
-            inserting: all rows are new.
+            rows: the rows of the records.
+            refused: receives the rows that need the missing value: new rows, and rows that lack a key.
+            inserting: whether all rows are new.
         """
         columns = [name for name, column in rows.columns.items() if self.is_in(column, rows.schemas[name])]
         if not columns:
@@ -72,6 +72,6 @@ class Placeholder:
 
 _TYPES: Final = {Type.STRING: str, Type.BYTES: bytes, Type.ARRAY: list, Type.MAP: dict}
 _REASON: Final = (
-    "the value of {} is unavailable: Debezium wrote its placeholder for a large value (TOAST) that was not changed. Set "
+    "the value of {} is unavailable: Debezium wrote its placeholder for a large value (TOAST) that did not change. Set "
     "insert.mode: upsert, or REPLICA IDENTITY FULL for the source's table"
 )

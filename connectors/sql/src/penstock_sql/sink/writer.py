@@ -1,4 +1,4 @@
-"""The task half of the sink: a batch becomes rows in one transaction, with the offsets that it reaches."""
+"""Task side of the sink: writes the rows of a batch in one transaction with its offsets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,16 +26,16 @@ __all__ = ["SqlWriter", "writers_name"]
 
 
 class _TableChanged(Exception):
-    """A table is not as it was when it was looked at."""
+    """Raised when a table has changed since it was described."""
 
 
 def writers_name(context: PluginContext) -> str:
-    """By which the server knows the connections of one task."""
+    """Return the name of the connections of a task on the server."""
     return f"penstock {context.task or 0} {context.connector}"[:63]
 
 
 class SqlWriter(Writer):
-    """Writes rows, exactly once: what is stored already is passed over."""
+    """Writer of rows, exactly once: records that are stored already are skipped."""
 
     def __init__(self, config: SqlSinkConfig, address: Address, context: PluginContext) -> None:
         self._config = config
@@ -53,10 +53,11 @@ class SqlWriter(Writer):
         """Write batches.
 
         Returns:
-            For `Sink.commit`: of which partitions records were handed back, and the offset after the last of them.
+            The message for `Sink.commit`: the partitions with records that were handed back, each with the offset after the
+            last record of the batches; None if there are none.
 
         Raises:
-            RetriableError: the database is away, is full, or somebody holds what is needed.
+            RetriableError: the database is unavailable or full, or a lock could not be acquired.
             ConnectError: a table is missing, or the connector may not write.
         """
         given = [batch for batch in batches if batch.length]
@@ -74,7 +75,7 @@ class SqlWriter(Writer):
         self._database.close()
 
     def _written_somehow(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        """As a whole, or row by row where the database may refuse one."""
+        """Write batches as a whole, or row by row if the database may have refused a row."""
         try:
             return self._whole(batches, report)
         except FOREIGN as e:
@@ -85,7 +86,7 @@ class SqlWriter(Writer):
         return self._by_tables_as_known(batches, report, whole=False)
 
     def _whole(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        """As a whole; by the tables as they are now where they were changed."""
+        """Write batches as a whole; if a table has changed, describe the tables again and retry."""
         try:
             return self._transaction(batches, report, whole=True)
         except _TableChanged:
@@ -101,14 +102,14 @@ class SqlWriter(Writer):
         try:
             return self._transaction(batches, report, whole=whole)
         except _TableChanged:
-            raise RetriableError("A table is being changed while rows are written to it") from None
+            raise RetriableError("A table was changed while rows were being written to it") from None
 
     def _transaction(self, batches: Sequence[RecordBatch], report: Reporter, *, whole: bool) -> Any:
         refused: list[Refused] = []
         parts = self._prepared(_parts(batches, self._config, refused), refused)
-        connector, life = self._context.connector, self._context.life
+        connector, start_id = self._context.connector, self._context.start_id
         with self._database.transaction(zone=self._config.db_timezone) as connection:
-            stands = positions.locked(connection, connector, life, {_partition(batch) for batch in batches})
+            stands = positions.locked(connection, connector, start_id, {_partition(batch) for batch in batches})
             parts, refused = _not_stored(parts, refused, batches, stands)
             if not all(self._tables.is_as_known(connection, table) for table in {part.table for part in parts}):
                 raise _TableChanged
@@ -127,11 +128,11 @@ class SqlWriter(Writer):
         return handed_back or None
 
     def _prepared(self, parts: Iterable[Rows], refused: list[Refused]) -> list[Rows]:
-        """Those rows whose tables have their columns, after creating and widening what may be."""
+        """Return the rows whose tables have their columns, after creating tables and adding columns where allowed."""
         fitting = []
         for part in sorted(
             parts, key=lambda part: part.delete
-        ):  # a table that is missing is made before it is looked for
+        ):  # deletions last: a missing table is created before it is needed for them
             try:
                 if not self._tables.fits(part):
                     self._prepare(part)
@@ -150,13 +151,13 @@ class SqlWriter(Writer):
         except FOREIGN as e:
             if meaning(e) not in (Meaning.DATA, Meaning.SCHEMA):
                 raise
-            with self._database.definition() as connection:  # another task has created the same meanwhile
+            with self._database.definition() as connection:  # another task has made the same change in the meantime
                 self._tables.prepare(connection, part)
 
     def _writes(
         self, connection: Connection, parts: Iterable[Rows], refused: list[Refused], *, whole: bool
     ) -> list[Write]:
-        """The statements for these rows, in their order."""
+        """Return the statements for these rows, in order."""
         inserting = self._config.insert_mode == "insert"
         given = (rows for part in parts for rows in self._placeholder.parts(part, refused, inserting=inserting))
         if self._config.insert_mode == "upsert":
@@ -177,13 +178,13 @@ class SqlWriter(Writer):
         return writes(kinds, same)
 
     def _kept(self, rows: Rows, *, whole: bool) -> tuple[str, ...]:
-        """The columns whose stored value an upsert gives to the database; where it has refused a row, all that have none."""
+        """Return the columns whose stored value an upsert also writes; after a refused row, all columns without a value."""
         return () if rows.delete else self._tables.kept(rows, all_bare=not whole)
 
     def _compared(
         self, connection: Connection, keys: Write, refused: list[Refused], *, whole: bool
     ) -> dict[Place, int]:
-        """A number for each row, the same for keys that the database finds to be the same."""
+        """Return a number for each row, which is the same for keys that are equal in the database."""
         dialect, form = self._database.dialect, self._tables.form(keys.table)
         dialect.prepare(connection, keys, self._config.insert_mode, form)
 
@@ -195,7 +196,7 @@ class SqlWriter(Writer):
         return {place: number for (place, _), number in zip(rows, numbers, strict=True)}
 
     def _read(self, part: Rows, refused: list[Refused]) -> Rows:
-        """The values as the columns of the table take them."""
+        """Convert the values for the columns of the table. Rows that cannot be converted are added to `refused`."""
         kinds = self._tables.kinds(part.table)
         bad: dict[int, DataError] = {}
         columns = {}
@@ -208,7 +209,9 @@ class SqlWriter(Writer):
             if name in part.keys and any(isinstance(value, (dict, list)) for value in columns[name]):
                 for row, value in enumerate(columns[name]):
                     if isinstance(value, (dict, list)):
-                        bad.setdefault(row, DataError(f"Column {name}: a {type(value).__name__} is no primary key"))
+                        bad.setdefault(
+                            row, DataError(f"Column {name}: a {type(value).__name__} cannot be a primary key")
+                        )
         rows = replace(part, columns=columns)
         if not bad:
             return rows
@@ -232,7 +235,7 @@ def _not_stored(
     batches: Sequence[RecordBatch],
     stands: Mapping[TopicPartition, Position],
 ) -> tuple[list[Rows], list[Refused]]:
-    """Those of the records that are not done with already."""
+    """Return the records that were not processed before."""
     done = {
         Place(number, row)
         for number, batch in enumerate(batches)
@@ -252,7 +255,7 @@ def _store(
     stands: Mapping[TopicPartition, Position],
     refused: Sequence[Refused],
 ) -> list[list[Any]]:
-    """Store how far the batches reach. Returns the message for `Sink.commit`."""
+    """Store the offsets that the batches reach, and return the message for `Sink.commit`."""
     reached = {
         of: offset for batch in batches if batch.offset for of, offset in [(_partition(batch), batch.offset[-1] + 1)]
     }
@@ -273,7 +276,7 @@ def _store(
 
 
 def _changed(name: str, column: Sequence[Any], change: Reading, bad: dict[int, DataError]) -> list[Any]:
-    """A column as the table takes it; rows whose value it cannot take are added to `bad`."""
+    """Convert a column for the table. Rows whose value cannot be converted are added to `bad`."""
     try:
         return [None if value is None else change(value) for value in column]
     except DataError:

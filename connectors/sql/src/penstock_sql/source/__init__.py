@@ -1,4 +1,4 @@
-"""The source: records from the rows of tables."""
+"""Source connector: reads rows of tables as records."""
 
 from penstock_sql.source.connector import SqlSource
 

@@ -1,4 +1,4 @@
-"""What a database has: its tables, and which of their columns may be null."""
+"""Tables of a database, their columns and their topics."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,23 +14,23 @@ __all__ = ["MissingTable", "columns_of", "tables_of", "topics_of"]
 
 
 class MissingTable(ConnectError):
-    """A table is not there, or not seen."""
+    """Raised when a table does not exist or is not visible to the user."""
 
 
 def columns_of(connection: Connection, table: TableName) -> Columns:
     """Return the columns of a table.
 
     Raises:
-        MissingTable: there is none, or this user does not see it.
+        MissingTable: the table does not exist, or is not visible to this user.
     """
     found = dialect_of(connection).columns(connection, table)
     if found is None:
-        raise MissingTable(f"Table {table} does not exist, or the user of the connector does not see it")
+        raise MissingTable(f"Table {table} does not exist, or is not visible to the user of the connector")
     return found
 
 
 def tables_of(connection: Connection, config: SqlSourceConfig) -> tuple[list[TableName], list[TableName]]:
-    """The tables to read, in their order, and the names of those that are named and not there."""
+    """Return the tables to read, in order, and the configured names for which there is no table."""
     wanted = _named(connection, "table.whitelist", config.whitelist)
     refused = _named(connection, "table.blacklist", config.blacklist)
     there, missing = _there(connection, config, wanted), list[TableName]()
@@ -45,10 +45,10 @@ def tables_of(connection: Connection, config: SqlSourceConfig) -> tuple[list[Tab
 
 
 def topics_of(tables: Iterable[TableName], config: SqlSourceConfig) -> dict[TableName, str]:
-    """The topic of each table.
+    """Return the topic of each table.
 
     Raises:
-        ConnectError: two would share one.
+        ConnectError: two tables would share a topic.
     """
     topics: dict[str, TableName] = {}
     for table in tables:
@@ -56,17 +56,17 @@ def topics_of(tables: Iterable[TableName], config: SqlSourceConfig) -> dict[Tabl
         other = topics.setdefault(topic, table)
         if other != table:
             raise ConnectError(
-                f"Tables {other} and {table} would both be written to topic {topic}: choose by schema.pattern or "
-                "table.whitelist, and make a connector for each"
+                f"Tables {other} and {table} would both be written to topic {topic}: select one with schema.pattern or "
+                "table.whitelist, and create a connector for each"
             )
     return {table: topic for topic, table in topics.items()}
 
 
 def _named(connection: Connection, of: str, text: str) -> list[TableName]:
-    """Return the tables that a property names: `table`, `schema.table`, or with the database of the connection before it.
+    """Return the tables that a property names: `table`, `schema.table`, or either prefixed with the connection's database.
 
     Raises:
-        ConfigError: some names are none of these.
+        ConfigError: some names have another form.
     """
     dialect = dialect_of(connection)
     quotes = "".join({'"', dialect.quote})
@@ -82,14 +82,14 @@ def _named(connection: Connection, of: str, text: str) -> list[TableName]:
             problems.append(
                 Problem(
                     of,
-                    f'cannot read {name}: it is no name of a table; write {form}, with "a.b" for a.b and "a,b" for a,b',
+                    f'cannot read {name}: it is not a table name; write {form}, with "a.b" for a.b and "a,b" for a,b',
                 )
             )
         elif rest is not parts and parts[0] != database:
             problems.append(
                 Problem(
                     of,
-                    f"cannot read {name}: connection.url names the database {database}, and a connector reads one; make "
+                    f"cannot read {name}: connection.url names the database {database}, and a connector reads one; create "
                     f"another connector for the database {parts[0]}",
                 )
             )

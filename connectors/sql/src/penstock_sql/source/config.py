@@ -1,4 +1,4 @@
-"""The properties of the source, by the names of Confluent's JDBC source."""
+"""Properties of the source, with the names of Confluent's JDBC source."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ __all__ = ["SqlSourceConfig", "source_refusals", "source_warnings"]
 
 
 class SqlSourceConfig(DatabaseConfig):
-    """Which rows become records."""
+    """Properties of SqlSource."""
 
     user: str | None = prop("connection.user", None, doc="The user of the database.", importance=Importance.HIGH)
     password: Password | None = prop(
@@ -29,89 +29,87 @@ class SqlSourceConfig(DatabaseConfig):
     )
     mode: Annotated[str, words("bulk", "incrementing", "timestamp", "timestamp+incrementing")] = prop(
         "mode",
-        doc="How new rows are found: `incrementing` by a column that only grows, `timestamp` by one or more that say when a "
-        "row changed, `timestamp+incrementing` by both, which tells rows of the same moment apart. `bulk` reads everything "
-        "again at each `poll.interval.ms`, at least once.",
+        doc="How new rows are found: `incrementing` by a column that only grows, `timestamp` by one or more columns with "
+        "the time of the last change, `timestamp+incrementing` by both, which distinguishes rows with the same timestamp. "
+        "`bulk` reads everything again at each `poll.interval.ms`, at least once.",
         importance=Importance.HIGH,
     )
-    incrementing_column: str | None = prop(
-        "incrementing.column.name", None, doc="The column that only grows, of whole numbers."
-    )
+    incrementing_column: str | None = prop("incrementing.column.name", None, doc="The integer column that only grows.")
     timestamp_columns: list[str] = prop(
         "timestamp.column.name",
         [],
-        doc="The columns that say when a row changed; the first one that is not null counts.",
+        doc="The columns with the time of the last change of a row; the first one that is not null is used.",
     )
     topic_prefix: Annotated[str, not_blank] = prop(
         "topic.prefix",
-        doc="What the names of topics begin with; the rest is the table's. With `query`, the topic.",
+        doc="Prefix of topic names, followed by the name of the table. With `query`, the name of the topic.",
         importance=Importance.HIGH,
     )
     whitelist: str = prop(
         "table.whitelist",
         "",
-        doc="The tables to read, separated by commas, with or without their schema, and the database of the URL before it; "
-        "all where none is named. A name with a dot or a comma needs quotation marks; MariaDB takes backquotes too.",
+        doc="The tables to read, separated by commas, optionally with their schema, and with the URL's database before it. "
+        "Default: all tables. A name with a dot or a comma needs quotation marks; MariaDB also accepts backquotes.",
     )
-    blacklist: str = prop("table.blacklist", "", doc="Tables not to read, likewise.")
+    blacklist: str = prop("table.blacklist", "", doc="The tables not to read, in the same form.")
     schema_pattern: str | None = prop(
         "schema.pattern",
         None,
-        doc="The schemas whose tables are read, as a pattern of LIKE. Default: all but the system's; of MariaDB, the "
+        doc="The schemas whose tables are read, as a LIKE pattern. Default: all except system schemas; for MariaDB, the "
         "database of the URL.",
     )
     query: str | None = prop(
         "query",
         None,
-        doc="A SELECT to be read in place of tables. It is used as a table: conditions are put around it.",
+        doc="A SELECT to read instead of tables. It is used as a subquery, to which conditions are added.",
     )
     poll_interval_ms: Annotated[int, at_least(0), long] = prop(
-        "poll.interval.ms", 5_000, doc="How often a table in which nothing was new is looked at."
+        "poll.interval.ms", 5_000, doc="How often a table without new rows is polled."
     )
     table_poll_interval_ms: Annotated[int, at_least(1_000), long] = prop(
-        "table.poll.interval.ms", 60_000, doc="How often it is looked whether there are other tables."
+        "table.poll.interval.ms", 60_000, doc="How often to check for new and dropped tables."
     )
     ranges: Annotated[int, at_least(1)] = prop(
         "backlog.ranges",
         1,
-        doc="Into how many ranges of its keys a backlog of one table is cut, to be read in parallel by Spark's workers. Its "
-        "records are then in the order of the rows within each range only.",
+        doc="Number of key ranges into which a backlog of one table is split, to be read in parallel by Spark's workers. "
+        "Records are then in the order of the rows only within each range.",
     )
     timestamp_delay_ms: Annotated[int, at_least(0), long] = prop(
         "timestamp.delay.interval.ms",
         0,
-        doc="How old rows must be by their timestamp. Only needed where timestamps are not the database's own: open "
-        "transactions of PostgreSQL and MariaDB are waited for anyway.",
+        doc="Minimum age of rows by their timestamp. Only needed if timestamps are not set by the database: the source "
+        "waits for open transactions of PostgreSQL and MariaDB in any case.",
     )
     numeric_mapping: Annotated[str, words(*NumericMapping)] = prop(
         "numeric.mapping",
         "none",
-        doc="`none`: NUMERIC becomes Decimal, without a precision a text. `precision_only`: whole numbers of up to 2, 4, 9 "
-        "and 18 digits become int8, int16, int32 and int64. `best_fit`: so do they, and up to 18 digits with a fraction "
-        "become float64. `best_fit_eager_double`: all with a fraction do.",
+        doc="`none`: NUMERIC becomes Decimal, or a string if it has no precision. `precision_only`: integers of up to 2, 4, "
+        "9 and 18 digits become int8, int16, int32 and int64. `best_fit`: in addition, numbers with a fraction of up to 18 "
+        "digits become float64. `best_fit_eager_double`: all numbers with a fraction become float64.",
     )
     db_timezone: Annotated[str, time_zone] = prop(
         "db.timezone",
         "UTC",
-        doc="The time zone of columns that have none of their own (`timestamp`): an IANA name. Where its clocks are set "
-        "back, rows of that hour are passed over if they are found by such a column.",
+        doc="The time zone of columns without one (`timestamp`): an IANA name. When clocks in the zone are set back, the "
+        "rows of that hour are skipped if they are found by such a column.",
     )
     validate_non_null: bool = prop(
         "validate.non.null",
         True,
-        doc="Refuse tables in which the columns of `mode` may be null, since rows with null would be passed over.",
+        doc="Refuse tables in which the columns of `mode` may be null, since rows with null would be skipped.",
     )
     task_tables: str = prop(
         "task.tables",
         "",
-        doc="Which tables a task reads. Set by the connector for each task; not for users.",
+        doc="The tables that a task reads. Set by the connector for each task; not for users.",
         importance=Importance.LOW,
     )
 
     task_state: str = prop(
         "task.state",
         "",
-        doc="Which tables there were, for the task that looks for others. Set by the connector; not for users.",
+        doc="Fingerprint of the known tables, for the task that checks for others. Set by the connector; not for users.",
         importance=Importance.LOW,
     )
 
@@ -162,16 +160,18 @@ class SqlSourceConfig(DatabaseConfig):
         if "incrementing" in self.mode and not self.incrementing_column:
             yield Problem("incrementing.column.name", f"mode: {self.mode} needs the name of a column that only grows")
         if "timestamp" in self.mode and not self.timestamp_columns:
-            yield Problem("timestamp.column.name", f"mode: {self.mode} needs the column that says when a row changed")
+            yield Problem(
+                "timestamp.column.name", f"mode: {self.mode} needs the column with the time of the last change"
+            )
         if self.ranges > 1 and self.mode == "bulk":
             yield Problem(
-                "backlog.ranges", "mode: bulk knows no order of rows, and reads them in one piece: take it out"
+                "backlog.ranges", "mode: bulk does not order rows, and cannot split them into ranges: take it out"
             )
         if self.whitelist and self.blacklist:
             yield Problem("table.blacklist", "table.whitelist names all tables to read: set one of the two")
         if self.query and (self.whitelist or self.blacklist or self.schema_pattern):
             yield Problem(
-                "query", "is read in place of tables: take table.whitelist, table.blacklist, schema.pattern out"
+                "query", "is read instead of tables: take table.whitelist, table.blacklist, schema.pattern out"
             )
         if self.query and self.mode != "bulk" and (word := limit_of(self.query, _dialect(self.url))):
             yield Problem(
@@ -182,55 +182,55 @@ class SqlSourceConfig(DatabaseConfig):
 
     @property
     def zone(self) -> ZoneInfo:
-        """Of columns without one."""
+        """Time zone of columns without one."""
         return ZoneInfo(self.db_timezone)
 
     @property
     def catalog(self) -> str | None:
-        """The database that is asked for beside the URL, as Confluent's source takes it."""
+        """Database that is configured in addition to the URL, as in Confluent's source."""
         return self.open_properties("catalog.pattern").get("") or None
 
     @property
     def by_timestamp(self) -> bool:
-        """Whether a timestamp says what is new."""
+        """Return whether new rows are found by a timestamp."""
         return "timestamp" in self.mode
 
     @property
     def order(self) -> str:
-        """What rows are ordered by, in a word."""
+        """Description of the order of rows, for comparison: the mode and its columns."""
         return json.dumps([self.mode, self.incrementing_column, *self.timestamp_columns])
 
     @property
     def by_number(self) -> bool:
-        """Whether a number says what is new."""
+        """Return whether new rows are found by a number."""
         return "incrementing" in self.mode
 
 
 def _dialect(url: str) -> Dialect:
-    """The dialect of a URL, or any where it names none, which is a problem of its own."""
+    """Return the dialect of a URL, or an arbitrary one for an unknown database, which is reported separately."""
     return dialect_of_url(url) or DIALECTS[0]
 
 
-_PACE: Final = "a failure that may pass is tried again with growing pauses, and the status tells why"
+_PACE: Final = "transient errors are retried with increasing delays, and reported in the status"
 _IGNORED: Final[Mapping[str, str]] = {
     "batch.max.rows": "batch.max.records and batch.max.bytes bound a batch",
-    "catalog.pattern": "connection.url says which database is read, and schema.pattern which schemas",
+    "catalog.pattern": "connection.url determines which database is read, and schema.pattern which schemas",
     "connection.attempts": _PACE,
     "connection.backoff.ms": _PACE,
-    "dialect.name": "connection.url says which database it is",
+    "dialect.name": "connection.url determines the database",
     "max.retries": _PACE,
     "query.retry.attempts": _PACE,
     "retry.backoff.ms": _PACE,
-    "table.monitoring.startup.polling.limit.ms": "tables are looked for when the connector is planned",
-    "transaction.isolation.mode": "each batch reads what is committed, and waits for what may still be",
+    "table.monitoring.startup.polling.limit.ms": "tables are listed when the connector is planned",
+    "transaction.isolation.mode": "each batch reads committed rows, and waits for transactions that may add earlier ones",
 }
 _REFUSED: Final[Mapping[str, str]] = {
-    "incrementing.column.mapping": "one column name counts for all tables of a connector; make a connector for each name",
-    "query.masked": "write it as query, with a variable (${secret:NAME:KEY}) for what is secret",
+    "incrementing.column.mapping": "all tables of a connector use one column name; create a connector for each name",
+    "query.masked": "write it as query, with a variable (${secret:NAME:KEY}) for the secret part",
     "table.exclude.list": "name the tables in table.blacklist",
     "table.include.list": "name the tables in table.whitelist",
-    "timestamp.columns.mapping": "one list of names counts for all tables of a connector; make a connector for each",
-    "timestamp.initial": "set the offset where it should begin by the annotation for offsets",
+    "timestamp.columns.mapping": "all tables of a connector use one list of columns; create a connector for each list",
+    "timestamp.initial": "set the initial offset with the annotation for offsets",
 }
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
     "numeric.precision.mapping": ("false", "numeric.mapping: precision_only does the same"),
@@ -242,7 +242,7 @@ _VIEWS: Final = frozenset({"VIEW", "MATERIALIZED VIEW"})
 
 
 def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
-    """Properties of Confluent's source without which other rows would be read, each with the reason."""
+    """Yield the properties of Confluent's source that cannot be ignored, since other rows would be read, with reasons."""
     yield from refused(config, _REFUSED, _AS_ALWAYS)
     if suffix := config.open_properties("query.suffix").get("", "").strip():
         yield Problem("query.suffix", _suffix(suffix, _dialect(config.url)))
@@ -250,7 +250,7 @@ def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
     if unknown := types - _TABLES - _VIEWS:
         yield Problem("table.types", f"cannot read {', '.join(sorted(unknown))}: only tables and views are read")
     elif types and not types & _TABLES and not (config.whitelist or config.query):
-        yield Problem("table.types", "cannot read views alone: name the views in table.whitelist")
+        yield Problem("table.types", "cannot read only views: name the views in table.whitelist")
 
 
 def _suffix(text: str, dialect: Dialect) -> str:
@@ -263,7 +263,7 @@ def _suffix(text: str, dialect: Dialect) -> str:
 
 
 def source_warnings(config: SqlSourceConfig) -> Iterable[Problem]:
-    """Properties of Confluent's source that have no effect, each with what happens instead."""
+    """Yield a warning for each property of Confluent's source that has no effect, with what happens instead."""
     yield from ignored(config, _IGNORED)
     if _table_types(config):
         yield Problem(

@@ -1,4 +1,4 @@
-"""SqlSource: records from the rows of tables, exactly once, as Confluent's JDBC source makes them at least once."""
+"""SqlSource: reads rows of tables as records, exactly once; Confluent's JDBC source does so at least once."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ from penstock_sql.source.catalog import MissingTable, tables_of, topics_of
 from penstock_sql.source.config import SqlSourceConfig, source_refusals, source_warnings
 from penstock_sql.source.cursors import place_of
 from penstock_sql.source.missing_tables import MissingTables
-from penstock_sql.source.ranges import RANGE, Round, Standing, range_of, standings, table_of
+from penstock_sql.source.ranges import RANGE, Round, TableProgress, progress_of_tables, range_of, table_of
 from penstock_sql.source.reader import SqlReader
 from penstock_sql.source.streams import Stream, partition_of
 
@@ -42,21 +42,21 @@ __all__ = ["SqlSource"]
 
 log = logging.getLogger(__name__)
 _PATIENCE: Final = 60.0
-"""Seconds for which rows wait before the log says why."""
+"""Seconds for which rows wait before the reason is logged."""
 _PROBLEMS: Final = 10
-"""The most problems with tables that are reported at once."""
+"""Maximum number of problems with tables that are reported together."""
 _AGAIN: Final = 600.0
-"""Seconds until it says so again."""
+"""Seconds until the reason is logged again."""
 
 
 class SqlSource(SourceConnector):
-    """Reads new and changed rows of tables of PostgreSQL, MariaDB or SQLite, exactly once."""
+    """Source connector for new and changed rows of tables of PostgreSQL, MariaDB or SQLite, exactly once."""
 
     Config: ClassVar[type[Config]] = SqlSourceConfig
     java_names: ClassVar[tuple[str, ...]] = ("io.confluent.connect.jdbc.JdbcSourceConnector",)
 
     def validate(self, config: SqlSourceConfig) -> Iterable[Problem]:
-        """Refuses what will not pass by itself. A database that is away may be back when the task starts."""
+        """Return permanent problems only: an unavailable database may be available when the task starts."""
         yield from source_refusals(config)
         try:
             where = address(config.url, config.user, config.password)
@@ -73,17 +73,17 @@ class SqlSource(SourceConnector):
             yield from (p for p in _unsuitable(config, where, self._name) if p.message not in known)
 
     def warnings(self, config: SqlSourceConfig) -> Iterable[Problem]:
-        """Tells which properties have no effect."""
+        """Return a warning for each property and URL parameter that has no effect."""
         return [*source_warnings(config), *url_warnings(config.url)]
 
     def task_configs(
         self, config: SqlSourceConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Deals the tables out to the tasks.
+        """Distribute the tables among the tasks.
 
         Raises:
-            RetriableError: the database is away.
-            ConnectError: a table is named that it does not have.
+            RetriableError: the database is unavailable.
+            ConnectError: a named table does not exist, or two tables would be written to one topic.
         """
         if config.query:
             return [properties]
@@ -94,11 +94,11 @@ class SqlSource(SourceConnector):
         return tasks
 
     def exactly_once(self, config: SqlSourceConfig) -> bool:
-        """Not where everything is read again."""
+        """Return False for `mode: bulk`, which reads all rows again each time."""
         return config.mode != "bulk"
 
     def reads_anywhere(self, config: SqlSourceConfig) -> bool:
-        """SQLite is a file of this machine."""
+        """Return False for SQLite, which is a local file."""
         return address(config.url, config.user, config.password).dialect.is_server
 
     def source(self, config: SqlSourceConfig) -> "_SqlSource":
@@ -108,7 +108,11 @@ class SqlSource(SourceConnector):
         return SqlReader(config, address(config.url, config.user, config.password), self._name)
 
     def alter_offsets(self, config: SqlSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts places in tables."""
+        """Accept offsets of tables and of the query; of ranges only their removal.
+
+        Raises:
+            ConnectError: a partition or an offset has another form.
+        """
         for partition, offset in offsets.items():
             if set(partition) - {RANGE} not in ({"protocol", "table"}, {"query"}):
                 raise ConnectError('A partition of this connector is {"protocol": "1", "table": "schema.table"}')
@@ -116,7 +120,7 @@ class SqlSource(SourceConnector):
                 place_of(offset)
             elif offset is not None:
                 raise ConnectError(
-                    "Only the connector sets the offset of a range. Set that of the table, whose ranges count no more then"
+                    "Only the connector sets the offset of a range. Set that of the table, which invalidates its ranges"
                 )
         return True
 
@@ -126,7 +130,7 @@ class SqlSource(SourceConnector):
 
 
 def _unseen(where: Address, name: str) -> Iterable[Problem]:
-    """Return what keeps this user from reading new rows, if it will not pass by itself."""
+    """Return why this user cannot read new rows, unless the reason is transient."""
     database = Database(where, name)
     try:
         connection = database.connection()
@@ -159,7 +163,7 @@ def _unsuitable(config: SqlSourceConfig, where: Address, name: str) -> list[Prob
     except FOREIGN as e:
         if meaning(e) is not Meaning.PASSING:
             what = "run the query" if config.query else "look at the tables"
-            remedy = "correct it" if config.query else "grant the user of the connector what it says"
+            remedy = "correct it" if config.query else "grant the missing right to the user of the connector"
             found.append(Problem(called, f"cannot {what} at {where.place}: {words(e)}; {remedy}"))
     finally:
         database.close()
@@ -167,11 +171,11 @@ def _unsuitable(config: SqlSourceConfig, where: Address, name: str) -> list[Prob
 
 
 def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
-    """The tables that a connector reads.
+    """Return the tables that a connector reads.
 
     Raises:
-        RetriableError: the database is away.
-        ConnectError: one is named that is not there, or two would be written to one topic.
+        RetriableError: the database is unavailable.
+        ConnectError: a named table does not exist, or two tables would be written to one topic.
     """
     database = Database(address(config.url, config.user, config.password), name)
     try:
@@ -183,14 +187,14 @@ def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
         database.close()
     if missing:
         raise ConnectError(
-            f"table.whitelist names {', '.join(map(str, missing))}, which this user does not see in the database"
+            f"table.whitelist names {', '.join(map(str, missing))}, which does not exist or is not visible to this user"
         )
     topics_of(found, config)
     return found
 
 
 class _SqlSource(Source):
-    """The driver half: it looks how far there is something to read."""
+    """Driver side of the source, which determines how far there are rows to read."""
 
     def __init__(
         self,
@@ -207,13 +211,13 @@ class _SqlSource(Source):
         self._clock = clock
         self._transactions = self._database.dialect.transactions()
         self._streams: dict[SourcePartition, Stream] = {}
-        self._looked = float("-inf")  # at once: a table may have gone since the tasks were split
+        self._looked = float("-inf")  # look immediately: a table may have been dropped since the tasks were split
         self._asked = False
         self._told = float("-inf")
         self._missing = MissingTables(config.whitelist)
 
     def start(self, offsets: Offsets) -> None:
-        """Look at the tables."""
+        """Create a stream for each table, or for the query."""
         config = self._config
         of: list[TableName | str]
         if config.query:
@@ -227,19 +231,19 @@ class _SqlSource(Source):
             self._streams[partition] = Stream(each, config, self._database.dialect, self._transactions, self._clock)
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
-        """The ends of what can be read; what one table does not need of its share is for those behind it."""
+        """Return the end offsets of the next batch. Capacity that one table does not need is left for the following ones."""
         self._look_for_tables()
         self._transactions.begin()
         found: dict[SourcePartition, Offset | None] = {}
         left, shares = limits.records, len(self._streams)
-        for partition, standing in self._standings(start).items():
+        for partition, progress in self._progress_of_tables(start).items():
             stream = self._streams[partition]
             share = Limits(max(1, left // shares), limits.bytes // shares)
             shares -= 1
-            if left <= 0 or not stream.is_due(standing.offset):
+            if left <= 0 or not stream.is_due(progress.offset):
                 continue
             try:
-                updates, count = self._next(standing, stream, share)
+                updates, count = self._next(progress, stream, share)
             except MissingTable:
                 stream.rest()
                 self._missing.add(stream.name)
@@ -249,9 +253,8 @@ class _SqlSource(Source):
             left -= count
         if not self._streams:
             raise RetriableError(
-                f"cannot find a table to read at {self._database.place}: there is none that table.blacklist and "
-                "schema.pattern leave, or the user of the connector sees none; create one, grant SELECT on it, or correct "
-                "these properties",
+                f"cannot find a table to read at {self._database.place}: table.blacklist and schema.pattern leave none, or "
+                "none is visible to the user of the connector; create one, grant SELECT on it, or correct these properties",
                 retry_after=min(_PATIENCE, self._config.table_poll_interval_ms / 1000),
             )
         self._missing.tell(self._clock(), len(self._streams), self._config.table_poll_interval_ms / 1000)
@@ -261,7 +264,7 @@ class _SqlSource(Source):
         return found
 
     def _tell_of_the_future(self) -> None:
-        """Say that tables have rows which all lie in the future, so that none is read.
+        """Report tables whose rows all lie in the future, so that none is read.
 
         Raises:
             RetriableError: there are such tables.
@@ -278,7 +281,7 @@ class _SqlSource(Source):
         )
 
     def _tell_of_waiting(self) -> None:
-        """Say once in a while which transaction holds rows back, in one line for all tables."""
+        """Log periodically which transaction delays new rows, in one line for all tables."""
         longest = max(self._streams.values(), key=lambda stream: stream.waits, default=None)
         if longest is None or longest.waits < _PATIENCE or self._clock() - self._told < _AGAIN:
             return
@@ -287,37 +290,40 @@ class _SqlSource(Source):
             holder = longest.held_by(self._database.connection())
         others = sum(stream.waits > 0 for stream in self._streams.values()) - 1
         log.warning(
-            "New rows of %s%s have waited for %.0f s for transactions of the database that had begun before the rows were "
-            "seen, and that could bring earlier ones. The oldest is %s",
+            "New rows of %s%s have waited for %.0f s for transactions of the database that began before the rows were "
+            "found, and that could commit earlier rows. The oldest is %s",
             longest.name,
             f" and {others} others" if others else "",
             longest.waits,
             holder,
         )
 
-    def _standings(self, offsets: Offsets) -> Mapping[SourcePartition, Standing]:
-        return standings(self._streams, offsets, self._config.order)
+    def _progress_of_tables(self, offsets: Offsets) -> Mapping[SourcePartition, TableProgress]:
+        return progress_of_tables(self._streams, offsets, self._config.order)
 
-    def _next(self, standing: Standing, stream: Stream, limits: Limits) -> tuple[OffsetUpdates, int]:
-        """What the next batch of a table changes, and about how many rows it has."""
+    def _next(self, progress: TableProgress, stream: Stream, limits: Limits) -> tuple[OffsetUpdates, int]:
+        """Return the offsets that the next batch of a table changes, and its approximate number of rows."""
         with self._errors(f"Looking for new rows of {stream.name}"):
             connection = self._database.connection()
             try:
-                if standing.round is not None and standing.round.left:
-                    return self._rest(standing.table, stream, standing.round, limits)
-                ends, count = stream.ends(connection, standing.position, limits)
+                if progress.round is not None and progress.round.left:
+                    return self._rest(progress.table, stream, progress.round, limits)
+                ends, count = stream.ends(connection, progress.position, limits)
             except FOREIGN as e:
                 if meaning(e) is Meaning.SCHEMA:
                     stream.check_again(connection)
                 raise
         if len(ends) > 1:
-            return standing.divided(ends, self._config.order), count
+            return progress.divided(ends, self._config.order), count
         if ends:
-            return standing.whole(ends[0]), count
-        return standing.whole(None if standing.round is None else standing.round.end), 0
+            return progress.whole(ends[0]), count
+        return progress.whole(None if progress.round is None else progress.round.end), 0
 
     def _rest(self, table: SourcePartition, stream: Stream, of: Round, limits: Limits) -> tuple[OffsetUpdates, int]:
-        """What others have left of a round that was committed in part: as much as a batch may have by now."""
+        """Return the offsets and the number of rows for the unread ranges of a round that was committed in part.
+
+        They are limited to the size of a batch, which may have changed since the round began.
+        """
         taken: list[int] = []
         left = limits
         for number, (begin, end) in of.left.items():
@@ -331,20 +337,20 @@ class _SqlSource(Source):
         return of.read(table, taken), limits.records - left.records
 
     def partitions(self, start: Offsets, end: OffsetUpdates) -> Sequence[InputPartition]:
-        """One for each table with something new, or for each range of it."""
+        """Return an input partition for each table with new rows, or for each of its ranges."""
         changed: dict[SourcePartition, dict[SourcePartition, Offset | None]] = {}
         for partition, offset in end.items():
             if offset != start.get(partition):
                 changed.setdefault(table_of(partition), {})[partition] = offset
         parts = []
-        standing = self._standings(start)
+        progress = self._progress_of_tables(start)
         for table, updates in changed.items():
             stream = self._streams[table]
             ranges = {p: o for p, o in updates.items() if p != table and o is not None}
             for each, told in ranges.items():
                 parts.append(InputPartition(stream.data(*range_of(each, told)), {each: told}))
             if not ranges:
-                position = standing[table].position
+                position = progress[table].position
                 parts.append(InputPartition(stream.data(position, updates.get(table, position)), updates))
         return parts
 
@@ -353,7 +359,7 @@ class _SqlSource(Source):
         self._database.close()
 
     def _look_for_tables(self) -> None:
-        """Ask for new tasks where there are other tables; the first task does. Planning tells of what is missing."""
+        """Request new tasks if there are other tables. Only the first task does so. Planning reports missing tables."""
         config = self._config
         elapsed = self._clock() - self._looked
         if not config.task_state or elapsed * 1000 < config.table_poll_interval_ms:
@@ -364,7 +370,9 @@ class _SqlSource(Source):
             with connection.begin():
                 state = _state(tables_of(connection, config)[0])
         is_other = state != config.task_state
-        if is_other or self._asked:  # also once when all is as planned again, so that what was refused meanwhile passes
+        if (
+            is_other or self._asked
+        ):  # also once when all is as planned again, which clears an earlier refusal of the plan
             self._context.request_task_reconfiguration(state)
         self._asked = is_other
 
@@ -373,7 +381,7 @@ class _SqlSource(Source):
         with as_connect_errors(self._database.place, doing):
             try:
                 yield
-            except MissingTable:  # the connection is as good as before, and what other tables wait for is kept
+            except MissingTable:  # the connection is still usable, and the waiting ends of other tables are kept
                 raise
             except BaseException:
                 self._database.let_go()
@@ -383,5 +391,5 @@ class _SqlSource(Source):
 
 
 def _state(found: Sequence[TableName]) -> str:
-    """Stands for these tables."""
+    """Return a fingerprint of these tables."""
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]

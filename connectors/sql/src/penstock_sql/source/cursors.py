@@ -1,4 +1,4 @@
-"""Where a source stands in a table, and which rows lie between two places. Pure, but for SQLAlchemy's expressions."""
+"""Positions of a source in a table, and queries of the rows between two positions. Pure, except SQLAlchemy's expressions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ __all__ = ["Place", "Rows", "offset_of", "place_of"]
 
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _END: Final = 2**63
-"""Numbers of offsets lie below it, as those of Kafka Connect."""
+"""Exclusive upper bound of numbers in offsets, as in Kafka Connect."""
 
 
 class Place(NamedTuple):
-    """A row, by the columns of the mode.
+    """Position of a row, by the columns of the mode.
 
     Attributes:
-        moment: microseconds since 1970, of a column without a zone as if it were UTC; None where none counts.
-        number: None where none counts.
+        moment: microseconds since 1970, for a column without a zone as if it were UTC; None if the mode has no timestamp.
+        number: value of the incrementing column; None if the mode has none.
     """
 
     moment: int | None = None
@@ -35,15 +35,15 @@ class Place(NamedTuple):
 
     @property
     def is_set(self) -> bool:
-        """Whether anything was read."""
+        """Return whether any row was read."""
         return self != (None, None)
 
 
 def place_of(offset: Mapping[str, Any] | None) -> Place:
-    """The place that an offset tells, in the form of Confluent's JDBC source.
+    """Parse an offset in the form of Confluent's JDBC source.
 
     Raises:
-        ConnectError: it is none.
+        ConnectError: it has another form.
     """
     if not offset:
         return Place()
@@ -58,12 +58,12 @@ def place_of(offset: Mapping[str, Any] | None) -> Place:
         return Place(moment, None if number is None else int(number))
     except OverflowError:
         raise ConnectError(
-            f"The timestamp of {dict(offset)} lies outside the years 1 to 9999, where no row is gone on from: alter the "
-            "offset to a moment within them, or reset it"
+            f"The timestamp of {dict(offset)} lies outside the years 1 to 9999, where reading cannot continue: alter the "
+            "offset to a time within them, or reset it"
         ) from None
     except (TypeError, ValueError):
         raise ConnectError(
-            f"{dict(offset)} is no offset of this connector: it has whole numbers of 64 bits as incrementing, timestamp "
+            f"{dict(offset)} is not an offset of this connector: it has 64-bit integers as incrementing, timestamp "
             "(milliseconds) and timestamp_nanos"
         ) from None
 
@@ -77,7 +77,7 @@ def _micros(millis: int, nanos: Any) -> int:
 
 
 def offset_of(place: Place) -> Offset:
-    """As `place_of` reads it."""
+    """Return the offset that `place_of` parses."""
     offset: dict[str, Any] = {}
     if place.moment is not None:
         offset |= {"timestamp": place.moment // 1000, "timestamp_nanos": place.moment % 1_000_000 * 1000}
@@ -88,13 +88,13 @@ def offset_of(place: Place) -> Offset:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a table or a query, in the order in which they are read.
+    """Rows of a table or a query, in the order in which they are read.
 
     Attributes:
         of: the table, or the text of a query.
-        config: names the columns.
+        config: the configuration, which names the columns.
         zoned: whether the timestamps have a zone.
-        dialect: of the database that reads them.
+        dialect: the dialect of the database.
     """
 
     of: TableName | str
@@ -104,7 +104,7 @@ class Rows:
 
     @property
     def source(self) -> FromClause:
-        """What stands behind FROM."""
+        """FROM clause."""
         if isinstance(self.of, str):
             return sqlalchemy.text(self.of.replace(":", "\\:") + "\n").columns().subquery("q")
         schema = None if self.of.schema is None else quoted_name(self.of.schema, True)
@@ -112,22 +112,22 @@ class Rows:
 
     @property
     def moment(self) -> ColumnElement[Any]:
-        """The timestamp that counts."""
+        """Effective timestamp: the first timestamp column that is not null."""
         columns = [_column(name) for name in self.config.timestamp_columns]
         return columns[0] if len(columns) == 1 else func.coalesce(*columns)
 
     @property
     def keys(self) -> list[ColumnElement[Any]]:
-        """What rows are ordered by."""
+        """ORDER BY columns."""
         number = [_column(self.config.incrementing_column or "")] if self.config.by_number else []
         return [*([self.moment] if self.config.by_timestamp else []), *number]
 
     @property
     def _told(self) -> list[ColumnElement[Any]]:
-        """The keys as places have them.
+        """Keys in the form that places use.
 
-        A place has no `-infinity` and no year before 1. For rows with these it has a moment that lies behind them all, up to
-        which they are read together.
+        A place can represent neither `-infinity` nor years before 1. Rows with such timestamps get a later timestamp in the
+        year 1, up to which they are read together.
         """
         if not self.config.by_timestamp:
             return self.keys
@@ -136,28 +136,28 @@ class Rows:
         return [func.greatest(moment, first).label("penstock_moment"), *number]
 
     def described(self) -> Select[Any]:
-        """No row, for the types of the keys."""
+        """Return a query without rows, for the types of the keys."""
         return sqlalchemy.select(*self.keys).select_from(self.source).limit(0)
 
     def all(self) -> Select[Any]:
-        """Each row whole."""
+        """Return a query of all columns of all rows."""
         return sqlalchemy.select(sqlalchemy.literal_column("*")).select_from(self.source)
 
     def between(self, start: Place, end: Place) -> Select[Any]:
-        """The rows behind one place up to another, in order."""
+        """Return a query of the rows after `start`, up to and including `end`, in order."""
         rows = self.all().where(self._up_to(end))
         return self._behind(rows, start).order_by(*self.keys)
 
     def next(
         self, start: Place, count: int, *, before: datetime | None = None, last: Place | None = None
     ) -> Select[Any]:
-        """The keys of the next rows behind a place, in order.
+        """Return a query of the keys of the next rows after a place, in order.
 
         Args:
             start: the place.
-            count: of rows.
-            before: rows of this moment and later ones do not count yet.
-            last: nor do those behind this place.
+            count: the maximum number of rows.
+            before: exclude rows with this timestamp or a later one.
+            last: exclude rows after this place.
         """
         rows = self._behind(sqlalchemy.select(*self._told).select_from(self.source), start)
         if before is not None:
@@ -170,7 +170,7 @@ class Rows:
         return rows.order_by(*self.keys).limit(count)
 
     def is_any(self, start: Place) -> Select[Any]:
-        """One row if there are any behind a place, whatever stands in them."""
+        """Return a query of one constant row if there are any rows after a place."""
         rows = self._behind(sqlalchemy.select(sqlalchemy.literal_column("1")).select_from(self.source), start)
         return rows.order_by(*self.keys).limit(1)  # in order, so that the index is used
 
@@ -200,22 +200,26 @@ class Rows:
         return [sqlalchemy.literal(value) for value in values]
 
     def place(self, row: Any) -> Place:
-        """The place of a row of `next`."""
+        """Return the place of a row of `next`.
+
+        Raises:
+            ConnectError: a key column has an unsuitable type or value.
+        """
         values = list(row)
         moment = None
         name = "the query" if isinstance(self.of, str) else self.of
         if self.config.by_timestamp:
             at = values.pop(0)
             if not isinstance(at, datetime):
-                raise ConnectError(f"{', '.join(self.config.timestamp_columns)} of {name} is no timestamp")
+                raise ConnectError(f"{', '.join(self.config.timestamp_columns)} of {name} is not a timestamp")
             moment = (at.replace(tzinfo=UTC) if at.tzinfo is None else at) - _MOMENT_0
         number = values.pop(0) if self.config.by_number else None
         if number is not None and not _is_whole(number):
             raise ConnectError(f"{self.config.incrementing_column} of {name} must hold whole numbers")
         if number is not None and not -_END <= number < _END:
             raise ConnectError(
-                f"{self.config.incrementing_column} of {name} holds a number outside of 64 bits, and offsets of Kafka "
-                "Connect have no more, so no row from there on is read: find new rows by another column, or by a timestamp"
+                f"{self.config.incrementing_column} of {name} holds a number outside of 64 bits, which offsets of Kafka "
+                "Connect cannot hold, so no row from there on is read: find new rows by another column, or by a timestamp"
             )
         return Place(
             None if moment is None else moment // timedelta(microseconds=1), None if number is None else int(number)

@@ -1,4 +1,4 @@
-"""Tables that a task is to read and that are not there: told now and then, while the others are read."""
+"""Missing tables of a task, which are reported periodically while the others are read."""
 
 import logging
 from typing import Final
@@ -13,7 +13,7 @@ _AGAIN: Final = 600.0
 
 
 class MissingTables:
-    """Which of a task's tables are not there.
+    """Tables of a task that do not exist.
 
     Args:
         whitelist: the property `table.whitelist`.
@@ -26,25 +26,25 @@ class MissingTables:
         self._again = float("-inf")
 
     def add(self, name: str) -> None:
-        """A table is not there."""
+        """Record that a table does not exist."""
         self._names.add(name)
 
     def discard(self, name: str) -> None:
-        """A table is there, perhaps again."""
+        """Record that a table exists, perhaps again."""
         if name in self._names:
             self._names.remove(name)
             log.info("Table %s is there again, and is read from its offset on", name)
 
     def tell(self, now: float, tables: int, pause: float) -> None:
-        """Name those that are not there in the log, when they change and now and then.
+        """Log the names of missing tables, when they change and periodically.
 
         Args:
-            now: seconds by some clock.
-            tables: how many there should be.
-            pause: seconds after which it is looked again if none is there.
+            now: the time in seconds, on any clock.
+            tables: the number of tables of the task.
+            pause: seconds after which to retry if none exists.
 
         Raises:
-            RetriableError: none of them is there.
+            RetriableError: none of the tables exists.
         """
         if not self._names:
             self._told = frozenset()
@@ -58,4 +58,4 @@ class MissingTables:
             raise RetriableError(f"All tables that this task reads are {what}", retry_after=pause)
         if missing != self._told or now >= self._again:
             self._told, self._again = missing, now + _AGAIN
-            log.warning("The other tables are read on, but some are %s", what)
+            log.warning("The other tables are still read, but some are %s", what)

@@ -1,4 +1,4 @@
-"""Checks on the text of `query` that need no database. Pure."""
+"""Checks of the text of `query` that need no database. Pure."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ __all__ = ["bare", "limit_of"]
 
 _INNERMOST: Final = re.compile(r"\([^()]*\)")
 _NUMBER: Final = r"\s*(?:[\d+\-(\[.'@:$]|CASE\b|\w+\s*\[)"
-"""How a number begins: a digit, a text, a variable, a function, an expression."""
+"""Beginning of a number: a digit, a string, a variable, a function or an expression."""
 _BOUND: Final = re.compile(
     rf"(?<![.\w])(?:(LIMIT|OFFSET)\b(?!\s*(?:ALL|NULL|ROWS)\b){_NUMBER}|(FETCH)\s+(?:FIRST|NEXT)\b)", re.IGNORECASE
 )
@@ -18,7 +18,7 @@ _COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 
 
 def bare(query: str, dialect: Dialect) -> str:
-    """Return the query with empty texts, and without quoted names and comments."""
+    """Return the query with empty string literals, and without quoted names and comments."""
     pieces, at = list[str](), 0
     while (found := dialect.not_code.search(query, at)) is not None:
         pieces += [query[at : found.start()], " '' " if found["text"] is not None else " "]
@@ -27,7 +27,7 @@ def bare(query: str, dialect: Dialect) -> str:
 
 
 def _end_of_comment(query: str, at: int) -> int:
-    """Return where a comment ends, with the comments in it."""
+    """Return where a comment ends, including nested comments."""
     depth = 1
     while depth and (mark := _COMMENT_MARK.search(query, at)) is not None:
         depth += 1 if mark[0] == _OPEN else -1
@@ -36,7 +36,7 @@ def _end_of_comment(query: str, at: int) -> int:
 
 
 def limit_of(query: str, dialect: Dialect) -> str | None:
-    """The word by which a query bounds its whole result (LIMIT, OFFSET or FETCH), not that of a subquery."""
+    """Return the keyword that limits the result of the whole query (LIMIT, OFFSET or FETCH), not of a subquery, or None."""
     text = bare(query, dialect).strip()
     while text.startswith("(") and text.endswith(")") and _is_one(text):
         text = text[1:-1].strip()
@@ -47,7 +47,7 @@ def limit_of(query: str, dialect: Dialect) -> str | None:
 
 
 def _is_one(text: str) -> bool:
-    """Whether the first parenthesis closes at the end."""
+    """Return whether the first parenthesis closes at the end of the text."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

@@ -1,9 +1,9 @@
-"""A backlog of one table in ranges of its keys, which are read in parallel. Pure.
+"""Key ranges of a table's backlog, which are read in parallel. Pure.
 
-A range is a source partition of its own, whose offset is committed with its records. So that each row is read once whatever
-dies meanwhile, the offset of every range tells the whole round: whoever finds one of them knows the others. A round begins
-when all that the one before has left is in it, so the last round that is found says where the table stands. The table's own
-offset stays where it was until a batch is read in one piece again; that batch removes the ranges.
+Each range is a separate source partition, whose offset is committed with its records. So that each row is read once even if
+processes crash in between, the offset of every range describes the whole round: any one of them is sufficient.
+A round includes all ranges that the previous one has left unread, so the last round that is found determines the position of
+the table. The table's own offset stays unchanged until a batch is read in one piece again; that batch removes the ranges.
 """
 
 import json
@@ -13,26 +13,26 @@ from typing import Final
 
 from penstock import ConnectError, Offset, Offsets, OffsetUpdates, SourcePartition
 
-__all__ = ["RANGE", "Range", "Round", "Standing", "range_of", "standings", "table_of"]
+__all__ = ["RANGE", "Range", "Round", "TableProgress", "progress_of_tables", "range_of", "table_of"]
 
 RANGE: Final = "range"
-"""The field that a range has more than the source partition of its table."""
+"""Field that a range adds to the source partition of its table."""
 
 Range = tuple[Offset | None, Offset]
-"""The rows behind one offset up to another."""
+"""Rows after one offset, up to and including another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Ranges that may be read side by side.
+    """Ranges that may be read in parallel.
 
     Attributes:
-        number: later rounds have greater ones.
-        of: the offset of the table while its ranges are read; they count for no other one.
-        by: what rows are ordered by; they count for no other order.
-        end: where the table stands once they are read.
-        ranges: where each begins and ends.
-        done: those that were read.
+        number: the number of the round; later rounds have greater ones.
+        of: the offset of the table while its ranges are read; with any other offset the round is invalid.
+        by: the order of rows; with any other order the round is invalid.
+        end: the position of the table after all ranges are read.
+        ranges: the beginning and the end of each range.
+        done: the ranges that were read.
     """
 
     number: int
@@ -44,11 +44,11 @@ class Round:
 
     @property
     def left(self) -> Mapping[int, Range]:
-        """The ranges that are still to be read."""
+        """Ranges that were not read yet."""
         return {number: each for number, each in enumerate(self.ranges) if number not in self.done}
 
     def read(self, table: SourcePartition, numbers: Iterable[int]) -> Offsets:
-        """What changes when these ranges are read."""
+        """Return the offsets to commit when these ranges are read."""
         offset: Offset = {
             "round": self.number,
             "of": json.dumps(self.of, default=dict),
@@ -59,21 +59,21 @@ class Round:
         return {SourcePartition({**table, RANGE: number}): offset for number in numbers}
 
     def cut(self, at: Offset) -> "Round":
-        """What is left of this round, the first range of it in two."""
+        """Return a round of the unread ranges, with the first of them split in two."""
         (begin, end), *others = self.left.values()
         ranges = ((begin, at), (at, end), *others)
         return replace(self, number=self.number + 1, ranges=ranges, done=frozenset())
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a table stands.
+class TableProgress:
+    """Progress of a table.
 
     Attributes:
-        table: its source partition.
-        offset: of the table itself.
-        ranges: its ranges with their offsets, also those that count no more.
-        round: the round that counts.
+        table: the source partition of the table.
+        offset: the offset of the table itself.
+        ranges: the ranges with their offsets, including invalid ones.
+        round: the valid round, if there is one.
     """
 
     table: SourcePartition
@@ -83,31 +83,33 @@ class Standing:
 
     @property
     def position(self) -> Offset | None:
-        """Up to where all was read, or will be when the round is done."""
+        """Offset up to which all rows were read, or will be read when the round is done."""
         return self.offset if self.round is None else self.round.end
 
     def divided(self, ends: Sequence[Offset], by: str) -> OffsetUpdates:
-        """What changes when the next rows are read in ranges that end there."""
+        """Return the offset updates when the next rows are read in ranges with these ends."""
         ranges = tuple(zip([self.position, *ends], ends, strict=False))
         number = 1 if self.round is None else self.round.number + 1
         return Round(number, self.offset, by, ends[-1], ranges).read(self.table, range(len(ends)))
 
     def whole(self, end: Offset | None) -> OffsetUpdates:
-        """What changes when the next rows are read in one piece, or when there are none."""
+        """Return the offset updates when the next rows are read in one piece, or when there are none."""
         kept = {} if end is None else {self.table: end}
         return {**kept, **dict.fromkeys(self.ranges)}
 
 
-def standings(tables: Iterable[SourcePartition], offsets: Offsets, by: str) -> Mapping[SourcePartition, Standing]:
-    """Where tables stand.
+def progress_of_tables(
+    tables: Iterable[SourcePartition], offsets: Offsets, by: str
+) -> Mapping[SourcePartition, TableProgress]:
+    """Return the progress of tables.
 
     Args:
-        tables: their source partitions.
-        offsets: of all source partitions.
-        by: what rows are ordered by.
+        tables: the source partitions of the tables.
+        offsets: the offsets of all source partitions.
+        by: the order of rows.
 
     Raises:
-        ConnectError: an offset of a range is none.
+        ConnectError: an offset of a range is invalid.
     """
     ranges: dict[SourcePartition, dict[SourcePartition, Offset]] = {}
     for partition, offset in offsets.items():
@@ -116,24 +118,27 @@ def standings(tables: Iterable[SourcePartition], offsets: Offsets, by: str) -> M
     found = {}
     for table in tables:
         of, its = offsets.get(table), ranges.get(table, {})
-        found[table] = Standing(table, of, its, _round(of, by, its) if its else None)
+        found[table] = TableProgress(table, of, its, _round(of, by, its) if its else None)
     return found
 
 
 def table_of(partition: SourcePartition) -> SourcePartition:
-    """The source partition of the table, of a range or of itself."""
+    """Return the source partition of the table, given the partition of the table or of one of its ranges."""
     if RANGE not in partition:
         return partition
     return SourcePartition({name: value for name, value in partition.items() if name != RANGE})
 
 
 def range_of(partition: SourcePartition, offset: Offset) -> Range:
-    """Where a range begins and ends, by its offset."""
+    """Return the beginning and the end of a range, which are in its offset."""
     return _read(offset).ranges[int(str(partition[RANGE]))]
 
 
 def _round(of: Offset | None, by: str, ranges: Offsets) -> Round | None:
-    """The last round. Plans of two processes that write at the same time, at least once, are never taken for one."""
+    """Return the last valid round, or None.
+
+    Rounds of two processes that write at the same time, under at-least-once delivery, are never merged.
+    """
     found: list[Round] = []
     for partition, offset in ranges.items():
         each, number = _read(offset), int(str(partition[RANGE]))
@@ -154,6 +159,6 @@ def _read(offset: Offset) -> Round:
         return Round(int(str(offset["round"])), of, str(offset["by"]), end, each)
     except (KeyError, TypeError, ValueError):
         raise ConnectError(
-            f"{dict(offset)} is no offset of a range, which only the connector sets: remove those of all ranges of the "
-            "table, and it is read from its own offset on"
+            f"{dict(offset)} is not an offset of a range, which only the connector sets: remove those of all ranges of the "
+            "table, and reading continues from the table's own offset"
         ) from None

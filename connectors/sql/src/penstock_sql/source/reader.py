@@ -1,4 +1,4 @@
-"""The task half of the source: the rows between two places of a table, as records."""
+"""Task side of the source: reads the rows between two positions in a table as records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -32,7 +32,7 @@ _PORTION_BYTES: Final = 16_000_000
 
 
 class SqlReader(PartitionReader):
-    """Reads rows in the order of their keys, a portion at a time."""
+    """Reader of rows in the order of their keys, in portions."""
 
     def __init__(self, config: SqlSourceConfig, address: Address, name: str) -> None:
         self._config = config
@@ -40,11 +40,11 @@ class SqlReader(PartitionReader):
         self._schemas: dict[Any, tuple[Schema, Mapping[str, Reader | None]]] = {}
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """The rows of a partition.
+        """Yield the rows of a partition.
 
         Raises:
-            RetriableError: the database is away, or the table is gone: the driver half goes on with the others.
-            ConnectError: it has a value that no record can have.
+            RetriableError: the database is unavailable, or the table does not exist: the driver side continues with others.
+            ConnectError: the table has a value that a record cannot represent.
         """
         data = partition.data
         if not data:
@@ -77,7 +77,7 @@ class SqlReader(PartitionReader):
     def _described(
         self, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
-        """The schema of the rows. It is made once for each form that a table takes, since all records share it."""
+        """Return the schema of the rows. It is created once for each form of a table, since all records share it."""
         required = frozenset[str]() if columns is None else columns.required
         description = tuple(cursor.description)
         form = (of, required, tuple(tuple(column) for column in description))
@@ -86,7 +86,9 @@ class SqlReader(PartitionReader):
             names = [column[0] for column in description]
             twice = {name for name in names if names.count(name) > 1}
             if twice:
-                raise ConnectError(f"The query gives several columns the name {', '.join(sorted(twice))}; write AS")
+                raise ConnectError(
+                    f"The query has several columns named {', '.join(sorted(twice))}; rename them with AS"
+                )
             known = self._schemas[form] = self._schema(of, columns, cursor)
         return known
 
@@ -102,10 +104,10 @@ class SqlReader(PartitionReader):
 
 
 def _portions(rows: Iterator[Any], *, large: bool) -> Iterator[Sequence[Any]]:
-    """Rows that are held at once: many, or as few as have many bytes."""
+    """Yield portions of rows that are held in memory together: a fixed number, or fewer if they have many bytes."""
     while portion := list(_weighed(rows) if large else islice(rows, _PORTION)):
         yield portion
-        portion.clear()  # a generator that waits holds none of them
+        portion.clear()  # a suspended generator must not keep rows in memory
 
 
 def _weighed(rows: Iterator[Any]) -> Iterator[Any]:
@@ -131,7 +133,7 @@ def _batch(rows: Sequence[Any], topic: str, schema: Schema, readers: Mapping[str
 
 
 def _rows_schema(name: str, fields: Mapping[str, Schema], required: frozenset[str]) -> Schema:
-    """Return the struct of rows. Fields are optional but for those that are never null.
+    """Return the struct of rows. Fields are optional unless they are never null.
 
     Raises:
         SchemaBuilderError: a column has no name.

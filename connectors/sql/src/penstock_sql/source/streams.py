@@ -1,4 +1,4 @@
-"""One table, or one query, as a stream of rows: how far it can be read."""
+"""Stream of rows of a table or a query, which determines how far it can be read."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,12 +23,12 @@ __all__ = ["Stream", "partition_of"]
 
 _SAMPLE: Final = 20
 _SOON: Final = timedelta(minutes=1)
-"""Rows that lie further in the future than clocks differ."""
+"""Rows later than now by more than this lie in the future, rather than being due to differing clocks."""
 _QUERY: Final = SourcePartition({"query": "query"})
 
 
 def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
-    """The source partition of a table: the one under which Kafka has an offset of it, else schema and name."""
+    """Return the source partition of a table: the one with an offset in Kafka, else one of schema and name."""
     if isinstance(of, str):
         return _QUERY
     own = SourcePartition({"protocol": "1", "table": str(of)})
@@ -38,16 +38,16 @@ def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
 
 
 class Stream:
-    """What is known of a table between two looks at it.
+    """Rows of one table or query, and the state between two polls of it.
 
-    An end that was found counts once no transaction can bring rows before it any more; until then it is kept.
+    An end of a batch is kept until no running transaction can commit rows before it; only then is it used.
 
     Args:
         of: the table, or the text of a query.
-        config: how it is read.
-        dialect: of the database.
-        transactions: what the task knows about those that run, shared by all of its streams.
-        clock: in seconds.
+        config: the configuration of the source.
+        dialect: the dialect of the database.
+        transactions: the running transactions, shared by all streams of a task.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Stream:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.is_ahead = False
-        """Whether it has rows, and all of them lie in the future, by the latest look."""
+        """Whether, at the latest poll, there were rows and all of them lay in the future."""
         self.name = "the query" if isinstance(of, str) else str(of)
         self._rows = Rows(of, config, dialect)
         self._config = config
@@ -73,20 +73,20 @@ class Stream:
         self._waiting: _Waiting | None = None
 
     def is_due(self, start: Offset | None) -> bool:
-        """Whether it is to be looked at again."""
+        """Return whether the next poll is due."""
         if self._config.mode == "bulk":
             last = int((start or {}).get("polled") or 0)
             return time.time() * 1000 - last >= self._config.poll_interval_ms
         return self._clock() - self._quiet_since >= self._config.poll_interval_ms / 1000
 
     def ends(self, connection: Connection, start: Offset | None, limits: Limits) -> tuple[Sequence[Offset], int]:
-        """Where each range of the next batch ends, and how many rows that are about; no range where there is nothing yet.
+        """Return the end of each range of the next batch, and the approximate number of rows; no ends if nothing is ready.
 
         Raises:
-            ConnectError: the columns are not what the mode needs.
-            SQLAlchemyError: anything else.
+            ConnectError: the columns are unsuitable for the mode.
+            SQLAlchemyError: any other error.
         """
-        if self._config.mode == "bulk":  # no other statement tells that the table is gone
+        if self._config.mode == "bulk":  # no other statement would fail if the table was dropped
             self._checked = False
         self._check_once(connection)
         if self._config.mode == "bulk":
@@ -109,7 +109,7 @@ class Stream:
         return ends, count
 
     def within(self, connection: Connection, start: Offset | None, end: Offset, limits: Limits) -> tuple[Offset, int]:
-        """How far a batch comes on the way from one offset to another, and how many rows that are about.
+        """Return how far a batch gets from one offset towards another, and its approximate number of rows.
 
         Raises:
             ConnectError, SQLAlchemyError: as for `ends`.
@@ -122,46 +122,46 @@ class Stream:
 
     @property
     def waits(self) -> float:
-        """For how many seconds rows that were seen have waited for transactions that could bring earlier ones."""
+        """Seconds for which rows that were found have waited for transactions that could commit earlier rows."""
         return 0.0 if self._waits_since is None else self._clock() - self._waits_since
 
     def held_by(self, connection: Connection) -> str:
-        """The oldest of those transactions, for people."""
+        """Describe the oldest of those transactions."""
         horizon = None if self._waiting is None else self._waiting[3]
         if horizon is None:
-            return "none any more"
+            return "not known any more, since it has ended"
         with connection.begin():
             return horizon.oldest(connection)
 
     def rest(self) -> None:
-        """Look again after the usual pause: there is nothing that waits."""
+        """Wait for the usual interval before the next poll, since no rows are waiting."""
         self._quiet_since = self._clock()
         self._waits_since = None
 
     def forget(self) -> None:
-        """Look again: it may be another server from now on, or one that has lost its latest transactions."""
+        """Discard what is known: the server may be another one from now on, or may have lost its latest transactions."""
         self._waiting = None
         self._checked = False
 
     def check_again(self, connection: Connection) -> None:
-        """See that the table is what it was taken for.
+        """Check again that the table is as expected.
 
         Raises:
-            MissingTable: it is not there any more.
-            ConnectError: its columns are not what the mode needs.
+            MissingTable: the table does not exist any more.
+            ConnectError: its columns are unsuitable for the mode.
         """
         self.forget()
         self._check_once(connection)
 
     def problems(self, connection: Connection) -> Sequence[Problem]:
-        """Return what keeps it from being read as configured.
+        """Return why it cannot be read as configured.
 
         Args:
             connection: in a transaction.
 
         Raises:
-            MissingTable: it is not there.
-            SQLAlchemyError: anything else, of a query that it cannot be run.
+            MissingTable: the table does not exist.
+            SQLAlchemyError: any other error; for a query, that it cannot be run.
         """
         found: list[Problem] = []
         if self._config.mode != "bulk":
@@ -175,11 +175,11 @@ class Stream:
 
     @property
     def is_zoned(self) -> bool:
-        """Whether its timestamps have a zone."""
+        """Return whether its timestamps have a zone."""
         return self._rows.zoned
 
     def data(self, start: Offset | None, end: Offset | None) -> Mapping[str, Any]:
-        """What a reader needs to read from one offset to another."""
+        """Return the data with which a reader reads from one offset to another."""
         if start == end:
             return {}
         of = self._rows.of
@@ -224,7 +224,7 @@ class Stream:
         next_rows: Callable[[int], Select[Any]],
         ranges: int = 1,
     ) -> "_Some":
-        """Count the next rows up to the limits."""
+        """Count the next rows up to the limits, and return where each range of them ends."""
         sample = min(_SAMPLE, limits.records)
         few: list[Sequence[Any]] = list(connection.execute(next_rows(sample)))
         if len(few) < sample:
@@ -235,7 +235,7 @@ class Stream:
         if most <= sample:
             return _Some([few[most - 1]], most, are_all=False)
         rows = connection.execute(_bounds(next_rows(most), ranges)).all()
-        number = rows[-1][0] if rows else 0  # they may have been deleted since
+        number = rows[-1][0] if rows else 0  # rows may have been deleted since the sample
         return _Some([row[1:] for row in rows], number, are_all=number < most)
 
     def _check_once(self, connection: Connection) -> None:
@@ -245,7 +245,7 @@ class Stream:
             self._checked = True
 
     def _check(self, connection: Connection) -> None:
-        """Whether the columns of the mode are there, and what they are."""
+        """Check that the columns of the mode exist and are suitable, and that the server knows all transactions."""
         config, of = self._config, self._rows.of
         self._dialect.begin_reading(connection)
         if config.mode != "bulk":
@@ -273,7 +273,9 @@ class Stream:
         description = none.cursor.description
         whole = self._dialect.whole_types
         if config.by_number and whole and description[-1][1] not in whole:
-            yield Problem("incrementing.column.name", f"{config.incrementing_column} of the query has no whole numbers")
+            yield Problem(
+                "incrementing.column.name", f"{config.incrementing_column} of the query is not an integer column"
+            )
         if not config.by_timestamp:
             return
         moment = description[0]
@@ -283,7 +285,7 @@ class Stream:
             self._tick = max(self._tick, _tick([moment[4]]))
         else:
             yield Problem(
-                "timestamp.column.name", f"{', '.join(config.timestamp_columns)} of the query is no timestamp"
+                "timestamp.column.name", f"{', '.join(config.timestamp_columns)} of the query is not a timestamp"
             )
 
 
@@ -311,8 +313,8 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
     if counted and config.validate_non_null:
         yield Problem(
             called(counted),
-            f"Column {', '.join(counted)} of {of} may be null, and its rows with null would be passed over: set it NOT "
-            "NULL, or validate.non.null: false",
+            f"Column {', '.join(counted)} of {of} may be null, and rows with null would be skipped: set it NOT NULL, or "
+            "validate.non.null: false",
         )
     types = [columns.types[name] for name in moments if name in there]
     zones = {None if isinstance(each, sqlalchemy.Time) else getattr(each, "timezone", None) for each in types}
@@ -322,7 +324,7 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
             f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone",
         )
     if number in there and not _may_be_whole(columns.types[number]):
-        yield Problem("incrementing.column.name", f"{number} of {of} must hold whole numbers, and its type has none")
+        yield Problem("incrementing.column.name", f"{number} of {of} must hold whole numbers, which its type cannot")
 
 
 def _may_be_whole(kind: Any) -> bool:
@@ -334,24 +336,24 @@ def _may_be_whole(kind: Any) -> bool:
 
 
 def _tick(precisions: Iterable[int | None]) -> timedelta:
-    """What a later transaction's moment may be rounded down by."""
+    """Return how much earlier a later transaction's timestamp may appear, due to rounding."""
     return timedelta(microseconds=10 ** (6 - min(6 if p is None or p < 0 else p for p in precisions)))
 
 
 _Waiting = tuple[Offset | None, Sequence[Offset], int, Horizon | None]
-"""From where, the ends, about how many rows, and who is waited for."""
+"""The start, the ends, the approximate number of rows, and the transactions to wait for."""
 _NUMBER: Final = "penstock_number"
 _TOTAL: Final = "penstock_total"
 _WORTH_A_RANGE: Final = 2_000
 
 
 class _Some(NamedTuple):
-    """Rows that a batch may have.
+    """Rows that fit into a batch.
 
     Attributes:
-        keys: of the last row of each range.
-        number: of rows.
-        are_all: whether no others were there.
+        keys: the keys of the last row of each range.
+        number: the number of rows.
+        are_all: whether there were no other rows.
     """
 
     keys: Sequence[Sequence[Any]]
@@ -360,7 +362,7 @@ class _Some(NamedTuple):
 
 
 def _bounds(rows: Select[Any], ranges: int) -> Select[Any]:
-    """The keys of the last row with the number of rows, and before it those where earlier ranges end."""
+    """Return a query of the last row of each range, in order: its number within the batch, and its keys."""
     each = rows.subquery()
     keys = list(each.c)
     if ranges == 1:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from penstock_model.contracts.pod_identity import PodIdentity
-from penstock_model.contracts.pod_layout import LIFE_VARIABLE
+from penstock_model.contracts.pod_layout import POD_IDENTITY_VARIABLE
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator import names
 from penstock_operator.connector.model.plan_config_map import plan_of
@@ -125,7 +125,7 @@ class Cluster:
     def identity(self, pod: str) -> PodIdentity:
         """The identity in the environment of a task's pod."""
         env = {e["name"]: e.get("value", "") for e in self.manifest(pod)["spec"]["containers"][0]["env"]}
-        return PodIdentity.from_json(env[LIFE_VARIABLE])
+        return PodIdentity.from_json(env[POD_IDENTITY_VARIABLE])
 
     def manifest(self, pod: str) -> Object:
         """A pod as it stands."""

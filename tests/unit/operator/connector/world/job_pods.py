@@ -133,13 +133,13 @@ class ClusterWithJobs(ClusterWithTasks):
         self.end(pod.name, 0, "Completed")
 
     def _work(self, request: JobRequest, connector: Connector) -> JobAnswer:
-        standing = None
+        epoch = None
         if request.prepare or request.action is Action.PREPARE:
             alive = [p.name for p in self.pods.values() if isinstance(p, TaskPod) and p.lives(self.now, _GRACE)]
             assert not alive, f"prepared while {alive} live"
             if self.preparing is not None and request.action is Action.PREPARE:
                 return self.preparing
-            standing = self.prepare(request.owner)
+            epoch = self.prepare(request.owner)
         if request.action is Action.RESET_OFFSETS and self.resetting is not None:
             return self.resetting
         if request.action is Action.OFFSETS:
@@ -147,7 +147,7 @@ class ClusterWithJobs(ClusterWithTasks):
         if request.action is Action.LIST_OFFSETS:
             return self.listing
         if request.action is not Action.PLAN:
-            return JobAnswer(id="", action=request.action, outcome=Outcome.DONE, standing=standing)
+            return JobAnswer(id="", action=request.action, outcome=Outcome.DONE, epoch=epoch)
         if self._misses_secret(request, connector):
             return invalid(
                 JobProblem(property="password", message="${secret:db:password} cannot be resolved"),
@@ -157,7 +157,7 @@ class ClusterWithJobs(ClusterWithTasks):
         if isinstance(answer, list):
             return invalid(*(JobProblem(property=p, message="is wrong") for p in answer))
         done = answer.outcome is Outcome.DONE
-        return answer.model_copy(update={"standing": standing if done else None})
+        return answer.model_copy(update={"epoch": epoch if done else None})
 
     def _reset(self, request: JobRequest) -> JobAnswer:
         """As the runtime: nothing is done where the connector was started since, and tasks of before are fenced."""

@@ -118,7 +118,7 @@ class OperatorProcess:
             delete=(),
             create=(),
             drop=(),
-            tell=None,
+            control_state=None,
             forget=False,
             requeue_after=requeue_after,
         )
@@ -209,7 +209,7 @@ def _together(decisions: list[Decision]) -> Decision:
         create=tuple(c for d in decisions for c in d.create),
         drop=tuple(h for d in decisions for h in d.drop),
         finalizer=next((d.finalizer for d in reversed(decisions) if d.finalizer is not None), None),
-        tell=next((d.tell for d in reversed(decisions) if d.tell is not None), None),
+        control_state=next((d.control_state for d in reversed(decisions) if d.control_state is not None), None),
         forget=any(d.forget for d in decisions),
     )
 
@@ -221,7 +221,7 @@ def does_anything(decision: Decision) -> bool:
         or decision.delete
         or decision.create
         or decision.finalizer is not None
-        or decision.tell
+        or decision.control_state
         or decision.forget
         or decision.drop
         or decision.publish

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock_model.connect.status_records import State, task_status
 from penstock_model.contracts.incarnation import Incarnation
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, report_key
 from penstock_operator.connector.model.plan_config_map import plan_of
 from penstock_operator.connector.model.pod_status import TaskPod
@@ -34,7 +34,7 @@ class ClusterWithTasks(Cluster):
         self.topic = FakeStatusTopic()
         self._release = release
         self._generations = itertools.count(1)
-        self._prepared: Standing | None = None
+        self._prepared: PlanEpoch | None = None
 
     @property
     def connect_name(self) -> str:
@@ -56,9 +56,9 @@ class ClusterWithTasks(Cluster):
         return self.topic.control(self.connect_name)
 
     @property
-    def recorded(self) -> Standing | None:
-        """The greatest standing that the operator can read."""
-        return self.topic.standing(self.connect_name)
+    def recorded(self) -> PlanEpoch | None:
+        """The greatest epoch that the operator can read."""
+        return self.topic.epoch(self.connect_name)
 
     def report(self, pod: TaskPod, **more: Any) -> None:
         """A task reports that it is as it was asked to be, and writes its state."""
@@ -72,18 +72,18 @@ class ClusterWithTasks(Cluster):
                 report.task,
                 State(report.state),
                 worker_id=pod.name,
-                generation=report.standing.generation,
+                generation=report.epoch.generation,
                 version="1.4.2",
             )
         )
 
-    def prepare(self, owner: str | None = None) -> Standing:
+    def prepare(self, owner: str | None = None) -> PlanEpoch:
         """A job pod prepares, in time or late; `owner` None: of this Connector."""
         owner = owner_mark(KEY, UID, self._release) if owner is None else owner
-        self._prepared = standing = Standing.of_owner(next(self._generations), owner)
-        record = Incarnation(0, 0, "prepared", 1, standing.generation, standing.plan)
+        self._prepared = epoch = PlanEpoch.of_owner(next(self._generations), owner)
+        record = Incarnation(0, 0, "prepared", 1, epoch.generation, epoch.plan)
         self.topic.put(*record.entry(self.connect_name, 0))
-        return standing
+        return epoch
 
     def claim(self, *, uid: str = UID) -> None:
         """A claim of the Connect name stands in Kafka."""
@@ -98,7 +98,7 @@ class ClusterWithTasks(Cluster):
 
     def is_superseded(self, pod: TaskPod) -> bool:
         """Whether a later preparation shuts the task out."""
-        return self._prepared is not None and self._prepared.is_after(self.identity(pod.name).standing)
+        return self._prepared is not None and self._prepared.is_after(self.identity(pod.name).epoch)
 
     def report_news(self, pod: TaskPod, reports: Mapping[int, Report]) -> bool:
         """Let a task report; False: it has nothing new to report, or a later incarnation has reported.
@@ -130,7 +130,7 @@ class ClusterWithTasks(Cluster):
             "connector_uid": UID,
             "pod_uid": pod.uid,
             "task": pod.task,
-            "standing": self.identity(pod.name).standing,
+            "epoch": self.identity(pod.name).epoch,
             "incarnation": pod.incarnation,
             "state": state,
             "acted": acted,

@@ -1,4 +1,4 @@
-"""Where a MariaDB or MySQL is: a URL as MariaDB Connector/J writes it, and how safe the way there must be."""
+"""URLs of MariaDB and MySQL, as written for MariaDB Connector/J, with their TLS settings."""
 
 import re
 import ssl
@@ -27,20 +27,20 @@ _MODES: Final[Mapping[str, str]] = {
     "verify-full": "verify-full",
     "verify_identity": "verify-full",
 }
-"""`sslMode`, as Connector/J of MariaDB and of MySQL write it."""
+"""Values of `sslMode` in MariaDB's and MySQL's Connector/J."""
 _TRUE: Final = ("true", "1", "")
 _OWN: Final = ("connectTimeout", "serverSslCert", "sslMode", "trustServerCertificate", "useSSL")
-"""Parameters that are read here, for suggestions."""
+"""Parameters that are parsed here, for suggestions."""
 
 
 def read_mariadb(rest: str, user: str | None, password: str | None) -> Url:
-    """Read what follows `jdbc:mariadb:` or `jdbc:mysql:`.
+    """Parse the rest of a URL after `jdbc:mariadb:` or `jdbc:mysql:`.
 
     Returns:
-        The parameters are hosts, database, user, password, connect_timeout, ssl, plain.
+        The URL with the parameters hosts, database, user, password, connect_timeout, ssl, plain.
 
     Raises:
-        ConfigError: it cannot be read, or has parameters that cannot be obeyed; all of them.
+        ConfigError: the URL cannot be parsed, or has unsupported parameters. Lists all problems.
     """
     try:
         parts = urlsplit(f"mariadb:{rest}")
@@ -60,7 +60,7 @@ def read_mariadb(rest: str, user: str | None, password: str | None) -> Url:
         problems += e.problems
     timeout = given.pop("connectTimeout", "10000")
     if not re.fullmatch(r"[0-9]{1,9}", timeout) or int(timeout) == 0:
-        problems.append(Problem(_URL, "connectTimeout must be milliseconds"))
+        problems.append(Problem(_URL, "connectTimeout must be a positive number of milliseconds"))
         timeout = "10000"
     named = {name: given.pop(name, None) for name in ("user", "password")}
     problems += _refused(given)
@@ -87,10 +87,10 @@ def _wrong(what: str) -> ConfigError:
 
 
 def _hosts(text: str) -> list[tuple[str, int]]:
-    """Each host with its port; they are tried in this order."""
+    """Return each host with its port, in the order in which they are tried."""
     found = []
     for each in filter(None, text.split(",")):
-        if any(mark in each for mark in "()=&"):  # Connector/J's other form of hosts, which may hold a password
+        if any(mark in each for mark in "()=&"):  # Connector/J's other notation of hosts, which may contain a password
             raise ValueError(each)
         parts = urlsplit(f"//{each}")
         if not parts.hostname:
@@ -100,7 +100,7 @@ def _hosts(text: str) -> list[tuple[str, int]]:
 
 
 def _safety(given: dict[str, str]) -> tuple[str, str | None]:
-    """The mode of TLS, and the file with the certificates that count; the parameters that say so are taken out."""
+    """Return the TLS mode and the file of trusted certificates, and remove their parameters from `given`."""
     named = given.pop("sslMode", given.pop("ssl-mode", None))
     mode = None if named is None else _MODES.get(named.lower())
     if named is not None and mode is None:
@@ -114,14 +114,16 @@ def _safety(given: dict[str, str]) -> tuple[str, str | None]:
     elif mode is None:
         mode = "verify-full" if authority and not trusts else "trust" if trusts else "prefer"
     elif trusts and mode.startswith("verify"):
-        raise _wrong(f"sslMode={named} verifies the server, and trustServerCertificate=true does not: take one out")
+        raise _wrong(
+            f"sslMode={named} verifies the server, and trustServerCertificate=true does not: remove one of them"
+        )
     if authority is not None and mode not in ("verify-ca", "verify-full"):
-        raise _wrong("serverSslCert counts only with sslMode=verify-ca or verify-full")
+        raise _wrong("serverSslCert is used only with sslMode=verify-ca or verify-full")
     return mode, authority
 
 
 def _context(mode: str, authority: str | None) -> ssl.SSLContext | None:
-    """How TLS is spoken; None: not, or only if the server offers it."""
+    """Return the TLS context; None if TLS is disabled, or used only if the server offers it."""
     if mode in ("disable", "prefer"):
         return None
     file = None if authority is None else authority.removeprefix("file:")

@@ -1,4 +1,4 @@
-"""What MariaDB has for a source: tables, columns, and whether it can know which transactions run."""
+"""Catalog queries of the source: tables, columns, and whether the running transactions are known."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
@@ -38,24 +38,24 @@ _TYPES: Final[Mapping[str, Any]] = {
     "decimal": sql.Numeric(),
 }
 _OTHER: Final = sql.String()
-"""Stands for all types by which no order of rows is known."""
+"""Placeholder for all types that cannot order rows."""
 
 
 def mariadb_tables(connection: Connection, pattern: str | None, named: Collection[str]) -> list[TableName]:
-    """The tables of the database, of those that are named, or of those whose names are like a pattern."""
+    """Return the tables of the connection's database and of the named ones, or of databases that match a pattern."""
     given = (_TABLE_KINDS, pattern, pattern, tuple(named) or ("",))
     return [TableName(*row) for row in _rows(connection, _TABLES, given)]
 
 
 def mariadb_views(connection: Connection, of: str | None) -> list[TableName]:
-    """The views of the database, or of the one that is named."""
+    """Return the views of the connection's database and of the named one."""
     return [TableName(*row) for row in _rows(connection, _TABLES, (("VIEW",), None, None, (of or "",)))]
 
 
 def mariadb_columns(connection: Connection, table: TableName) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """The columns with types of SQLAlchemy, as far as a source must know them, and those that are never null.
+    """Return the columns with SQLAlchemy types, as far as the source needs them, and the columns that are never null.
 
-    There are none where there is no such table.
+    Both are empty if there is no such table.
     """
     found = _rows(connection, _COLUMNS, table)
     types = {name: _TYPES.get(kind.lower(), _OTHER) for name, kind, _ in found}
@@ -63,12 +63,12 @@ def mariadb_columns(connection: Connection, table: TableName) -> tuple[Mapping[s
 
 
 def rights_missing(connection: Connection) -> Iterator[Problem]:
-    """What keeps this user or server from being read but by `mode: bulk`, and will not pass by itself."""
+    """Yield why this user or server can be read only with `mode: bulk`, unless the reason is transient."""
     if not getattr(connection.dialect, "is_mariadb", False):
         yield Problem(
             "connection.url",
-            "The server is MySQL, which SqlSource reads by mode: bulk only: which transactions run is known of MariaDB "
-            "alone",
+            "The server is MySQL, which SqlSource reads with mode: bulk only: it can list running transactions only on "
+            "MariaDB",
         )
         return
     try:
@@ -80,13 +80,13 @@ def rights_missing(connection: Connection) -> Iterator[Problem]:
         name, _, host = str(user).rpartition("@")
         yield Problem(
             "connection.user",
-            "The user may not see which transactions run, so that rows of those that commit late would be lost: run GRANT "
-            f"PROCESS ON *.* TO {_text(name)}@{_text(host)}, or read by mode: bulk",
+            "The user may not list running transactions, so rows of those that commit late would be lost: run GRANT "
+            f"PROCESS ON *.* TO {_text(name)}@{_text(host)}, or use mode: bulk",
         )
 
 
 def see_transactions(connection: Connection, of: TableName | str) -> None:
-    """See that the server knows all transactions that bring rows.
+    """Check that the server knows all transactions that commit rows.
 
     Raises:
         ConnectError: it does not.
@@ -96,21 +96,21 @@ def see_transactions(connection: Connection, of: TableName | str) -> None:
     server = {name.lower(): value for name, value in _rows(connection, _SERVER, ())}
     if server.get("wsrep_on") == "ON":
         raise ConnectError(
-            "The server is one of a cluster of Galera, each of which takes numbers and transactions of its own, so rows of "
-            "the others would be passed over: read by mode: bulk"
+            "The server is a node of a Galera cluster, and does not know the numbers and transactions of the other nodes, "
+            "so their rows would be skipped: use mode: bulk"
         )
     if server.get("read_only", "OFF") not in ("OFF", "0") or _rows(connection, _REPLICATES, ()):
         raise ConnectError(
-            "The server is a replica or read-only, and does not know the transactions of the primary one, so rows of them "
-            "would be passed over: read from the primary, or by mode: bulk"
+            "The server is a replica or read-only, and does not know the open transactions of the primary, so their rows "
+            "would be skipped: read from the primary, or use mode: bulk"
         )
     if isinstance(of, str):
         return
     for (engine,) in _rows(connection, _ENGINE, of):
         if engine is not None and engine.lower() != "innodb":
             raise ConnectError(
-                f"Table {of} has the engine {engine}, of which the server does not tell what is still to be committed, so "
-                f"rows would be passed over: ALTER TABLE {quoted(connection, of)} ENGINE=InnoDB, or read by mode: bulk"
+                f"Table {of} has the engine {engine}, for which the server does not report open transactions, so rows would "
+                f"be skipped: ALTER TABLE {quoted(connection, of)} ENGINE=InnoDB, or use mode: bulk"
             )
 
 

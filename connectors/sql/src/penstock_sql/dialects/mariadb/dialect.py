@@ -1,4 +1,4 @@
-"""MariaDB and MySQL, by PyMySQL."""
+"""Dialect for MariaDB and MySQL, with PyMySQL."""
 
 import re
 from collections.abc import Collection, Generator, Iterable, Mapping
@@ -31,17 +31,17 @@ from penstock_sql.names import TableName
 __all__ = ["MariaDb"]
 
 _MOST_LETTERS: Final = 64
-"""Of a name."""
+"""Maximum length of a name, in characters."""
 _NOT_CODE: Final = re.compile(
     r"(?P<text>'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\")|`(?:[^`]|``)*`|#[^\n]*|--(?=[\0-\x20]|$)[^\n]*|"
     r"/\*M?!\d*|/\*.*?(?:\*/|$)|\*/",
     re.DOTALL,
 )
-"""`/*!` and its end are left out, and what is between them stays, as the server carries it out."""
+"""Matches `/*!` and its end, but not the text between them, since the server executes it."""
 
 
 class MariaDb(Dialect):
-    """Dialect for MariaDB, and for MySQL where the two agree."""
+    """Dialect for MariaDB, and for MySQL as far as it is compatible."""
 
     quote: ClassVar[str] = "`"
     schemes: ClassVar[tuple[str, ...]] = ("mariadb", "mysql")
@@ -49,8 +49,8 @@ class MariaDb(Dialect):
     not_code: ClassVar[re.Pattern[str]] = _NOT_CODE
     errors: ClassVar[tuple[type[Exception], ...]] = (pymysql.Error,)
     compares_rows: ClassVar[bool] = False
-    first_moment: ClassVar[str] = "TIMESTAMP'0001-01-03 00:00:00'"  # without its type it would be a text
-    tick: ClassVar[timedelta] = timedelta(seconds=1)  # NOW() has whole seconds, whatever the column has
+    first_moment: ClassVar[str] = "TIMESTAMP'0001-01-03 00:00:00'"  # without the keyword it would be a string
+    tick: ClassVar[timedelta] = timedelta(seconds=1)  # NOW() has whole seconds, regardless of the column's precision
     timestamp_types: ClassVar[tuple[Any, Any]] = (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP)
 
     whole_types: ClassVar[frozenset[Any]] = frozenset(
@@ -90,7 +90,9 @@ class MariaDb(Dialect):
             and not any(letter == "\0" or letter > "\uffff" for letter in name)
         ):
             return None
-        return f"is longer than {_MOST_LETTERS} letters, ends with a blank, or has a NUL or a letter beyond U+FFFF"
+        return (
+            f"is longer than {_MOST_LETTERS} characters, ends with a blank, or has a NUL or a character beyond U+FFFF"
+        )
 
     def begin(self, connection: Connection, zone: str) -> None:
         put.begin(connection)
@@ -126,7 +128,7 @@ class MariaDb(Dialect):
         form.require_transactions(connection, table)
 
     def column_name(self, described: str) -> str:
-        return described.replace("``", "`")  # SQLAlchemy reads a statement, and leaves backticks doubled
+        return described.replace("``", "`")  # SQLAlchemy parses SHOW CREATE TABLE, and leaves backticks doubled
 
     def column_type(self, generic: Any, *, key: bool = False) -> Any:
         return types.column_type(generic, key=key)
@@ -145,7 +147,9 @@ class MariaDb(Dialect):
 
     def source_problems(self, address: Address, config: Any) -> Iterable[Problem]:
         if config.catalog not in (None, address.parameters["database"]):
-            yield Problem("catalog.pattern", "names another database than connection.url: name it in schema.pattern")
+            yield Problem(
+                "catalog.pattern", "names a different database than connection.url: name it in schema.pattern"
+            )
 
     def reading_problems(self, connection: Connection) -> Iterable[Problem]:
         return catalog.rights_missing(connection)
@@ -162,7 +166,7 @@ class MariaDb(Dialect):
         return found if found.types else None
 
     def row_bytes(self, connection: Connection, every: Select[Any], rows: Select[Any]) -> int:
-        """Add up the texts of a row's values."""
+        """Return the average total length of a row's values as text."""
         names = connection.execute(every.limit(0)).keys()
         each = (sqlalchemy.func.coalesce(sqlalchemy.func.octet_length(_column(name)), 0) for name in names)
         average = sqlalchemy.select(sqlalchemy.func.avg(reduce(add, each))).select_from(rows.subquery())
@@ -172,7 +176,7 @@ class MariaDb(Dialect):
         catalog.see_transactions(connection, of)
 
     def begin_reading(self, connection: Connection) -> None:
-        run(connection, "SET SESSION TRANSACTION READ ONLY")  # so that other sources wait for none of this one
+        run(connection, "SET SESSION TRANSACTION READ ONLY")  # so that other sources do not wait for this session
 
     def transactions(self) -> Transactions:
         return Looks()

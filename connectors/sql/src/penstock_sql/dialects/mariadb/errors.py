@@ -1,4 +1,4 @@
-"""What the numbers of MariaDB's and MySQL's errors mean, and what of their words may be told. Pure."""
+"""Classification of MariaDB's and MySQL's errors, and their messages without values of records. Pure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,16 +25,16 @@ _KINDS: Final[Mapping[Meaning, frozenset[int]]] = {
         "1862 2026 2049 2054 2059 2061 3118 3955 4151",
     }.items()
 }
-"""1049: a database that is not there may be created. 1305 of a savepoint: the whole transaction has been rolled back, by a
-deadlock."""
+"""Error numbers of each class. 1049: a missing database may be created later. 1305: the savepoint does not exist, since a
+deadlock has rolled back the whole transaction."""
 _NEVER_VERIFIED: Final = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Hostname mismatch")
 _LOST: Final = pymysql.InterfaceError
 _SIGNAL: Final = "45"
-"""The class of SQLSTATEs of triggers and functions that raise an error of their own."""
+"""Class of the SQLSTATEs that triggers and functions raise explicitly."""
 
 
 def meaning(error: pymysql.Error) -> Meaning:
-    """Return what follows from an error."""
+    """Classify an error."""
     number, text = _told(error)
     if any(known in text for known in _NEVER_VERIFIED):
         return Meaning.ACCESS
@@ -50,7 +50,7 @@ def meaning(error: pymysql.Error) -> Meaning:
 
 
 def may_be_of_a_row(error: pymysql.Error) -> bool:
-    """Return whether a row may be the cause of an error. No value is looked up as a name, so SCHEMA is the statement's."""
+    """Return whether a row may have caused an error. No value is looked up as a name, so SCHEMA is never a row's error."""
     return meaning(error) in (Meaning.DATA, Meaning.FINAL)
 
 
@@ -96,15 +96,15 @@ _TOLD: Final[Mapping[int, Callable[[str], str]]] = {
     1762: lambda _: "a foreign key would lead to a duplicate entry in another table",
     1644: lambda _: "a trigger or function of the database refuses it",
 }
-"""Those whose words have values, and what is left of them."""
+"""Errors whose messages contain values, with functions that remove the values."""
 
 
 _OF_STAGE: Final = re.compile(r" for `[^`]+`\.`penstock_[0-9a-f]{32}`|(?<=`)penstock_[0-9a-f]{32}\.")
-"""The name of the sink's temporary table, in messages about its constraints, which are those of the real one."""
+"""Name of the sink's temporary table in messages about its constraints, which are the same as in the real table."""
 
 
 def words(error: pymysql.Error) -> str:
-    """Return the server's own words, without values of records."""
+    """Return the server's message, without values of records."""
     number, text = _told(error)
     if isinstance(error, _LOST):
         return "the connection was lost"

@@ -1,4 +1,4 @@
-"""Rows of MariaDB as records: the schema of each column of a result, and its values as the server writes them. Pure."""
+"""Mapping of MariaDB rows to records: the schema of each result column, and readers of the server's text values. Pure."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -31,12 +31,12 @@ __all__ = ["MariadbField", "field_of_mariadb"]
 _Column = tuple[Schema, Callable[[Any], Any] | None]
 
 _BINARY: Final = 63
-"""The character set of what has none."""
+"""Character set number of binary data."""
 _MOST_INT64: Final = 2**63 - 1
 
 
 class MariadbField(NamedTuple):
-    """A column of a result, as the server describes it."""
+    """Result column, as described by the server."""
 
     name: str
     type: int
@@ -47,7 +47,7 @@ class MariadbField(NamedTuple):
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether it has no negative numbers."""
+        """Return whether the column is unsigned."""
         return bool(self.flags & FLAG.UNSIGNED)
 
 
@@ -58,17 +58,17 @@ _WHOLE: Final[Mapping[int, tuple[Schema, Schema]]] = {
     FIELD_TYPE.LONG: (INT32, INT64),
     FIELD_TYPE.YEAR: (INT32, INT32),
 }
-"""With and without a sign."""
+"""Schemas of signed and unsigned columns."""
 
 
 def field_of_mariadb(field: MariadbField, zone: ZoneInfo, mapping: NumericMapping, *, required: bool) -> _Column:
-    """The schema of a column of a result, required, and how the server's texts of its values are read.
+    """Return the required schema of a result column, and the reader of the server's text values.
 
     Args:
         field: the column.
-        zone: of DATETIME.
-        mapping: of numbers.
-        required: the column is never null, so a date of zeros cannot become null.
+        zone: the zone of DATETIME.
+        mapping: the mapping of numbers.
+        required: the column is never null, so a zero date cannot become null.
     """
     kind = field.type
     if kind == FIELD_TYPE.TINY and field.length == 1:
@@ -103,8 +103,8 @@ def field_of_mariadb(field: MariadbField, zone: ZoneInfo, mapping: NumericMappin
 def _boolean(text: str) -> bool:
     if text not in ("0", "1"):
         raise DataError(
-            "TINYINT(1) is a boolean, and has a number that is neither 0 nor 1: make the column a TINYINT, or add 0 to it "
-            "by a query"
+            "TINYINT(1) is read as a boolean, and a value is neither 0 nor 1: change the column to TINYINT, or add 0 to it "
+            "in a query"
         )
     return text == "1"
 
@@ -117,21 +117,21 @@ def _int64(text: str) -> int:
     number = int(text)
     if number > _MOST_INT64:
         raise DataError(
-            "a number of BIGINT UNSIGNED is greater than 9223372036854775807, the last one of int64; read the column by a "
+            "a number of BIGINT UNSIGNED is greater than 9223372036854775807, the maximum of int64; read the column by a "
             "query with CAST(... AS DECIMAL(20))"
         )
     return number
 
 
 def _single(text: str) -> float:
-    """The shortest number of the same float32, of one that was written with the digits of a float64."""
+    """Return the shortest decimal number with the same float32 value, for a text with the digits of a float64."""
     value = float(text)
     short = float(f"{value:.6g}")
     return short if abs(short) < _MOST_SHORT and struct.pack("f", short) == struct.pack("f", value) else _longer(value)
 
 
 _MOST_SHORT: Final = 3e38
-"""What rounding moves beyond the end of float32 cannot be packed."""
+"""Upper bound of the check: a number that rounding moves out of the range of float32 cannot be packed."""
 
 
 def _longer(value: float) -> float:
@@ -146,14 +146,14 @@ def _time(text: str) -> Instant:
     found = clock(text)
     if found is None:
         raise DataError(
-            "a TIME is negative or has more than a day, which Kafka Connect's Time has not; read the column by a query with "
-            "CAST(... AS CHAR)"
+            "a TIME is negative or has more than a day, which Kafka Connect's Time cannot represent; read the column by a "
+            "query with CAST(... AS CHAR)"
         )
     return found
 
 
 def _or_zeros(read: Callable[[str], Instant], *, required: bool) -> Callable[[str], Instant | None]:
-    """A date of zeros is no date: null where the column may be null."""
+    """Return a reader of dates that returns null for a zero date if the column may be null."""
 
     def of(text: str) -> Instant | None:
         try:

@@ -1,4 +1,4 @@
-"""What a table of MariaDB or MySQL is: its columns, its unique keys, and whether it can roll back."""
+"""Fingerprint of a MariaDB or MySQL table: its columns and unique keys; and whether it is transactional."""
 
 import hashlib
 import json
@@ -28,13 +28,13 @@ _KEYS: Final = (
 
 
 def table_form(connection: Connection, table: TableName) -> str:
-    """Return the columns of a table and its unique keys, as one word. They stay so until the transaction ends.
+    """Return a fingerprint of a table's columns and unique keys. The table cannot change until the transaction ends.
 
     Raises:
-        ConnectError: the table cannot roll back, or is a view.
+        ConnectError: the table is not transactional, or is a view.
         pymysql.Error: there is no such table.
     """
-    # From now on until the transaction ends nobody changes the table.
+    # This takes a metadata lock: nobody can change the table until the transaction ends.
     run(connection, f"SELECT 1 FROM {quoted(connection, table)} WHERE FALSE")
     require_transactions(connection, table)
     keys: dict[str, list[str]] = {}
@@ -49,24 +49,24 @@ def table_form(connection: Connection, table: TableName) -> str:
 
 
 def is_key(form: str, columns: Sequence[str]) -> bool:
-    """Whether a table of that form has a unique key of exactly these columns, of which none is ever null."""
+    """Return whether a table with this fingerprint has a unique key of exactly these columns, none of them nullable."""
     return sorted(columns) in json.loads(form)[1]
 
 
 def require_transactions(connection: Connection, table: TableName) -> None:
-    """See that what is written to a table can be taken back.
+    """Check that writes to a table can be rolled back.
 
     Raises:
-        ConnectError: it cannot.
+        ConnectError: they cannot.
     """
     for engine, kind in _rows(connection, _ENGINE, table):
         if kind == "VIEW":
             raise ConnectError(
-                f"{table} is a view, of which MariaDB does not tell whether its rows can be rolled back: name the table"
+                f"{table} is a view, for which MariaDB does not report whether its rows can be rolled back: name the table"
             )
-        if engine is not None and engine.lower() != "innodb":  # none while the table is being made
+        if engine is not None and engine.lower() != "innodb":  # None while the table is being created
             raise ConnectError(
-                f"Table {table} has the engine {engine}, which cannot roll back, so that rows would be there twice or in "
+                f"Table {table} has the engine {engine}, which cannot roll back, so rows would be duplicated or written in "
                 f"part: ALTER TABLE {quoted(connection, table)} ENGINE=InnoDB"
             )
 

@@ -1,15 +1,15 @@
-"""Which transactions of MariaDB may still bring rows that sort before rows that are there already.
+"""Running transactions of MariaDB that may still commit rows that sort before visible rows.
 
-As `horizon` says for PostgreSQL: the end of a batch counts only once all have ended that ran when it was found. Two lists
-tell who runs, and both need the right PROCESS:
+As explained in `postgresql.horizon`, the end of a batch is used only after all transactions that ran when it was found have
+ended. Two lists show the running ones, and both need the right PROCESS:
 
-* `information_schema.innodb_trx` has every transaction from its first touch of InnoDB to its end, also one that is prepared
-  for a commit in two phases. It is a copy, made anew only if nobody has read it for a tenth of a second. So whoever looks
-  does so in a transaction of their own, by a statement that is like no other one: a copy that shows it is new.
-* `information_schema.processlist` has the statements. One may have taken its time, and wait for the lock of a table, before
-  it touches InnoDB.
+* `information_schema.innodb_trx` has every transaction from its first access to InnoDB to its end, also one that is prepared
+  for a two-phase commit. It is a cached copy, which is refreshed only if nobody has read it for a tenth of a second. So it
+  is read in a separate transaction, by a statement with a unique text: a copy that contains this statement is fresh.
+* `information_schema.processlist` has the statements. A statement may have read the clock, and wait for a table lock, before
+  it accesses InnoDB.
 
-The statements are looked at first: one that has gone on to touch InnoDB by then is in the other list.
+The statements are read first: one that has accessed InnoDB in the meantime is then in the other list.
 """
 
 import random
@@ -27,7 +27,7 @@ from penstock_sql.dialects.statements import driver
 __all__ = ["Looks", "MariadbHorizon"]
 
 _BEGIN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
-"""In the list of transactions from now on, and no other one of a source's."""
+"""Begins a transaction that is listed immediately, and that other sources do not wait for."""
 _STATEMENTS: Final = (
     "SELECT id, query_id FROM information_schema.processlist "
     "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')"
@@ -42,16 +42,16 @@ _OLDEST: Final = (
 )
 _AGE: Final = "SELECT TIMESTAMPDIFF(SECOND, %s, NOW())"
 _COPY_SECONDS: Final = 0.11
-"""So long nobody may have read the list of transactions, for it to be made anew."""
+"""Seconds without a read after which the server refreshes the list of transactions."""
 _TRIES: Final = 3
 _MOST_DOUBLINGS: Final = 6
 
 
 class _Transaction(NamedTuple):
-    """One of InnoDB's.
+    """Transaction of InnoDB.
 
     Attributes:
-        connection: 0 where it is prepared and its connection has ended.
+        connection: the id of its connection; 0 if it is prepared and its connection has ended.
     """
 
     connection: int
@@ -61,13 +61,13 @@ class _Transaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What runs at one moment.
+    """Snapshot of the running statements and transactions.
 
     Attributes:
-        begun: this moment, by the clock of this process.
-        statements: the number of the statement that each connection carries out.
-        transactions: all that may write.
-        readers: connections whose transaction cannot.
+        begun: the time of the snapshot, on the clock of this process.
+        statements: the id of the statement that each connection executes.
+        transactions: all transactions that may write.
+        readers: connections whose transaction cannot write.
     """
 
     begun: float
@@ -76,16 +76,16 @@ class _Look:
     readers: frozenset[int]
 
     def of(self, connection: int) -> frozenset[_Transaction]:
-        """The transaction of a connection."""
+        """Return the transaction of a connection, if it has one."""
         return frozenset(each for each in self.transactions if each.connection == connection)
 
     def has(self, one: _Transaction) -> bool:
-        """Whether a transaction goes on. Once it is prepared it may be without its connection."""
+        """Return whether a transaction is still running. A prepared one may have lost its connection."""
         return any(each.started == one.started and each.connection in (0, one.connection) for each in self.transactions)
 
 
 class Looks(Transactions):
-    """Looks at what runs, which all tables of a task share, since the list of transactions is not made anew for each."""
+    """Snapshots shared by all tables of a task, since the server does not refresh the list of transactions for each."""
 
     def __init__(self) -> None:
         self._last: _Look | None = None
@@ -94,15 +94,15 @@ class Looks(Transactions):
         self._may_wait = True
 
     def begin(self) -> None:
-        """All tables are asked once more: one of them may wait."""
+        """Start the next pass over all tables, in which one of them may wait for a refreshed list."""
         self._may_wait = True
 
     def running(self, connection: Connection) -> "MariadbHorizon":
-        """Return what runs from this moment on."""
+        """Return the horizon of the transactions that run from this moment on."""
         return MariadbHorizon(self)
 
     def since(self, connection: Connection, moment: float) -> _Look | None:
-        """A look that began after a moment of `time.monotonic`, or none yet."""
+        """Return a snapshot that began after a time of `time.monotonic`, or None if there is none yet."""
         if self._last is not None and self._last.begun > moment:
             return self._last
         for _ in range(_TRIES):
@@ -112,7 +112,7 @@ class Looks(Transactions):
                     break
                 time.sleep(pause)
             found = _look(connection)
-            # Others that look as often would all keep it old: so each waits for another while, and longer each time.
+            # Others that read as often would all keep the copy stale, so each waits for a random and growing time.
             self._old = 0 if found is not None else min(self._old + 1, _MOST_DOUBLINGS)
             self._next = time.monotonic() + _COPY_SECONDS * random.uniform(1, 2**self._old)  # noqa: S311
             if found is not None:
@@ -123,7 +123,7 @@ class Looks(Transactions):
 
 
 def _look(connection: Connection) -> _Look | None:
-    """None where the list of transactions is an old copy."""
+    """Return a snapshot, or None if the list of transactions is a stale copy."""
     mark = uuid.uuid4().hex
     begun = time.monotonic()
     with driver(connection).cursor() as cursor:
@@ -139,13 +139,13 @@ def _look(connection: Connection) -> _Look | None:
 
 
 class MariadbHorizon:
-    """What runs in a server of MariaDB from this moment on.
+    """Statements and transactions that run on a MariaDB server from this moment on.
 
     Args:
-        looks: of the task.
+        looks: the snapshots of the task.
 
-    A statement that has ended may have left a transaction open, which is waited for then. A transaction that is declared
-    READ ONLY, or is a SELECT without locks by itself, brings no rows, however long it takes.
+    A statement that has ended may have left a transaction open, which must then end, too. A transaction that is declared
+    READ ONLY, or that consists of a SELECT without locks, commits no rows, however long it takes.
     """
 
     def __init__(self, looks: Looks) -> None:
@@ -156,7 +156,7 @@ class MariadbHorizon:
         self._transactions: set[_Transaction] = set()
 
     def is_passed(self, connection: Connection) -> bool:
-        """Whether all of that has ended."""
+        """Return whether all of them have ended."""
         look = self._looks.since(connection, self._seen)
         if look is None:
             return False
@@ -174,11 +174,11 @@ class MariadbHorizon:
         return not self._statements and not self._transactions
 
     def oldest(self, connection: Connection) -> str:
-        """The one that has begun first, and how to end it."""
+        """Describe the transaction that began first, and how to end it."""
         if self._first:
             return (
-                "not known, since others read information_schema.innodb_trx all the time, so that the server does not "
-                "bring it up to date: let them read it less often than ten times a second"
+                "not known, since other sessions read information_schema.innodb_trx so often that the server does not "
+                "refresh it: they must read it less than ten times per second"
             )
         with driver(connection).cursor() as cursor:
             if self._transactions:
@@ -193,10 +193,10 @@ class MariadbHorizon:
             cursor.execute(_OLDEST, (number,))
             rows = cursor.fetchall()
         if not rows:
-            return "none any more"
+            return "not known any more, since it has ended"
         ((user, command, seconds),) = rows
         seconds = seconds if age is None else age
         return (
-            f"the {kind} of connection {number} of user {user} ({command.lower()}, open for {seconds} s). Let it end, or "
-            f"run KILL {number}"
+            f"the {kind} of connection {number} of user {user} ({command.lower()}, open for {seconds} s). Wait until it "
+            f"ends, or run KILL {number}"
         )

@@ -1,6 +1,6 @@
-"""Values as MariaDB and MySQL read them in a statement. Pure.
+"""SQL literals for MariaDB and MySQL. Pure.
 
-Numbers that are no whole ones stand in quotation marks: they are read exactly as they stand, by the type of their column.
+Numbers other than integers are quoted, so that the server parses their exact digits by the type of the column.
 """
 
 import math
@@ -22,13 +22,13 @@ def _text(value: str) -> str:
 
 def _float(value: float) -> str:
     if not math.isfinite(value):
-        raise pymysql.DataError(0, "the database has no infinity, and no NaN")
+        raise pymysql.DataError(0, "the database supports neither infinity nor NaN")
     return f"'{value!r}'"
 
 
 def _decimal(value: Decimal) -> str:
     if not value.is_finite():
-        raise pymysql.DataError(0, "the database has no infinity, and no NaN")
+        raise pymysql.DataError(0, "the database supports neither infinity nor NaN")
     return f"'{value:f}'" if value.adjusted() < _LONG else f"'{value}'"
 
 
@@ -42,7 +42,7 @@ def _iso(value: date | time) -> str:
 
 
 _LONG: Final = 1000
-"""A number of so many digits is written with an exponent, which may be so large that its digits fill the memory."""
+"""Number of digits from which a number is written with an exponent, since all of its digits could exhaust the memory."""
 _LITERALS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
     type(None): lambda _: "NULL",
     bool: lambda value: "1" if value else "0",
@@ -58,7 +58,7 @@ _LITERALS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
 
 
 def literal(value: Any) -> str:
-    """A value as it stands in a statement.
+    """Return the SQL literal of a value.
 
     Raises:
         pymysql.DataError: the database has no such value.
@@ -67,21 +67,21 @@ def literal(value: Any) -> str:
     if found is None:  # a subclass, such as Instant of int
         found = next((of for known, of in _LITERALS.items() if isinstance(value, known)), None)
     if found is None:
-        raise pymysql.DataError(0, f"a value of type {type(value).__name__} has no form in SQL")
+        raise pymysql.DataError(0, f"cannot write a value of type {type(value).__name__} in SQL")
     return str(int(value)) if found is str else found(value)
 
 
 def chunks(rows: Iterable[Sequence[Any]], size: int, most: int) -> Iterator[bytes]:
-    """Rows as they stand behind VALUES, in pieces for one statement each.
+    """Yield rows in the form that follows VALUES, in chunks for one statement each.
 
     Args:
         rows: the values.
-        size: of a piece, in bytes; a row that is larger stands alone.
-        most: bytes of a row.
+        size: the maximum size of a chunk in bytes; a larger row is a separate chunk.
+        most: the maximum size of a row in bytes.
 
     Raises:
-        pymysql.DataError: a row is larger, or the database has no such value.
-        UnicodeError: a text is no valid Unicode.
+        pymysql.DataError: a row is larger than `most`, or the database has no such value.
+        UnicodeError: a text is not valid Unicode.
     """
     piece: list[bytes] = []
     length = 0

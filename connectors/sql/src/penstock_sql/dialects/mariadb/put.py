@@ -1,8 +1,8 @@
-"""How rows get into MariaDB and MySQL: many by one INSERT, or by way of a temporary table that knows the types of the keys.
+"""Write rows to MariaDB and MySQL, with one INSERT for many rows, or through a temporary table with the types of the keys.
 
 ON DUPLICATE KEY UPDATE acts on any unique key, and would change the row of another primary key. So it sets the primary key
-itself: to what it is where the row is the right one, else to the one row of a SELECT that has two, which the server refuses.
-A variable of the session tells this refusal from the same error of a trigger.
+itself: to its current value if the row is the right one, else to a scalar SELECT that returns two rows, which the server
+refuses. A session variable distinguishes this refusal from the same error of a trigger.
 """
 
 import hashlib
@@ -21,32 +21,32 @@ from penstock_sql.dialects.statements import driver, quoted, run
 __all__ = ["begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 
 _CHUNK: Final = 1_000_000
-"""Bytes of a statement. Larger ones are no faster."""
+"""Size of a statement in bytes. Larger ones are no faster."""
 _HEAD: Final = 100_000
-"""Bytes that the rest of a statement may have beside its rows."""
+"""Bytes reserved for the rest of a statement, besides its rows."""
 _NUMBER: Final = "penstock row number"
 _PLACE: Final = "penstock place"
 _GIVEN: Final = "`penstock given`"
 _STORED: Final = "`penstock stored`"
 _NTH: Final = "`penstock nth`"
-"""Aliases that no table has as its name, which would be ambiguous."""
+"""Aliases that are not names of tables, since these would be ambiguous."""
 _DEFINITION_SECONDS: Final = 5
 _SECONDS: Final = 60
 _DUPLICATE: Final = 1062
 _NULL: Final = 1048
 _TWO_ROWS: Final = 1242
 _REFUSAL: Final = "IF(@penstock_other := 1, (SELECT NULL UNION ALL SELECT NULL), NULL)"
-"""What cannot be a value. NULL would do but for columns of AUTO_INCREMENT, which take it in silence."""
+"""An expression that the server refuses as a value. NULL is not sufficient: AUTO_INCREMENT columns accept it silently."""
 
 
 def begin(connection: Connection) -> None:
-    """Hold the lock by which a later start finds this transaction. What else bounds it, the session does."""
+    """Take the lock that identifies this transaction for a later start. The session sets the other limits."""
     _wait_for_tables(connection, _SECONDS)
     session.hold(connection, connection.info["penstock_name"])
 
 
 def begin_definition(connection: Connection) -> None:
-    """Wait for seconds only, since all others queue behind a statement that changes a table."""
+    """Limit waiting for locks to a few seconds, since all other sessions queue up after a statement that changes a table."""
     _wait_for_tables(connection, _DEFINITION_SECONDS)
 
 
@@ -57,13 +57,17 @@ def _wait_for_tables(connection: Connection, seconds: int) -> None:
 
 
 def end_others(connection: Connection, name: str) -> None:
-    """End the transaction of another connection of this name, which an earlier start of the task has left."""
-    session.let_go(connection)  # `begin` holds it here if nobody does
+    """End the transaction of another connection with this name, left by an earlier start of the task."""
+    session.let_go(connection)  # `begin` has taken the lock on this connection if it was free
     session.end_holder(connection, name)
 
 
 def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
-    """Make the temporary table that `put` needs, before a savepoint."""
+    """Create the temporary table that `put` needs. Call it before a savepoint.
+
+    Raises:
+        pymysql.ProgrammingError: the table has no key that an upsert can use.
+    """
     if mode == "upsert" and not write.delete and not is_key(form, write.keys):
         named = ", ".join(write.keys)
         raise pymysql.ProgrammingError(
@@ -79,15 +83,15 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
     """Insert, upsert, update or delete rows, and return how many rows an update found.
 
     Raises:
-        pymysql.Error: the server refuses them.
-        DataError: a name that no table can have.
+        pymysql.Error: the server refuses the rows.
+        DataError: a name is not valid in the database.
     """
     table = quoted(connection, write.table)
     names = [quoted(connection, name) for name in write.columns]
     keys, others = names[: len(write.keys)], names[len(write.keys) :]
     if any(value is None for row in rows for value in row[: len(keys)]):
         raise pymysql.IntegrityError(_NULL, "A column of the primary key cannot be null")
-    if not _staged(write, mode) and not rows:  # for the sake of what the server says of the statement itself
+    if not _staged(write, mode) and not rows:  # to get the server's errors about the statement itself
         run(connection, f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(names)} FROM {table} WHERE FALSE")
     elif mode == "upsert" and not write.delete:
         try:
@@ -98,10 +102,10 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
             if len(rows) == 1:
                 with suppress(
                     pymysql.OperationalError
-                ):  # as a new row it is refused by the same key, which is named then
+                ):  # inserted as a new row, it is refused by the same key, and the error names the key
                     _upsert(connection, write, rows, form)
             raise pymysql.IntegrityError(
-                _DUPLICATE, "Another row, of another primary key, has the same value of a unique key"
+                _DUPLICATE, "A row with another primary key has the same value in a unique key"
             ) from None
     elif _staged(write, mode):
         return _put_on(connection, write, table, _fill_stage(connection, write, rows, form))
@@ -111,7 +115,7 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
 
 
 def _upsert(connection: Connection, write: Write, rows: list[tuple[Any, ...]], form: str, tail: str = "") -> None:
-    """Insert rows, and where they are there already, change them as the end of the statement says."""
+    """Insert rows, and update existing ones as `tail`, the end of the statement, specifies."""
     if write.kept:
         _upsert_keeping(connection, write, rows, _fill_stage(connection, write, rows, form), tail)
     else:
@@ -120,7 +124,7 @@ def _upsert(connection: Connection, write: Write, rows: list[tuple[Any, ...]], f
 
 
 def _fill_stage(connection: Connection, write: Write, rows: list[tuple[Any, ...]], form: str) -> str:
-    """Put rows into the temporary table, and return its name."""
+    """Replace the rows of the temporary table, and return its name."""
     stage = _stage_name(connection, write, form)
     run(connection, f"DELETE FROM {stage}")
     names = ", ".join(quoted(connection, name) for name in write.columns)
@@ -145,9 +149,9 @@ def _met_another(connection: Connection) -> bool:
 
 
 def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, ...]], stage: str, tail: str) -> None:
-    """Upsert the rows of the temporary table, with the stored values of columns that they lack: one may be NOT NULL.
+    """Upsert the rows of the temporary table, with the stored values of columns that they lack, since one may be NOT NULL.
 
-    A new row is inserted without these columns, so that it gets their defaults, or what a trigger makes of them.
+    A new row is inserted without these columns, so that it gets their defaults, or values from a trigger.
     """
     table, number = quoted(connection, write.table), quoted(connection, _NUMBER)
     names = [quoted(connection, name) for name in write.columns]
@@ -169,7 +173,7 @@ def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, 
 
 
 def _new_rows(connection: Connection, table: str, stage: str, keys: list[str]) -> dict[int, int]:
-    """Return the first row of each key that the table does not have: its number in the temporary table, and its place."""
+    """Return the first row of each key that the table does not have: its number in the temporary table, and its index."""
     number, place = quoted(connection, _NUMBER), quoted(connection, _PLACE)
     numbered = (
         f"SELECT {number}, {', '.join(keys)}, ROW_NUMBER() OVER (ORDER BY {number}) - 1 AS {place}, "
@@ -185,10 +189,10 @@ def _new_rows(connection: Connection, table: str, stage: str, keys: list[str]) -
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
-    """A number for each primary key, the same for those that are the same by the types of their columns.
+    """Number the primary keys, with the same number for keys that are equal by the types of their columns.
 
     Raises:
-        pymysql.Error: the server refuses them.
+        pymysql.Error: the server refuses the keys.
     """
     stage, columns = _stage_name(connection, keys, form), ", ".join(quoted(connection, name) for name in keys.keys)
     run(connection, f"DELETE FROM {stage}")
@@ -216,12 +220,12 @@ def _max_allowed_packet(connection: Connection) -> int:
 
 
 def _staged(write: Write, mode: str) -> bool:
-    """Whether rows go by way of a temporary table, in which keys are what the table takes them for."""
+    """Return whether rows are written through a temporary table, in which keys are compared as in the target."""
     return write.delete or mode == "update" or bool(write.kept)
 
 
 def _put_on(connection: Connection, write: Write, table: str, stage: str) -> int:
-    """Change or delete the rows of the table whose keys are in the temporary one. Returns how many an update has found."""
+    """Update or delete the rows whose keys are in the temporary table, and return how many rows an update found."""
     names = [quoted(connection, name) for name in write.columns]
     keys, others = names[: len(write.keys)], names[len(write.keys) :]
     match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
@@ -241,7 +245,7 @@ def _put_on(connection: Connection, write: Write, table: str, stage: str) -> int
 
 
 def _stage(connection: Connection, write: Write, form: str) -> None:
-    """A temporary table with these columns of the target, which stays for the session."""
+    """Create a temporary table with these columns of the target. It exists until the session ends."""
     table, number = quoted(connection, write.table), quoted(connection, _NUMBER)
     columns = ", ".join(quoted(connection, name) for name in write.columns)
     run(
@@ -252,6 +256,6 @@ def _stage(connection: Connection, write: Write, form: str) -> None:
 
 
 def _stage_name(connection: Connection, write: Write, form: str) -> str:
-    """By what its columns are."""
+    """Return the name of the temporary table, which is derived from its columns and the fingerprint of the target."""
     made_of = f"{write.table} {write.columns} {form}"
     return quoted(connection, "penstock_" + hashlib.sha256(made_of.encode()).hexdigest()[:32])

@@ -1,4 +1,4 @@
-"""Rows of MariaDB as they come, none of which is held, and each value as the server writes it."""
+"""Unbuffered reading of rows from MariaDB, with each value as the server's text."""
 
 from collections.abc import Generator, Sequence
 from typing import Any, Final
@@ -15,14 +15,14 @@ from penstock_sql.dialects.statements import compiled, driver, run
 __all__ = ["MariadbCursor"]
 
 _READ_ONLY: Final = "START TRANSACTION READ ONLY"
-"""By this a source that waits for transactions knows that this one brings no rows."""
+"""Begins a transaction that is listed as read-only, so that waiting sources know that it commits no rows."""
 
 
 class MariadbCursor:
-    """Reads rows of one SELECT.
+    """Cursor for the rows of one SELECT.
 
     Attributes:
-        description: the columns, once rows are read.
+        description: the columns, available when rows are read.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -30,7 +30,10 @@ class MariadbCursor:
         self.description: Sequence[MariadbField] = ()
 
     def rows(self, statement: Select[Any]) -> Generator[Any, None, None]:
-        """The rows. Where not all are taken, the connection is given up: the server would send the rest first."""
+        """Yield the rows.
+
+        If the caller stops early, the connection is invalidated, since the server would have to send the other rows first.
+        """
         own = driver(self._connection)
         run(self._connection, _READ_ONLY)
         self.description = _described(self._connection, statement)
@@ -59,7 +62,7 @@ def _described(connection: Connection, statement: Select[Any]) -> Sequence[Maria
 
 
 def _exact(statement: Select[Any], fields: Sequence[MariadbField]) -> Select[Any]:
-    """FLOAT as DOUBLE, since the server writes six digits of a FLOAT."""
+    """Return the statement with FLOAT columns read as DOUBLE, since the server writes only six digits of a FLOAT."""
     if all(field.type != FIELD_TYPE.FLOAT for field in fields):
         return statement
     return statement.with_only_columns(*map(_column, fields))

@@ -1,7 +1,8 @@
-"""A session of MariaDB or MySQL: strict, in UTC, bounded in what it waits for, and known by a lock while it writes.
+"""Session of MariaDB or MySQL: strict mode, UTC, limited waits, and a named lock while it writes.
 
-These servers know no name of a connection that all users may see. So a transaction holds a lock of the server's own by its
-writer's name, and whoever comes later asks who holds it, and ends that connection: every user may end their own.
+These servers have no connection names that all users may see. So a transaction holds a user-level lock (GET_LOCK) with the
+name of its writer. A later start asks which connection holds the lock, and kills that connection: every user may kill their
+own.
 """
 
 import hashlib
@@ -23,7 +24,8 @@ SESSION: Final = (
     "innodb_lock_wait_timeout = 60, lock_wait_timeout = 60, net_write_timeout = 600, "
     "max_sort_length = 65535"
 )
-"""Nothing is cut, moved or waited for without an end. By default, keys are compared by their first 1,024 bytes only."""
+"""Settings with which values are never truncated or converted between zones, and waits are limited. `max_sort_length`: by
+default, keys are compared by their first 1,024 bytes only."""
 _SOCKET: Final[Mapping[str, int]] = {
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPINTVL": 10,
@@ -36,14 +38,14 @@ _HELD: Final = "penstock_held"
 
 
 def connect(parameters: Mapping[str, Any], name: str) -> pymysql.Connection:
-    """A connection to the first host that answers.
+    """Connect to the first host that answers.
 
     Args:
-        parameters: of the address.
-        name: by which the server knows it, where it keeps attributes of connections.
+        parameters: the parameters of the address.
+        name: the name of the connection, on servers that keep connection attributes.
 
     Raises:
-        pymysql.Error: none answers, or the server refuses.
+        pymysql.Error: no host answers, or the server refuses the connection.
     """
     *others, last = parameters["hosts"]
     for host, port in others:
@@ -63,7 +65,7 @@ def _connect(parameters: Mapping[str, Any], host: str, port: int, name: str) -> 
         password=parameters["password"].encode(),
         database=parameters["database"],
         charset="utf8mb4",
-        client_flag=CLIENT.FOUND_ROWS,  # rows that are there count as changed, also where nothing of them changes
+        client_flag=CLIENT.FOUND_ROWS,  # matched rows count as changed, even if no value changes
         connect_timeout=parameters["connect_timeout"],
         ssl=parameters["ssl"],
         ssl_disabled=parameters["plain"],
@@ -85,14 +87,14 @@ def _connect(parameters: Mapping[str, Any], host: str, port: int, name: str) -> 
 
 
 def hold(connection: Connection, name: str) -> None:
-    """Hold the lock of a name until `let_go`, or until the connection ends. Nobody waits for it."""
-    with suppress(pymysql.NotSupportedError):  # a cluster of Galera has none
+    """Take the lock of a name, and hold it until `let_go`, or until the connection ends. The call never waits."""
+    with suppress(pymysql.NotSupportedError):  # Galera clusters do not support GET_LOCK
         _ask(connection, "SELECT GET_LOCK(%s, 0)", _lock(connection, name))
         connection.info[_HELD] = name
 
 
 def let_go(connection: Connection) -> None:
-    """Let go of the lock that the connection holds; one that is lost has let go of it."""
+    """Release the lock that the connection holds. A lost connection has released it already."""
     if connection.invalidated:
         return
     if (name := connection.info.pop(_HELD, None)) is not None:
@@ -101,7 +103,7 @@ def let_go(connection: Connection) -> None:
 
 
 def end_holder(connection: Connection, name: str) -> None:
-    """End the connection that holds the lock of a name, and wait until its transaction is rolled back.
+    """Kill the connection that holds the lock of a name, and wait until its transaction is rolled back.
 
     Raises:
         pymysql.Error: the server refuses, or takes too long.
@@ -118,7 +120,7 @@ def end_holder(connection: Connection, name: str) -> None:
                 if e.args[0] != _NO_SUCH_THREAD:
                     raise
             if time.monotonic() > until:
-                raise pymysql.OperationalError(0, "an earlier start of the task is still being rolled back")
+                raise pymysql.OperationalError(0, "the transaction of an earlier start is still being rolled back")
             time.sleep(0.05)
 
 
@@ -129,7 +131,7 @@ def _ask(connection: Connection, statement: str, parameter: str) -> Any:
 
 
 def _lock(connection: Connection, name: str) -> str:
-    """Locks are those of the whole server, and their names have 64 characters."""
+    """Return the name of a lock. Locks are global to the server, and their names have at most 64 characters."""
     driver = _driver(connection)
     user = driver.user.decode() if isinstance(driver.user, bytes) else str(driver.user)
     return "penstock " + hashlib.sha256(f"{user}\0{driver.db}\0{name}".encode()).hexdigest()[:48]

@@ -1,4 +1,4 @@
-"""Parameters of MariaDB's and MySQL's Connector/J: what holds anyway, what has no effect, what is refused."""
+"""Parameters of MariaDB's and MySQL's Connector/J: with a fixed value, without an effect, or refused."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,7 +20,7 @@ AS_ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "yearIsDateType": ("false", "0"),
     "zeroDateTimeBehavior": ("converttonull", "convert_to_null"),
 }
-"""What holds anyway."""
+"""Parameters with a fixed behavior, and the values that describe it."""
 FASTER: Final = "it only changes how the Java driver works"
 IGNORED: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -126,25 +126,25 @@ IGNORED: Final[Mapping[str, str]] = {
         ],
         FASTER,
     ),
-    "socketTimeout": "a connection that is silent for a minute is given up",
-    "transactionIsolation": "a batch is one transaction, and no row is read that the batch does not lock",
+    "socketTimeout": "a connection without a response for a minute is closed",
+    "transactionIsolation": "a batch is one transaction, which locks all rows that it reads",
 }
-_STORES: Final = "name a file in PEM by serverSslCert: Java's stores of keys are not read"
-_CLIENT: Final = "a certificate of the client is not supported"
-_ZONES: Final = "times are read and written in UTC; db.timezone is that of columns without a zone"
+_STORES: Final = "Java key stores are not supported: name a PEM file in serverSslCert"
+_CLIENT: Final = "client certificates are not supported"
+_ZONES: Final = "times are read and written in UTC; db.timezone is the zone of columns without one"
 _CLASS: Final = "a Java class cannot be used"
 REFUSED: Final[Mapping[str, str]] = {
-    "allowLocalInfile": "the sink never sends a file of its machine",
+    "allowLocalInfile": "the sink never sends local files",
     "authenticationPlugins": _CLASS,
-    "characterEncoding": "texts have all of Unicode (utf8mb4)",
+    "characterEncoding": "texts are always in utf8mb4",
     "clientCertificateKeyStorePassword": _CLIENT,
     "clientCertificateKeyStoreType": _CLIENT,
     "clientCertificateKeyStoreUrl": _CLIENT,
     "connectionTimeZone": _ZONES,
     "credentialType": _CLASS,
-    "enabledSslCipherSuites": "the system's own rules for TLS count",
-    "enabledSslProtocolSuites": "the system's own rules for TLS count",
-    "enabledTLSProtocols": "the system's own rules for TLS count",
+    "enabledSslCipherSuites": "the system's TLS settings apply",
+    "enabledSslProtocolSuites": "the system's TLS settings apply",
+    "enabledTLSProtocols": "the system's TLS settings apply",
     "keyStore": _CLIENT,
     "keyStorePassword": _CLIENT,
     "keyStoreType": _CLIENT,
@@ -153,7 +153,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "pipe": "the connector reaches the database by TCP: name its host",
     "propertiesTransform": _CLASS,
     "serverTimezone": _ZONES,
-    "sessionVariables": "the session must be strict and in UTC, so that nothing is cut or moved",
+    "sessionVariables": "the session must be strict and in UTC, so that no value is truncated or shifted",
     "socketFactory": _CLASS,
     "socksProxyHost": "connect to the host itself, or to a proxy next to the task",
     "timezone": _ZONES,
@@ -165,5 +165,5 @@ REFUSED: Final[Mapping[str, str]] = {
     "trustStorePassword": _STORES,
     "trustStoreType": _STORES,
     "yearIsDateType": "a YEAR is a whole number",
-    "zeroDateTimeBehavior": "dates of zeros become null where the column may be null",
+    "zeroDateTimeBehavior": "zero dates become null where the column may be null",
 }

@@ -1,7 +1,7 @@
-"""URLs of PostgreSQL, as pgjdbc or libpq writes them. Pure.
+"""URLs of PostgreSQL, as written for pgjdbc or libpq. Pure.
 
-What pgjdbc's parameters do is mapped to libpq's. Those that only make pgjdbc faster are ignored with a warning. Those
-without which another server would be trusted, or other data written, are refused.
+Parameters of pgjdbc are mapped to those of libpq. Parameters that only affect the speed of pgjdbc are ignored with a
+warning. Parameters that cannot be ignored, since another server would be trusted or other data written, are refused.
 """
 
 import re
@@ -31,10 +31,10 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 
 
 def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
-    """Read what follows `jdbc:postgresql:`.
+    """Parse the rest of a URL after `jdbc:postgresql:`.
 
     Raises:
-        ConfigError: it cannot be read, or has parameters that cannot be obeyed; all of them.
+        ConfigError: the URL cannot be parsed, or has unsupported parameters. Lists all problems.
     """
     try:
         parts = urlsplit(f"postgresql:{rest}")
@@ -46,7 +46,7 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
     warnings: list[str] = []
     mapped: dict[str, str] = {}
     for written, value in given.items():
-        name = _PGJDBC.get(written.lower(), written)  # JDBC's users write sslMode, too
+        name = _PGJDBC.get(written.lower(), written)  # users of JDBC also write sslMode
         if name in IGNORED:
             warnings.append(f"the parameter {written} has no effect: {IGNORED[name]}")
             continue
@@ -76,10 +76,10 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
 
 
 def _mapped(name: str, value: str) -> Mapping[str, str]:
-    """Return a parameter as libpq has it.
+    """Convert a parameter to libpq's name and value.
 
     Raises:
-        ValueError: it cannot be obeyed; the message has no value.
+        ValueError: the parameter is not supported. The message does not contain its value.
     """
     if name in _READ:
         return _READ[name](value)
@@ -95,10 +95,10 @@ def _mapped(name: str, value: str) -> Mapping[str, str]:
 
 
 def _word(name: str, value: str) -> Mapping[str, str]:
-    """Return a parameter of libpq, in the case of libpq where it takes one of a few words.
+    """Return a parameter of libpq; the value of an enumerated parameter in libpq's case.
 
     Raises:
-        ValueError: it takes others.
+        ValueError: the value is not one of the enumerated ones.
     """
     if name not in WORDS:
         return {name: value}
@@ -111,18 +111,18 @@ def _word(name: str, value: str) -> Mapping[str, str]:
 def _encryption(value: str) -> Mapping[str, str]:
     return _word(
         "gssencmode", "prefer" if value.lower() == "allow" else value
-    )  # libpq begins with encryption or has none
+    )  # libpq has no "allow": it either tries encryption first or does not use it
 
 
 def _keywords() -> frozenset[str]:
-    """Return the parameters of libpq."""
+    """Return the names of libpq's parameters."""
     return frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
 
 
 def _seconds(value: str) -> Mapping[str, str]:
     if not re.fullmatch(r"[0-9]{1,9}", value):
         raise ValueError("it must be a whole number of seconds")
-    return {} if int(value) == 0 else {"connect_timeout": value}  # 0: the default; a start must not wait for ever
+    return {} if int(value) == 0 else {"connect_timeout": value}  # 0: use the default; a start must not wait forever
 
 
 def _ssl(value: str) -> Mapping[str, str]:
@@ -131,7 +131,7 @@ def _ssl(value: str) -> Mapping[str, str]:
 
 def _server(value: str) -> Mapping[str, str]:
     if value == "preferPrimary":
-        raise ValueError("libpq has nothing like preferPrimary; write primary or any")
+        raise ValueError("libpq has no equivalent of preferPrimary; write primary or any")
     known = {name.lower(): of for name, of in SERVERS.items()}
     if value.lower() not in known:
         raise ValueError(f"it must be one of {', '.join(SERVERS)}")
@@ -146,7 +146,7 @@ def _key(value: str) -> Mapping[str, str]:
 
 def _factory(value: str) -> Mapping[str, str]:
     if value not in FACTORIES:
-        raise ValueError("a Java class cannot be used; sslmode and sslrootcert say which server is trusted")
+        raise ValueError("a Java class cannot be used; sslmode and sslrootcert determine which server is trusted")
     mode = FACTORIES[value]
     return {} if mode is None else {"sslmode": mode}
 
@@ -162,7 +162,7 @@ def _balanced(value: str) -> Mapping[str, str]:
 _READ: Final[Mapping[str, Callable[[str], Mapping[str, str]]]] = {
     "connectTimeout": _seconds,
     "gssEncMode": _encryption,
-    "currentSchema": lambda _: {},  # below, after `options`
+    "currentSchema": lambda _: {},  # added later, after `options`
     "loadBalanceHosts": _balanced,
     "loginTimeout": _seconds,
     "ssl": _ssl,
@@ -172,7 +172,7 @@ _READ: Final[Mapping[str, Callable[[str], Mapping[str, str]]]] = {
     "targetServerType": _server,
     "tcpKeepAlive": _keep_alive,
 }
-"""Parameters of pgjdbc whose values libpq writes in another way."""
+"""Parameters of pgjdbc whose values have another form in libpq."""
 
 _PGJDBC: Final[Mapping[str, str]] = {name.lower(): name for name in (*_READ, *SAME, *IGNORED, *REFUSED)}
 """Parameters of pgjdbc by their names in lower case."""
@@ -180,6 +180,6 @@ _NAME: Final = re.compile(r'(URI query parameter: )"(\w+)"')
 
 
 def _cleared(text: str) -> str:
-    """Return libpq's words without what they repeat of the URL, but for the name of a parameter."""
+    """Return libpq's message without the quoted parts of the URL, except the name of a parameter."""
     lines = text.strip().splitlines() or ["no reason given"]
     return re.sub(r'"[^"]*("|$)', "...", _NAME.sub(r"\1\2", lines[0]))

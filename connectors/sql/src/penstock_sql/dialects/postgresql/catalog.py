@@ -1,4 +1,4 @@
-"""What a PostgreSQL database has for a source: tables, views, and whether it knows all transactions."""
+"""Catalog queries of the source: tables, views, large rows, and whether the server is a standby."""
 
 from typing import Final
 
@@ -23,28 +23,28 @@ _LARGE: Final = sqlalchemy.text(
     "SELECT c.relkind NOT IN ('r', 'm') OR coalesce(pg_relation_size(nullif(c.reltoastrelid, 0)), 0) > 0 "
     "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name"
 )
-"""PostgreSQL keeps what a row has more than a few kilobytes in a table of its own (TOAST)."""
+"""PostgreSQL moves values out of rows larger than a few kilobytes to a separate TOAST table."""
 _STANDBY: Final = sqlalchemy.text("SELECT pg_is_in_recovery()")
 
 
 def tables(connection: Connection, pattern: str | None) -> list[TableName]:
-    """Return the tables of all schemas, or of those like a pattern, but those of the system."""
+    """Return the tables of all schemas, or of the schemas that match a pattern, without system tables."""
     return [TableName(schema, name) for schema, name in connection.execute(_TABLES, {"pattern": pattern})]
 
 
 def views(connection: Connection, name: TableName) -> list[TableName]:
-    """Return the views of a name, materialized ones too."""
+    """Return the views and materialized views with a name."""
     found = [TableName(schema, view) for schema, view in connection.execute(_VIEWS, {"name": name.name})]
     return [view for view in found if name.schema in (None, view.schema)]
 
 
 def may_have_large_rows(connection: Connection, table: TableName) -> bool:
-    """Return whether rows may have more than some kilobytes; False only where it is certain."""
+    """Return whether rows may be larger than a few kilobytes; False only if it is certain."""
     if table.schema is None:
         return True
     return bool(connection.execute(_LARGE, table._asdict()).scalar_one_or_none() in (None, True))
 
 
 def is_standby(connection: Connection) -> bool:
-    """Return whether the server replays the log of another one."""
+    """Return whether the server is in recovery, that is, replays the log of another server."""
     return bool(connection.execute(_STANDBY).scalar_one())

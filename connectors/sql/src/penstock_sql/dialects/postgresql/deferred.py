@@ -1,4 +1,4 @@
-"""Constraints that are checked at the end of a transaction: which rows violate them then."""
+"""Deferred constraints: which rows of a transaction violate them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -26,7 +26,7 @@ _ROOTS: Final = "ARRAY(SELECT relid::oid FROM pg_partition_ancestors({0})) || {0
 
 
 Staged = Callable[[Connection, Write, str, str, str], list[tuple[Any, ...]]]
-"""As `put.staged_rows`."""
+"""Signature of `put.staged_rows`."""
 
 
 class _Constraint(NamedTuple):
@@ -46,7 +46,7 @@ class _Row(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """What was written, and how its rows are looked at as their tables have them."""
+    """Rows that were written, with the function that reads them back with the types of their tables."""
 
     writes: Sequence[Write]
     mode: str
@@ -55,7 +55,7 @@ class _Batch(NamedTuple):
 
 
 def check(connection: Connection) -> None:
-    """Check now what would be checked at the end of the transaction.
+    """Check deferred constraints now instead of at the end of the transaction.
 
     Raises:
         psycopg.Error: a constraint is violated.
@@ -71,12 +71,12 @@ def violators(
     error: BaseException,
     staged: Staged,
 ) -> set[Place]:
-    """The records whose rows violate the constraint of an error of `check`, where all rows are in their tables.
+    """Return the records whose rows violate the constraint of an error of `check`. All rows must be in their tables.
 
-    Empty where nothing tells: constraint triggers and exclusions.
+    The result is empty for constraint triggers and exclusion constraints, whose rows cannot be found.
 
     Raises:
-        psycopg.Error: the user may not look.
+        psycopg.Error: the user may not read the tables.
     """
     constraint, batch = _constraint(connection, error), _Batch(writes, mode, form, staged)
     if constraint is None:
@@ -103,7 +103,7 @@ def violators(
 
 
 def _later(some: set[Place], others: set[Place]) -> set[Place]:
-    """Of records that violate a constraint together those that came last."""
+    """Return the later records of two groups that violate a constraint only together."""
     if not some or not others:
         return some | others
     first, last = sorted((some, others), key=max)
@@ -111,7 +111,7 @@ def _later(some: set[Place], others: set[Place]) -> set[Place]:
 
 
 def _duplicates(connection: Connection, constraint: _Constraint, batch: _Batch) -> set[Place]:
-    """All but the first row of each value, and that one too if a row that was there before has its value."""
+    """Return all but the first row of each value; also the first if the value was in the table before."""
     values: dict[str, list[_Row]] = {}
     for write in batch.writes:
         if _is_one(connection, write.table, constraint.child_ids) and not write.delete:
@@ -151,7 +151,7 @@ def _equal(connection: Connection, left: str, right: str, pairs: Iterable[tuple[
 
 
 def _rows(connection: Connection, batch: _Batch, write: Write, columns: Sequence[str], where: str) -> Iterator[_Row]:
-    """The rows `s` for which something is true, which have these columns, and whose values are still in the table."""
+    """Yield the rows `s` that match a condition, have these columns, and whose values are still in the table."""
     if not set(columns) <= set(write.columns):
         return
     names = tuple(dict.fromkeys([*write.keys, *columns]))

@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors tell of a row that is refused, without its values."""
+"""Classification of PostgreSQL's errors, and their messages about refused rows without values of the rows."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,8 +19,8 @@ _STATES: Final = (
     (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "3D000", "40", "53", "55", "57", "58")),
     (Meaning.ACCESS, ("28", _NO_RIGHT)),
 )
-"""By the beginnings of PostgreSQL's SQLSTATE. 25006: a server that was the primary one, or is full, takes no writes. 3D000:
-a database that is not there, which may be created."""
+"""Classes by prefixes of SQLSTATE. 25006: a server that was demoted from primary, or is full, accepts no writes. 3D000: a
+missing database may be created later."""
 _NO_DATABASE: Final = re.compile(r'database ".*?" does not exist')
 _NO_ACCESS: Final = (
     "authentication failed",
@@ -43,11 +43,11 @@ _NO_ACCESS: Final = (
     "definition of service",
 )
 _WRONG_WORD: Final = re.compile(r'invalid "?\w+"? value: ')
-"""What libpq says of a parameter before it connects."""
+"""Messages of libpq about a parameter before it connects."""
 _CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
-"""PostgreSQL has one SQLSTATE for a right on the table that is missing and for a row that a policy refuses."""
+"""Distinguishes a row refused by a policy from a missing right on the table, since both have the same SQLSTATE."""
 _OF_CONSTRAINTS: Final = ("21", "23", "428C9", "44", "54")
-"""SQLSTATEs whose words name columns and constraints, and hold no value."""
+"""SQLSTATEs whose messages name columns and constraints, and contain no values."""
 _OF_FUNCTIONS: Final = ("P0", "38", "39")
 _OF_DAMAGE: Final = ("XX001", "XX002")
 _BYTES: Final = re.compile(r"(?:0x[0-9a-f]{2} ?)+")
@@ -59,7 +59,7 @@ _MESSAGE: Final = re.compile(r"\bMESSAGE\s*=\s*'((?:[^']|'')*)'", re.IGNORECASE)
 
 
 def meaning(error: psycopg.Error) -> Meaning:
-    """Return what follows from an error."""
+    """Classify an error."""
     if error.sqlstate == _NO_RIGHT and error.diag.source_function == _CHECKS_OF_ROWS:
         return Meaning.DATA
     if error.sqlstate is not None:
@@ -67,14 +67,14 @@ def meaning(error: psycopg.Error) -> Meaning:
     if isinstance(error, (psycopg.DataError, psycopg.ProgrammingError)):  # the driver cannot write the value
         return Meaning.DATA
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
-        said = _NO_DATABASE.sub("", str(error))  # it may be created
+        said = _NO_DATABASE.sub("", str(error))  # a missing database may be created later
         refused = _WRONG_WORD.search(said) is not None or any(text in said for text in _NO_ACCESS)
         return Meaning.ACCESS if refused else Meaning.PASSING
     return Meaning.FINAL
 
 
 def words(error: psycopg.Error) -> str:
-    """Return the server's words. Its detail and context may hold values of the record, so they are left out."""
+    """Return the server's message. Its detail and context may contain values of the record, so they are left out."""
     primary = error.diag.message_primary
     if not primary:
         text = " ".join(str(error).split()) or type(error).__name__
@@ -87,10 +87,10 @@ def words(error: psycopg.Error) -> str:
 
 
 def may_be_of_a_row(error: psycopg.Error) -> bool:
-    """Return whether a row may be the cause of an error, also of one that is the statement's by its SQLSTATE.
+    """Return whether a row may have caused an error, even if its SQLSTATE is one of errors in the statement.
 
-    A text in a column of `regclass` is looked up as a name is, and is missing, forbidden or no name with the SQLSTATEs of
-    these.
+    A text in a `regclass` column is looked up as a name, and a missing, forbidden or invalid name has the same SQLSTATE as
+    such a name in the statement.
     """
     state = error.sqlstate or ""
     match meaning(error):
@@ -105,12 +105,12 @@ def may_be_of_a_row(error: psycopg.Error) -> bool:
 
 
 def is_raised(error: psycopg.Error) -> bool:
-    """Whether a function has raised the error itself, in its own words."""
+    """Return whether a function raised the error explicitly, with a message of the function's author."""
     return str(error.sqlstate).startswith(_OF_FUNCTIONS) or error.diag.source_function == "exec_stmt_raise"
 
 
 def words_of_row(error: psycopg.Error) -> str:
-    """The server's own words on a row, without its values."""
+    """Return the server's message about a row, without values of the row."""
     diag, state = error.diag, str(error.sqlstate)
     primary = diag.message_primary or ""
     if is_raised(error):
@@ -123,7 +123,7 @@ def words_of_row(error: psycopg.Error) -> str:
     if state.startswith("22"):
         return _with_hint(text, diag.message_hint)
     if state == _NO_RIGHT:  # the message has the forbidden name without quotation marks
-        return "it names something that the user of the connection has no right to"
+        return "it names an object that the user of the connection has no right to access"
     return text.partition(": ")[0]
 
 
@@ -132,7 +132,7 @@ def _with_hint(text: str, hint: str | None) -> str:
 
 
 def column_named(error: psycopg.Error, columns: Sequence[str]) -> str | None:
-    """The column whose value is refused, of these, if the server says it."""
+    """Return which of the columns has the refused value, or None if the server does not name it."""
     if error.diag.column_name in columns:
         return error.diag.column_name
     names = "|".join(re.escape(name) for name in sorted(columns, key=len, reverse=True))
@@ -141,9 +141,9 @@ def column_named(error: psycopg.Error, columns: Sequence[str]) -> str | None:
 
 
 def _function(error: psycopg.Error) -> str | None:
-    """The function in which an error arose, with the types of its parameters: the innermost one if it has raised it.
+    """Return the function in which an error occurred, with its parameter types: the innermost one if it raised the error.
 
-    Otherwise the outermost one is named: lines before it may be statements with values, of which any could look like a name.
+    Otherwise return the outermost one, since lines before it may be statements with values, which could look like names.
     """
     lines = (error.diag.context or "").split("\n")
     if is_raised(error):
@@ -152,9 +152,9 @@ def _function(error: psycopg.Error) -> str | None:
 
 
 def raised_text(connection: Connection, raised: BaseException) -> str | None:
-    """Return which function raised an error, and its text without the values of its parameters.
+    """Return which function raised an error, and the error's text without the values of its parameters.
 
-    Only text found in the function's source is returned: any other part may be a value of the row.
+    Only text found in the function's source is returned, since any other part may be a value of the row.
     """
     error = getattr(raised, "orig", None) or raised
     if not isinstance(error, psycopg.Error) or not is_raised(error) or (function := _function(error)) is None:
@@ -168,7 +168,7 @@ def raised_text(connection: Connection, raised: BaseException) -> str | None:
 
 
 def _texts(source: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts that a function raises, each with a pattern of the raised message."""
+    """Yield the texts that a function raises, each with a pattern that matches the raised message."""
     for literal in _MESSAGE.findall(source):
         text = literal.replace("''", "'")
         yield text, re.escape(text)

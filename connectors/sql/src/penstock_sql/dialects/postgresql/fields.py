@@ -1,4 +1,4 @@
-"""Rows of PostgreSQL as records: the schema of each column of a result, and how its values are read."""
+"""Mapping of PostgreSQL rows to records: the schema and the reader of each result column."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -31,7 +31,7 @@ __all__ = ["field_of", "texts_of"]
 def _time(text: str) -> Instant:
     found = clock(text)
     if found is None:
-        raise DataError("a time is not written as PostgreSQL writes it; read the column as a text by a query")
+        raise DataError("cannot parse a time: unknown format; read the column as text by a query")
     return found
 
 
@@ -51,15 +51,15 @@ _PLAIN: Final[Mapping[int, Field]] = {
     1083: (TIME, _time),
     1184: (TIMESTAMP, moment),
 }
-"""By PostgreSQL's numbers of types. All others come as texts, as PostgreSQL writes them."""
+"""Fields by PostgreSQL's type OIDs. Values of all other types are read as text, in PostgreSQL's format."""
 _NUMERIC: Final = 1700
 _TIMESTAMP: Final = 1114
 _MOMENTS: Final = (1082, 1083, _TIMESTAMP, 1184)
-"""Texts too: the driver's own way refuses what `datetime` does not have, and is no faster."""
+"""Types read as text, since the driver's loader refuses values that `datetime` does not support, and is no faster."""
 
 
 def texts_of(cursor: psycopg.Cursor[Any]) -> None:
-    """Let values of types that records have as texts come as they are written, and moments and days too."""
+    """Make a cursor return text for all types that records hold as text, and for timestamps, dates and times."""
     for info in cursor.adapters.types:
         if info.oid in _MOMENTS:
             cursor.adapters.register_loader(info.oid, TextLoader)
@@ -70,13 +70,13 @@ def texts_of(cursor: psycopg.Cursor[Any]) -> None:
 
 
 def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, mapping: NumericMapping) -> Field:
-    """Return the field of a column of a result, required.
+    """Return the required field of a result column.
 
     Args:
-        column: of the cursor's description.
-        cursor: knows which types are arrays.
-        zone: of timestamps without one.
-        mapping: of numbers.
+        column: the column in the cursor's description.
+        cursor: the cursor, which knows which types are arrays.
+        zone: the zone of timestamps without one.
+        mapping: the mapping of numbers.
     """
     oid = column.type_code
     info = cursor.adapters.types.get(oid)
@@ -93,5 +93,5 @@ def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, mapping: 
 
 def _items(value: Any, read: Reader | None) -> Any:
     if any(isinstance(item, list) for item in value):
-        raise DataError("an array of several dimensions has no schema; read it as a text by a query")
+        raise DataError("cannot read a multidimensional array: it has no schema; read it as text by a query")
     return [item if item is None or read is None else read(item) for item in value]

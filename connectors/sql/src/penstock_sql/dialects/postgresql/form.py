@@ -1,4 +1,4 @@
-"""What a table of PostgreSQL is: its columns, and whether policies bind this user's rows."""
+"""Fingerprint of a PostgreSQL table: its columns, and whether row-level security applies to this user."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ _RIGHTS: Final = (
 
 
 def may_keep(connection: Connection, table: TableName, columns: Sequence[str]) -> Sequence[str]:
-    """Return those of the columns whose stored values this user may read and write."""
+    """Return the columns whose stored values this user may read and write."""
     if not columns:
         return columns
     given = {"columns": list(columns), "table": quoted(connection, table)}
@@ -32,9 +32,9 @@ def may_keep(connection: Connection, table: TableName, columns: Sequence[str]) -
 
 
 def table_form(connection: Connection, table: TableName) -> str:
-    """Return the columns of a table with their types, and whether policies bind this user's rows, as one word.
+    """Return a fingerprint of a table's columns and types, and of whether row-level security applies to this user.
 
-    They stay so until the transaction ends.
+    The table cannot change until the transaction ends.
 
     Raises:
         psycopg.Error: there is no such table.
@@ -46,5 +46,5 @@ def table_form(connection: Connection, table: TableName) -> str:
 
 
 def has_policies(form: str) -> bool:
-    """Return whether row-level security binds this user's rows in a table of that form."""
+    """Return whether row-level security applies to this user in a table with this fingerprint."""
     return form.endswith(_POLICIES)

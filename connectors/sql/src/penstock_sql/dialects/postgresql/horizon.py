@@ -1,11 +1,11 @@
-"""Which transactions may still bring rows that sort before rows that are there already.
+"""Running transactions that may still commit rows that sort before visible rows.
 
-A row with the number 5 may be committed after one with the number 6. Whoever has read up to 6 by then never reads 5. So
-the end of a batch counts only once all transactions that ran when it was found have ended.
+A row with the number 5 may be committed after one with the number 6. A reader that has read up to 6 by then never reads 5.
+So the end of a batch is used only after all transactions that ran when it was found have ended.
 
-A transaction of PostgreSQL holds a lock on its own number until its rows can be seen, and everybody may read which locks
-there are. A snapshot would not do: its upper bound lies behind the last transaction that has ended, not behind the last one
-that has begun.
+A transaction of PostgreSQL holds a lock on its own number until its rows are visible, and every user may read the list of
+locks. A snapshot is not sufficient: its upper bound follows the last transaction that has ended, not the last one that has
+begun.
 """
 
 from typing import Any, Final
@@ -20,12 +20,13 @@ _RUNNING: Final = sqlalchemy.text(
     "LEFT JOIN pg_stat_activity a ON a.pid = l.pid "
     "LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid "
     "WHERE l.granted AND l.mode = 'ExclusiveLock' AND l.pid IS DISTINCT FROM pg_backend_pid() "
-    "AND (a.pid IS NULL OR a.usesysid IS NOT NULL) "  # an autovacuum, which has no user, brings no rows, and takes hours
+    "AND (a.pid IS NULL OR a.usesysid IS NOT NULL) "  # autovacuum has no user, commits no rows, and may take hours
     "AND (a.datid = (SELECT oid FROM pg_database WHERE datname = current_database()) OR p.database = current_database()) "
     "AND (l.locktype = 'transactionid' OR :all AND l.locktype = 'virtualxid' "
     "AND coalesce(a.application_name, '') NOT LIKE 'penstock source %')"
 )
-"""The transactions of this database: those with a number, which have written, and all others. Sources of ours only read."""
+"""Transactions of this database: those with a number, which have written, and, with `:all`, also those without one. Sources
+of Penstock only read, so they are left out."""
 
 _OLDEST: Final = sqlalchemy.text(
     "SELECT a.pid, a.application_name, a.state, CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS bigint) "
@@ -39,12 +40,12 @@ _OLDEST_PREPARED: Final = sqlalchemy.text(
 
 
 class Horizon:
-    """The transactions that run at this moment in a PostgreSQL database.
+    """Transactions that run at this moment in a PostgreSQL database.
 
     Args:
-        connection: in a transaction that has begun after the rows were looked at which are waited for.
+        connection: in a transaction that has begun after the end of the batch was found.
 
-    Those count as well that have not written yet: they may have taken their number, or the time, long ago.
+    Transactions that have not written yet are included: they may have taken a sequence number, or the time, long ago.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -52,28 +53,28 @@ class Horizon:
         self._prepared = False
 
     def is_passed(self, connection: Connection) -> bool:
-        """Whether all of them have ended."""
+        """Return whether all of them have ended."""
         self._running &= _running(connection, every=True)
         if not self._running and not self._prepared:
-            # One of them may have been prepared for a commit in two phases: it goes on under its number alone.
+            # One of them may have been prepared for a two-phase commit: it continues under its number only.
             self._prepared = True
             self._running = _running(connection, every=False)
         return not self._running
 
     def oldest(self, connection: Connection) -> str:
-        """The one that has begun first, and how to end it. In a transaction that has just begun."""
+        """Describe the transaction that began first, and how to end it. Call it in a transaction that has just begun."""
         running = {"running": list(self._running)}
         found = connection.execute(_OLDEST, running).first()
         if found is not None:
             pid, application, state, age = found
-            seen = f"{state}, open for {age} s" if age is not None else "more is seen by members of pg_read_all_stats"
+            seen = f"{state}, open for {age} s" if age is not None else "details are visible to pg_read_all_stats only"
             return (
-                f"pid {pid} of application {application or 'without a name'} ({seen}). Let it end, or run "
+                f"pid {pid} of application {application or 'without a name'} ({seen}). Wait until it ends, or run "
                 f"SELECT pg_terminate_backend({pid})"
             )
         prepared = connection.execute(_OLDEST_PREPARED, running).first()
         if prepared is None:
-            return "none any more"
+            return "not known any more, since it has ended"
         gid, age = prepared
         return f"{gid!r}, prepared {age} s ago. Run COMMIT PREPARED or ROLLBACK PREPARED for it"
 

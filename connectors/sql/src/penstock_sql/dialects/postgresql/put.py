@@ -1,4 +1,4 @@
-"""How rows get into PostgreSQL: by COPY, into the table itself or into a temporary one from which they go on."""
+"""Write rows to PostgreSQL with COPY, directly into the table or through a temporary table."""
 
 import hashlib
 from typing import Any, Final
@@ -21,13 +21,14 @@ __all__ = [
 ]
 
 _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
-"""A writer that was frozen in the middle of a transaction must not hold its locks for ever."""
+"""Limits of a transaction: a writer that is frozen within one must not hold its locks forever."""
 _DEFINITION_SECONDS: Final = 5
 _LEFT: Final = 500
-"""So many rows may be left in a temporary table as dead ones. Each TRUNCATE changes the catalog, and slows down the next one
-of the same transaction; dead rows are passed over again and again. A batch that is split down to the row has thousands."""
+"""Number of dead rows that may remain in a temporary table. Each TRUNCATE changes the catalog, and slows down the next one
+of the same transaction; dead rows are scanned again each time. A batch that is split down to single rows has thousands."""
 _NUMBER: Final = '"penstock row number"'
-"""The column that numbers the rows of a temporary table. ctid does not: a later row may fill a gap in an earlier page."""
+"""The column that numbers the rows of a temporary table. ctid is not in order: a later row may fill a gap in an earlier
+page."""
 _END: Final = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid() "
     "AND usename = current_user AND datname = current_database() AND xact_start IS NOT NULL"
@@ -35,22 +36,22 @@ _END: Final = (
 
 
 def begin(connection: Connection, zone: str) -> None:
-    """Bound how long this transaction waits for others, and they for it. Texts without a zone are read in this one."""
+    """Limit how long this transaction waits for others and others for it, and set the zone of timestamps without one."""
     run(connection, f"{_BOUNDS}; SET LOCAL TimeZone = '{zone}'")
 
 
 def begin_definition(connection: Connection) -> None:
-    """Wait for seconds only, since all others queue behind a statement that changes a table."""
+    """Limit waiting for locks to a few seconds, since all other sessions queue up after a statement that changes a table."""
     run(connection, f"{_BOUNDS}; SET LOCAL lock_timeout = '{_DEFINITION_SECONDS}s'")
 
 
 def end_others(connection: Connection, name: str) -> None:
-    """End the transactions of other connections of this name: one that is frozen within COPY holds its locks for ever."""
+    """End transactions of other connections with this name: one that is frozen within COPY holds its locks forever."""
     driver(connection).execute(_END, (name,))
 
 
 def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
-    """Make the temporary table that `put` needs, before a savepoint, which would take it away again at each refusal."""
+    """Create the temporary table that `put` needs. Call it before a savepoint, whose rollback would drop the table."""
     if _staged(write, mode, form):
         _stage(connection, write, form)
 
@@ -59,8 +60,8 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
     """Insert, upsert, update or delete rows, and return how many rows an update found.
 
     Raises:
-        psycopg.Error: the server refuses them.
-        DataError: a name that no table can have.
+        psycopg.Error: the server refuses the rows.
+        DataError: a name is not valid in the database.
     """
     table, columns = quoted(connection, write.table), _listed(connection, write)
     if not _staged(write, mode, form):
@@ -74,10 +75,10 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
-    """A number for each primary key, the same for those that are the same by the types of their columns.
+    """Number the primary keys, with the same number for keys that are equal by the types of their columns.
 
     Raises:
-        psycopg.Error: the server refuses them.
+        psycopg.Error: the server refuses the keys.
     """
     stage, columns = _stage_name(connection, keys, form), _listed(connection, keys)
     _fill(connection, stage, columns, rows)
@@ -88,10 +89,10 @@ def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], 
 
 
 def staged_rows(connection: Connection, write: Write, form: str, chosen: str, where: str) -> list[tuple[Any, ...]]:
-    """Select from the rows of `write`, as `s`; `s.number` is the place of a row in `write`.
+    """Select from the rows of `write`, with the alias `s`; `s.number` is the index of a row in `write`.
 
     Raises:
-        psycopg.Error: the server refuses them.
+        psycopg.Error: the server refuses the rows.
     """
     _stage(connection, write, form)
     stage = _stage_name(connection, write, form)
@@ -116,19 +117,19 @@ def _clear(connection: Connection, stage: str) -> None:
 
 
 def _staged(write: Write, mode: str, form: str) -> bool:
-    """Whether rows go by way of a temporary table. COPY does not look at policies, and is refused where there are some."""
+    """Return whether rows are written through a temporary table; also if policies apply, since COPY is refused then."""
     return write.delete or mode != "insert" or has_policies(form)
 
 
 def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> int:
-    """Put rows from the temporary table into their table. Returns how many rows an update has found."""
+    """Write the rows of the temporary table to their table, and return how many rows an update found."""
     table = quoted(connection, write.table)
     names = [quoted(connection, name) for name in write.columns]
     columns = ", ".join(names)
     keys = names[: len(write.keys)]
     others = [quoted(connection, name) for name in write.columns[len(keys) :] if name not in write.fixed]
     match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
-    order = ", ".join(keys)  # all tasks lock rows in this order, so that they do not wait for each other in a circle
+    order = ", ".join(keys)  # all tasks lock rows in this order, which avoids deadlocks
     if not write.delete and mode != "insert":
         _refuse_changes_of_fixed(connection, write, stage, match)
     if write.delete:
@@ -139,7 +140,7 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> int:
     elif mode == "upsert":
         changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
         last = _last(columns, order, stage)
-        if write.kept:  # the row to be inserted has the stored values, since a column may be NOT NULL
+        if write.kept:  # the inserted row includes the stored values, since a column may be NOT NULL
             kept = [quoted(connection, name) for name in write.kept]
             chosen = ", ".join([*(f"s.{name}" for name in names), *(f"t.{name}" for name in kept)])
             ordered = ", ".join(f"s.{key}" for key in keys)
@@ -157,7 +158,7 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> int:
 
 
 def _refuse_changes_of_fixed(connection: Connection, write: Write, stage: str, match: str) -> None:
-    """Refuse rows that would change an identity, which the database allows for none, even if the value is the same.
+    """Refuse rows that would change an identity column. The database cannot update one, even to the same value.
 
     Raises:
         psycopg.Error: there are such rows.
@@ -168,18 +169,21 @@ def _refuse_changes_of_fixed(connection: Connection, write: Write, stage: str, m
             table, changed = quoted(connection, write.table), f"t.{column} IS DISTINCT FROM s.{column}"
             if run(connection, f"SELECT FROM {stage} s JOIN {table} t ON {match} WHERE {changed} LIMIT 1"):
                 raise psycopg.errors.GeneratedAlways(
-                    f"column {name} is GENERATED ALWAYS AS IDENTITY, and its value cannot be changed where there is a row: "
-                    "let ReplaceField leave the field out"
+                    f"column {name} is GENERATED ALWAYS AS IDENTITY, and its value cannot be changed in an existing row: "
+                    "remove the field with the transform ReplaceField"
                 )
 
 
 def _last(columns: str, keys: str, stage: str) -> str:
-    """The last row of each key, in the order of keys; keys are the same if the database finds so, as uuids in capitals."""
+    """Return a query of the last row of each key, in the order of keys.
+
+    The database decides which keys are equal, for example uuids in upper and lower case.
+    """
     return f"SELECT DISTINCT ON ({keys}) {columns} FROM {stage} ORDER BY {keys}, {_NUMBER} DESC"
 
 
 def _stage(connection: Connection, write: Write, form: str) -> None:
-    """A temporary table with these columns of the target, which stays for the session and is emptied by commits."""
+    """Create a temporary table with these columns of the target. It exists until the session ends; commits empty it."""
     table, stage = quoted(connection, write.table), _stage_name(connection, write, form)
     columns = _listed(connection, write)
     run(
@@ -191,7 +195,7 @@ def _stage(connection: Connection, write: Write, form: str) -> None:
 
 
 def _stage_name(connection: Connection, write: Write, form: str) -> str:
-    """By what its columns are."""
+    """Return the name of the temporary table, which is derived from its columns and the fingerprint of the target."""
     made_of = f"{quoted(connection, write.table)} {_listed(connection, write)} {form}"
     return "pg_temp.penstock_" + hashlib.sha256(made_of.encode()).hexdigest()[:32]
 

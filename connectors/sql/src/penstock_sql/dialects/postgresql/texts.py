@@ -1,4 +1,4 @@
-"""Values of arrays and of hstore as PostgreSQL writes them. Pure."""
+"""Text format of PostgreSQL's arrays and hstore values. Pure."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ __all__ = ["array_text", "hstore_text"]
 
 
 def array_text(value: Any, read: Callable[[Any], Any] | None) -> str:
-    """The text of an array.
+    """Format an array.
 
     Args:
         value: a list, an item or None.
-        read: what an item becomes in a column of the items' type; None if it stays as it is.
+        read: converts an item for a column of the items' type; None to leave items unchanged.
     """
     if value is None:
         return "NULL"
@@ -31,11 +31,11 @@ def _item(value: Any) -> str:
 
 
 def hstore_text(value: Any, in_json: Callable[[Any], str]) -> Any:
-    """The text of a map, or of a text that is a JSON object; anything else stays for the database to read.
+    """Format a map, or a text with a JSON object, as hstore; return any other value unchanged, for the database to parse.
 
     Args:
-        value: of the record.
-        in_json: the JSON of lists, maps and other single values.
+        value: the value of the record.
+        in_json: returns the JSON of lists, maps and other single values.
     """
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:

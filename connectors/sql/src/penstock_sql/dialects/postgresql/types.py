@@ -1,4 +1,4 @@
-"""The types of columns in PostgreSQL. Pure."""
+"""Column types of PostgreSQL. Pure."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["column_type", "kind_of_column"]
 
 
 def column_type(generic: Any) -> Any:
-    """Return the type of a new column from SQLAlchemy's generic one."""
+    """Return the type of a new column for SQLAlchemy's generic type."""
     if isinstance(generic, sql.ARRAY):
         return postgresql.ARRAY(column_type(generic.item_type))
     if isinstance(generic, sql.JSON):
@@ -20,7 +20,7 @@ def column_type(generic: Any) -> Any:
 
 
 def kind_of_column(column: Any) -> ColumnKind:
-    """Return what decides how values are written into a column, by its type in SQLAlchemy."""
+    """Return the kind of a column, which determines how values are written, by its type in SQLAlchemy."""
     if isinstance(column, sql.ARRAY):
         return Array(kind_of_column(column.item_type))
     if isinstance(column, postgresql.BIT):

@@ -1,4 +1,4 @@
-"""Parameters of pgjdbc's URLs: those that libpq has by another name, those without an effect, those that are refused."""
+"""Parameters of pgjdbc's URLs: renamed in libpq, without an effect, or refused."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -28,7 +28,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "sslnegotiation": ("postgres", "direct"),
     "target_session_attrs": ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
 }
-"""Parameters of libpq that take one of a few words, which it checks only when it connects."""
+"""Enumerated parameters of libpq, which libpq itself checks only when it connects."""
 SERVERS: Final[Mapping[str, str]] = {
     "any": "any",
     "primary": "read-write",
@@ -44,11 +44,11 @@ FACTORIES: Final[Mapping[str, str | None]] = {
     "org.postgresql.ssl.jdbc4.LibPQFactory": None,
     _TRUSTING: "require",
 }
-"""Classes for `sslfactory`, with the `sslmode` that does the same."""
+"""Classes for `sslfactory`, with the equivalent `sslmode`."""
 
 _FASTER: Final = "it only changes how the Java driver works"
 _TEXTS: Final = "the database reads each text as the type of its column"
-_SILENT: Final = "a connection that is silent for a minute is given up"
+_SILENT: Final = "a connection without a response for a minute is closed"
 IGNORED: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         [
@@ -107,7 +107,7 @@ IGNORED: Final[Mapping[str, str]] = {
     "socketTimeout": _SILENT,
     "stringtype": _TEXTS,
 }
-_CLASS: Final = "a Java class cannot be used; sslmode and sslrootcert say which server is trusted"
+_CLASS: Final = "a Java class cannot be used; sslmode and sslrootcert determine which server is trusted"
 _KERBEROS: Final = "Kerberos is configured for the process: krbsrvname, KRB5_CONFIG, KRB5_CLIENT_KTNAME"
 REFUSED: Final[Mapping[str, str]] = {
     "authenticationPluginClassName": "a Java class cannot be used; set connection.user and connection.password",
@@ -116,7 +116,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "jaasApplicationName": _KERBEROS,
     "jaasLogin": _KERBEROS,
     "localSocketAddress": "the system chooses the address to connect from",
-    "replication": "the connector runs statements, which a connection for replication does not take",
+    "replication": "the connector runs statements, which a replication connection does not accept",
     "socketFactory": "a Java class cannot be used; connect to the host itself, or to a proxy next to the task",
     "socketFactoryArg": "a Java class cannot be used; connect to the host itself, or to a proxy next to the task",
     "sslfactoryarg": _CLASS,

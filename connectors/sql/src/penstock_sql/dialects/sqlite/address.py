@@ -13,15 +13,15 @@ _MEMORY: Final = "SQLite needs a file, since several processes write to it: jdbc
 
 
 def read_sqlite(rest: str) -> Url:
-    """Read what follows `jdbc:sqlite:`.
+    """Parse the rest of a URL after `jdbc:sqlite:`.
 
     Raises:
-        ConfigError: it names no file.
+        ConfigError: the URL does not name a file.
     """
     file = unquote(rest.removeprefix("///")) if rest.startswith("///") else rest
     if not file or file.startswith(":memory:") or "mode=memory" in file:
         raise ConfigError(Problem("connection.url", _MEMORY))
-    if re.search(r"\?\w+=", rest):  # else a file would be created whose name has the parameters
+    if re.search(r"\?\w+=", rest):  # otherwise the parameters would become part of the file's name
         raise ConfigError(Problem("connection.url", "cannot have parameters: write jdbc:sqlite:FILE"))
     if file.startswith(("file:", ":")):
         raise ConfigError(Problem("connection.url", "must name a file by its path: write jdbc:sqlite:FILE"))

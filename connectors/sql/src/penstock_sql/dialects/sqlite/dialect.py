@@ -1,4 +1,4 @@
-"""SQLite: one file, by Python's own driver."""
+"""Dialect for SQLite, with Python's own driver."""
 
 import sqlite3
 from collections.abc import Collection, Generator, Iterable, Mapping
@@ -27,7 +27,7 @@ _BUSY_SECONDS: Final = 60
 
 
 class Sqlite(Dialect):
-    """Dialect for SQLite, which has one writer at a time, so that rows are committed in the order of their keys."""
+    """Dialect for SQLite. It has one writer at a time, so rows are committed in the order of their keys."""
 
     schemes: ClassVar[tuple[str, ...]] = ("sqlite",)
     example: ClassVar[str] = "jdbc:sqlite:FILE"
@@ -44,7 +44,7 @@ class Sqlite(Dialect):
             return sqlite3.connect(file, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
 
         engine = sqlalchemy.create_engine("sqlite://", creator=connect, poolclass=NullPool)
-        # Python's driver begins transactions too late, and never for a savepoint: SQLAlchemy says when.
+        # Python's driver begins transactions too late, and never for a savepoint, so SQLAlchemy begins them.
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         return engine
 
@@ -62,7 +62,7 @@ class Sqlite(Dialect):
         return f"is longer than {most} bytes, or has a NUL"
 
     def begin(self, connection: Connection, zone: str) -> None:
-        """Do nothing: the one writer ends with its process."""
+        """Do nothing: the only writer ends with its process."""
 
     def begin_definition(self, connection: Connection) -> None:
         """Do nothing."""
@@ -86,7 +86,7 @@ class Sqlite(Dialect):
         return errors.may_be_of_a_row(error)
 
     def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
-        """Take all for equal, so that rows stay in their order: many statements take no time within this process."""
+        """Treat all keys as equal, which keeps the rows in order; many statements are cheap within one process."""
         return [0] * len(rows)
 
     def column_type(self, generic: Any, *, key: bool = False) -> Any:
@@ -96,7 +96,7 @@ class Sqlite(Dialect):
         if config.by_timestamp:
             yield Problem("mode", "SQLite has no type for points in time: use incrementing")
         if config.query:
-            yield Problem("query", "SQLite does not tell the types of a query: name tables")
+            yield Problem("query", "SQLite does not report the column types of a query: read tables instead")
 
     def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
         return [TableName(None, name) for name in sorted(sqlalchemy.inspect(connection).get_table_names())]

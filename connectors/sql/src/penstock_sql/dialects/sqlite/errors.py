@@ -1,4 +1,4 @@
-"""What the errors of SQLite mean. Pure."""
+"""Classification of SQLite's errors. Pure."""
 
 import sqlite3
 from typing import Final
@@ -11,7 +11,7 @@ _NO_NUMBER: Final = -1
 
 
 def meaning(error: sqlite3.Error) -> Meaning:
-    """Return what follows from an error."""
+    """Classify an error."""
     text = str(error)
     if isinstance(error, (sqlite3.IntegrityError, sqlite3.DataError)) or ("type" in text and "not supported" in text):
         return Meaning.DATA
@@ -19,12 +19,12 @@ def meaning(error: sqlite3.Error) -> Meaning:
         code = getattr(error, "sqlite_errorcode", _NO_NUMBER)
         if "no such" in text or "has no column" in text or "already exists" in text or "duplicate column" in text:
             return Meaning.SCHEMA
-        if code == sqlite3.SQLITE_ERROR:  # as of JSON that a constraint does not understand
+        if code == sqlite3.SQLITE_ERROR:  # for example, malformed JSON in a constraint
             return Meaning.FINAL
         return Meaning.ACCESS if "unable to open" in text else Meaning.PASSING
     return Meaning.DATA if isinstance(error, sqlite3.InterfaceError) else Meaning.FINAL
 
 
 def may_be_of_a_row(error: sqlite3.Error) -> bool:
-    """Return whether a row may be the cause of an error."""
+    """Return whether a row may have caused an error."""
     return meaning(error) in (Meaning.DATA, Meaning.SCHEMA, Meaning.FINAL)

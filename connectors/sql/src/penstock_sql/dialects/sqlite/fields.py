@@ -1,4 +1,4 @@
-"""Rows of SQLite as records: the schema of each column, by its declared type, and how its values are read. Pure."""
+"""Mapping of SQLite rows to records: the schema and the reader of each column, by its declared type. Pure."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["field_of"]
 
 
 def field_of(declared: Any) -> Field:
-    """Return the field of a column by its declared type: SQLite itself has texts, numbers and bytes alone."""
+    """Return the field of a column by its declared type, since SQLite itself has only texts, numbers and bytes."""
     if isinstance(declared, sql.Boolean):
         return BOOLEAN, bool
     if isinstance(declared, sql.Integer):
@@ -26,13 +26,13 @@ def field_of(declared: Any) -> Field:
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int):
-        raise DataError(f"a column of whole numbers holds a value of type {type(value).__name__}")
+        raise DataError(f"an integer column holds a value of type {type(value).__name__}")
     return value
 
 
 def _real(value: Any) -> float:
     if not isinstance(value, (int, float)):
-        raise DataError(f"a column of numbers holds a value of type {type(value).__name__}")
+        raise DataError(f"a numeric column holds a value of type {type(value).__name__}")
     return float(value)
 
 
@@ -40,4 +40,4 @@ def _string(value: Any) -> str:
     try:
         return value.decode() if isinstance(value, bytes) else str(value)
     except UnicodeDecodeError:
-        raise DataError("a column of texts holds bytes that are not UTF-8; declare it as BLOB") from None
+        raise DataError("a text column holds bytes that are not UTF-8; declare it as BLOB") from None

@@ -1,4 +1,4 @@
-"""How rows get into SQLite: one prepared statement for many rows."""
+"""Write rows to SQLite, with one prepared statement for many rows."""
 
 import math
 import sqlite3
@@ -18,11 +18,11 @@ _BOUND: Final = 2**63
 
 
 def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> int:
-    """Insert, upsert, update or delete rows, and return how many rows an update has found.
+    """Insert, upsert, update or delete rows, and return how many rows an update found.
 
     Raises:
-        sqlite3.Error: SQLite refuses them.
-        DataError: a name that no table can have.
+        sqlite3.Error: SQLite refuses the rows.
+        DataError: a name is not valid in SQLite.
     """
     table = quoted(connection, write.table)
     names = [quoted(connection, name) for name in write.columns]
@@ -49,7 +49,7 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
 
 
 def _cell(value: Any) -> Any:
-    """As SQLAlchemy's types read it again.
+    """Convert a value to the form that SQLAlchemy's types read back.
 
     Raises:
         sqlite3.DataError: SQLite would store another number, or null.
@@ -61,10 +61,10 @@ def _cell(value: Any) -> Any:
     if isinstance(value, int) and not -_BOUND <= value < _BOUND:
         return _as_float(value)
     if isinstance(value, float) and math.isnan(value):
-        raise sqlite3.DataError("SQLite stores null in place of NaN; use a column of text")
+        raise sqlite3.DataError("SQLite stores NaN as null; use a text column")
     if isinstance(value, Decimal):
         if value.is_finite() and math.isinf(float(value)):
-            raise sqlite3.DataError("a number is beyond every float; only a column of text holds it")
+            raise sqlite3.DataError("a number is beyond every float; only a text column holds it")
         return str(value)
     return value
 
@@ -73,4 +73,4 @@ def _as_float(value: int) -> float:
     with suppress(OverflowError):
         if int(number := float(value)) == value:
             return number
-    raise sqlite3.DataError("a whole number has more than 64 bits; only a column of text holds all its digits")
+    raise sqlite3.DataError("an integer has more than 64 bits; only a text column holds all its digits")

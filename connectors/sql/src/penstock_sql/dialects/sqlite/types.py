@@ -1,4 +1,4 @@
-"""The types of columns in SQLite. Pure."""
+"""Column types of SQLite. Pure."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ __all__ = ["column_type"]
 
 
 def column_type(generic: Any) -> Any:
-    """Return the type of a new column from SQLAlchemy's generic one."""
+    """Return the type of a new column for SQLAlchemy's generic type."""
     if isinstance(generic, sql.ARRAY):
         return sql.JSON()
     return sql.Numeric() if type(generic) is sql.Numeric else generic

@@ -1,1 +1,1 @@
-"""SqlSink by the property names of Debezium's JDBC sink, with Debezium's change events as input."""
+"""SqlSink with the property names of Debezium's JDBC sink, and with Debezium's change events as input."""

@@ -1,4 +1,4 @@
-"""The properties of the sink by the names of Debezium's JDBC sink, and what SqlSink calls them."""
+"""Properties of the sink with the names of Debezium's JDBC sink, and their mapping to SqlSink's."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Final
@@ -16,7 +16,7 @@ _TOPIC: Final = "${topic}"
 
 
 class _AsSql(SqlSinkConfig):
-    """What SqlSink is told. Topics and fields are chosen as Debezium chooses them."""
+    """Properties for SqlSink. Tables and fields are chosen as in Debezium's sink."""
 
     envelopes: ClassVar[bool] = True
     skips_deletes: ClassVar[bool] = True
@@ -45,7 +45,7 @@ class _AsSql(SqlSinkConfig):
 
 
 class DebeziumSinkConfig(DatabaseConfig):
-    """How records become rows, in Debezium's words."""
+    """Properties of DebeziumSqlSink."""
 
     user: str | None = prop("connection.username", None, doc="The user of the database.", importance=Importance.HIGH)
     password: Password | None = prop(
@@ -55,41 +55,41 @@ class DebeziumSinkConfig(DatabaseConfig):
         "insert.mode",
         "insert",
         doc="`insert` adds a row for each record, `upsert` adds or replaces the row of its primary key, `update` changes "
-        "it where there is one.",
+        "it if it exists.",
         importance=Importance.HIGH,
     )
     pk_mode: Annotated[str, words("none", "kafka", "record_key", "record_value", any_case=True)] = prop(
         "primary.key.mode",
         "none",
-        doc="Where the primary key comes from: nowhere, the place of the record in Kafka, its key, or fields of its value "
-        "(of an event, of `after`).",
+        doc="Origin of the primary key: none, the record's position in Kafka, its key, or fields of its value (for a change "
+        "event, of `after`).",
         importance=Importance.HIGH,
     )
     pk_fields: list[str] = prop(
         "primary.key.fields",
         [],
-        doc="The columns of the primary key: fields of the key or value; all where none is named.",
+        doc="The columns of the primary key: fields of the key or value. Default: all fields.",
     )
     delete_enabled: bool = prop(
         "delete.enabled",
         False,
-        doc="A tombstone or an event of a deletion deletes the row of its key. Needs `primary.key.mode: record_key`. "
-        "Without it these are passed over.",
+        doc="A tombstone or a delete event deletes the row of its key. Needs `primary.key.mode: record_key`. Without it, "
+        "they are skipped.",
     )
     truncate_enabled: bool = prop(
-        "truncate.enabled", False, doc="Only `false`: tables are not emptied, and events of that are passed over."
+        "truncate.enabled", False, doc="Only `false`: tables are never truncated, and truncate events are skipped."
     )
     schema_evolution: Annotated[str, words("none", "basic", any_case=True)] = prop(
-        "schema.evolution", "none", doc="`basic` creates tables that are missing, and adds columns that they lack."
+        "schema.evolution", "none", doc="`basic` creates missing tables, and adds missing columns."
     )
     collection_name_format: Annotated[str, not_blank] = prop(
         "collection.name.format",
         _TOPIC,
-        doc="The table of a record; `${topic}` stands for its topic, with `_` in place of points.",
+        doc="The table of a record; `${topic}` is replaced by its topic, with `_` instead of dots.",
     )
     table_name_format: str | None = prop("table.name.format", None, doc="The older name of `collection.name.format`.")
     use_time_zone: Annotated[str, time_zone] = prop(
-        "use.time.zone", "UTC", doc="The time zone of columns that have none of their own (`timestamp`): an IANA name."
+        "use.time.zone", "UTC", doc="The time zone of columns without one (`timestamp`): an IANA name."
     )
     database_time_zone: Annotated[str | None, time_zone] = prop(
         "database.time_zone", None, doc="The older name of `use.time.zone`."
@@ -97,12 +97,15 @@ class DebeziumSinkConfig(DatabaseConfig):
     include: list[str] = prop(
         "field.include.list", [], doc="The fields that become columns, besides the primary key, each as `TOPIC:FIELD`."
     )
-    exclude: list[str] = prop("field.exclude.list", [], doc="Fields that do not, likewise. One of the two lists.")
+    exclude: list[str] = prop(
+        "field.exclude.list", [], doc="The fields that do not become columns. Only one of the two lists may be set."
+    )
 
     unavailable: Annotated[str, not_blank] = prop(
         "unavailable.value.placeholder",
         UNAVAILABLE,
-        doc="What the source writes for a large value that an update did not change; the source's property has this name.",
+        doc="The placeholder that the source writes for a large value that an update did not change; the source's property "
+        "has the same name.",
     )
 
     open_prefixes = (
@@ -141,8 +144,8 @@ class DebeziumSinkConfig(DatabaseConfig):
         if self.truncate_enabled:
             yield Problem(
                 "truncate.enabled",
-                "cannot be true: a table is never emptied here. Take it out, and empty the table yourself where the "
-                "source's was",
+                "cannot be true: tables are never truncated. Take it out, and truncate the table yourself after the "
+                "source's table was truncated",
             )
         if self.include and self.exclude:
             yield Problem("field.exclude.list", "field.include.list names all fields to take: set one of the two")
@@ -152,8 +155,8 @@ class DebeziumSinkConfig(DatabaseConfig):
         if "${source." in self._format or "${table}" in self._format:
             yield Problem(
                 "collection.name.format",
-                f"{self._format} asks for a field of the event: only {_TOPIC} is known. Let the source name its topics so, "
-                "or change them by RegexRouter",
+                f"{self._format} uses a field of the event: only {_TOPIC} is supported. Configure the source's topic names, "
+                "or change topics with RegexRouter",
             )
 
     @property
@@ -161,7 +164,7 @@ class DebeziumSinkConfig(DatabaseConfig):
         return self.table_name_format or self.collection_name_format
 
     def as_sql(self) -> SqlSinkConfig:
-        """The same in the words of SqlSink."""
+        """Return the equivalent properties of SqlSink."""
         basic = self.schema_evolution == "basic"
         return _AsSql(
             url=self.url,
@@ -183,7 +186,7 @@ class DebeziumSinkConfig(DatabaseConfig):
 
 _POOL: Final = "each task has two connections"
 IGNORED: Final[Mapping[str, str]] = {
-    "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
+    "batch.size": "a batch is written as a whole, in one transaction; max.poll.records limits it",
     "connection.pool.acquire_increment": _POOL,
     "connection.pool.max_size": _POOL,
     "connection.pool.min_size": _POOL,
@@ -195,13 +198,13 @@ IGNORED: Final[Mapping[str, str]] = {
     "dialect.sqlserver.identity.insert": "SQL Server is not supported",
     "flush.max.retries": PACE,
     "flush.retry.delay.ms": PACE,
-    "use.reduction.buffer": "of the rows of one key in a batch, the last one is written",
+    "use.reduction.buffer": "only the last row of each key in a batch is written",
 }
 REFUSED: Final[Mapping[str, str]] = {
-    "cloud.events.schema.name.pattern": "CloudEvents are not opened",
+    "cloud.events.schema.name.pattern": "CloudEvents are not supported",
     "collection.table.format": "the table's name comes from the topic; see collection.name.format",
 }
-_NAMES: Final = "classes of Java cannot run here; change topics and fields by transforms (RegexRouter, ReplaceField)"
+_NAMES: Final = "Java classes are not supported; change topics and fields with transforms (RegexRouter, ReplaceField)"
 AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
     "collection.naming.strategy": ("io.debezium.sink.naming.defaultcollectionnamingstrategy", _NAMES),
     "column.naming.strategy": ("io.debezium.connector.jdbc.naming.defaultcolumnnamingstrategy", _NAMES),

@@ -1,4 +1,4 @@
-"""DebeziumSqlSink: SqlSink by the property names of Debezium's JDBC sink, with its change events as input."""
+"""DebeziumSqlSink: SqlSink with the property names of Debezium's JDBC sink, and with its change events as input."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -13,18 +13,18 @@ __all__ = ["DebeziumSqlSink"]
 
 
 class DebeziumSqlSink(SqlSink):
-    """Writes rows and Debezium's change events to tables of PostgreSQL or SQLite, exactly once."""
+    """Sink connector that writes rows and Debezium's change events to PostgreSQL, MariaDB or SQLite, exactly once."""
 
     Config: ClassVar[type[Config]] = DebeziumSinkConfig
     java_names: ClassVar[tuple[str, ...]] = ("io.debezium.connector.jdbc.JdbcSinkConnector",)
 
     def validate(self, config: Any) -> Iterable[Problem]:
-        """Refuses what has no meaning here, and what will not pass by itself."""
+        """Return a problem for each unsupported property, and permanent problems with the database."""
         yield from refused(config, REFUSED, AS_ALWAYS)
         yield from super().validate(config.as_sql())
 
     def warnings(self, config: Any) -> Iterable[Problem]:
-        """Tells which properties have no effect."""
+        """Return a warning for each property and URL parameter that has no effect."""
         return [*ignored(config, IGNORED), *url_warnings(config.as_sql().url)]
 
     def sink(self, config: Any) -> Sink:
@@ -34,5 +34,5 @@ class DebeziumSqlSink(SqlSink):
         return super().writer(config.as_sql())
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """As SqlSink does."""
+        """Set the offsets as SqlSink does."""
         return super().alter_offsets(config.as_sql(), offsets)

@@ -1,4 +1,4 @@
-"""Debezium's change events: an envelope around the rows before and after a change. Pure."""
+"""Debezium's change events, which wrap the rows before and after a change. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -14,21 +14,22 @@ _TRUNCATE: Final = "t"
 
 
 def is_event(value: Any) -> bool:
-    """Whether a value has what every change event has."""
+    """Return whether a value has the fields of a change event."""
     return isinstance(value, Mapping) and value.keys() >= _FIELDS
 
 
 def opened(events: Sequence[Any], schema: Schema | None) -> tuple[list[Any], Schema | None]:
-    """The rows after the changes, None for each that was deleted, and their schema.
+    """Return the rows after the changes and their schema.
 
     Args:
-        events: all of one operation.
-        schema: of the events.
+        events: the events, all with the same operation.
+        schema: the schema of the events.
 
-    Returns: no rows at all for the event that a table was emptied.
+    Returns:
+        The rows, with None for each deleted row, and their schema; no rows for a truncate event.
 
     Raises:
-        DataError: they are no changes of rows.
+        DataError: the events are not changes of rows.
     """
     operation = events[0]["op"]
     if operation == _TRUNCATE:
@@ -36,6 +37,6 @@ def opened(events: Sequence[Any], schema: Schema | None) -> tuple[list[Any], Sch
     if operation == _DELETE:
         return [None] * len(events), None
     if operation not in _WRITES or events[0]["after"] is None:
-        raise DataError("a change event whose op is none of c, r, u, d and t, or that has no row in after, is no row")
+        raise DataError("a change event must have one of the operations c, r, u, d and t in op, and a row in after")
     after = None if schema is None else next((field.schema for field in schema.fields if field.name == "after"), None)
     return [event["after"] for event in events], after

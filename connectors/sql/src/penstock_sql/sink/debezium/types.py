@@ -1,7 +1,7 @@
-"""The types that Debezium's sources name beside Kafka Connect's own: columns for them, and what their values become. Pure.
+"""Types of Debezium's sources, besides those of Kafka Connect: their columns, and conversion of their values. Pure.
 
-Their moments without a zone are counted as if they were of UTC. They become moments without a zone: a `timestamp` takes them
-as they stand, and a `timestamptz` as of UTC.
+Timestamps without a zone count microseconds since 1970 as if they were in UTC, and are converted to timestamps without a
+zone. A `timestamp` column stores them unchanged; a `timestamptz` column treats them as UTC.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ _DATA: Final = "io.debezium.data."
 _UNITS: Final = ("", "Micro", "Nano")
 
 DECIMAL: Final = f"{_DATA}VariableScaleDecimal"
-"""Of NUMERIC without a precision: a struct of the scale and the digits."""
+"""Type of NUMERIC without a precision: a struct of the scale and the digits."""
 BITS: Final = f"{_DATA}Bits"
-"""Of BIT with more than one bit: bytes, the lowest first, and a parameter `length`."""
+"""Type of BIT with more than one bit: bytes in little-endian order, with the schema parameter `length`."""
 COLUMNS: Final[Mapping[str, Any]] = {
     f"{_TIME}Date": sql.Date(),
     **{f"{_TIME}{u}Time": sql.Time() for u in _UNITS},
@@ -40,7 +40,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 _Reading = Callable[[Any], Any]
 _Micros = Callable[[int, bool], int]
-"""The microseconds of a value, rounded or cut."""
+"""Returns the microseconds of a value, rounded or truncated."""
 _DAY: Final = 86_400_000_000
 
 
@@ -70,7 +70,7 @@ def _time(in_microseconds: _Micros) -> Callable[[bool, bool], _Reading]:
 
 
 def _long_time(micros: int) -> str:
-    """Write a time that is negative or has a day or more, as MariaDB's TIME may, and 24:00:00 of PostgreSQL's."""
+    """Format a time that is negative or has a day or more, as MariaDB's TIME may, or PostgreSQL's 24:00:00."""
     seconds, rest = divmod(abs(micros), 1_000_000)
     sign, fraction = "-" if micros < 0 else "", f".{rest:06}" if rest else ""
     return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
@@ -94,7 +94,7 @@ def _outside(text: str, *, unbounded: bool) -> str:
 
 def _decimal(value: Any) -> Any:
     unscaled = int.from_bytes(value["value"], signed=True)
-    sign, digits, _ = Decimal(unscaled).as_tuple()  # `str` of a whole number has 4,300 digits at most
+    sign, digits, _ = Decimal(unscaled).as_tuple()  # `str` of an integer is limited to 4,300 digits
     return Decimal((sign, digits, -value["scale"]))
 
 
@@ -109,7 +109,7 @@ READINGS: Final[Mapping[str, Callable[[bool, bool], _Reading]]] = {
     **{f"{_TIME}{unit}Timestamp": _moment(of) for unit, of in _MICROSECONDS.items()},
     DECIMAL: lambda *_: _decimal,
 }
-"""What a value, never None, becomes, by whether the database has years outside of 1 to 9999, and whether it rounds to
-microseconds. Types that are not here are texts which the database reads."""
+"""Conversions of values, never None. The arguments say whether the database supports years outside of 1 to 9999, and whether
+it rounds to microseconds. Values of types that are not listed are texts, which the database parses."""
 TIMES: Final = frozenset(f"{_TIME}{unit}Time" for unit in _MICROSECONDS)
-"""Types of times without a date."""
+"""Types of time of day, without a date."""

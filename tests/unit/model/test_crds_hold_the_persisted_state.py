@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.resources.crds import RESOURCES, definition
-from penstock_operator.connector.model.persisted_state import JobMemory, Memory, TaskMemory, task_status
+from penstock_operator.connector.model.persisted_state import FailedJob, PersistedState, PersistedTask, task_status
 
 VERSIONS = dict.fromkeys(
     ("connector", "key.converter", "value.converter", "header.converter", "transforms.a", "predicates.a"), "1"
 )
-VALUES: Mapping[str, Any] = {"state": "Running", "versions": VERSIONS, "standing": Standing(generation=1, plan="p")}
+VALUES: Mapping[str, Any] = {"state": "Running", "versions": VERSIONS, "epoch": PlanEpoch(generation=1, plan="p")}
 BY_TYPE: Mapping[str, Any] = {
     "int": 1,
     "str": "x",
@@ -53,13 +53,13 @@ def lost(value: Any, schema: Mapping[str, Any], at: str) -> list[str]:
 
 
 def test_nothing_that_is_remembered_of_a_task_is_lost() -> None:
-    status = task_status(full(TaskMemory))
+    status = task_status(full(PersistedTask))
     assert {"state", "retryAt", "versions", "trace"} <= status.keys()
     assert lost({"tasks": [status]}, status_schema(), "status") == []
 
 
 def test_nothing_that_is_remembered_of_a_plan_is_lost() -> None:
-    status = {"plan": full(Memory).plan_status(), "job": Memory(job=full(JobMemory)).job_status()}
+    status = {"plan": full(PersistedState).plan_status(), "job": PersistedState(job=full(FailedJob)).job_status()}
     assert status["plan"]
     assert status["job"]
     assert lost(status, status_schema(), "status") == []

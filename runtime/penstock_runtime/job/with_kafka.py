@@ -1,4 +1,4 @@
-"""Prepares Kafka for the tasks of a plan, and gives up in time if Kafka is away or refuses."""
+"""Prepares Kafka for the tasks of a plan, and gives up in time if Kafka is unavailable or refuses."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from penstock.errors import ConfigError, ConnectError, Superseded
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.job.prepare import prepare
@@ -30,15 +30,15 @@ _RECENT: Final = 3.0
 
 
 class Unavailable(ConnectError):
-    """Kafka, or something else that the work needs, is away or refuses. The message says which and why."""
+    """Raised when Kafka, or something else that the work needs, is unavailable or refuses; the message gives the reason."""
 
 
 class OffsetsRefused(ConnectError):
-    """The offsets stay as they are: the plugin does not agree, or somebody else uses them. The message is for the user."""
+    """Raised when offsets stay unchanged: the plugin does not agree, or they are in use. The message is for the user."""
 
 
 class ClientErrors:
-    """The latest errors that Kafka clients report in the background."""
+    """Latest errors that Kafka clients report in the background."""
 
     def __init__(self) -> None:
         self._errors: deque[tuple[float, str]] = deque(maxlen=50)
@@ -48,24 +48,24 @@ class ClientErrors:
         self._errors.append((time.monotonic(), text))
 
     def latest(self, seconds: float) -> str | None:
-        """The last error within so many seconds, or None. One that says more than that all brokers are down is preferred."""
+        """Return the last error of the last `seconds`, or None; prefer any other to an error that all brokers are down."""
         since = time.monotonic() - seconds
         texts = [text for at, text in list(self._errors) if at >= since]
         return next((t for t in reversed(texts) if "_ALL_BROKERS_DOWN" not in t), texts[-1] if texts else None)
 
 
-def prepare_plan(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
-    """Create topics, fence earlier tasks, and return the standing of the plan.
+def prepare_plan(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "") -> PlanEpoch:
+    """Create topics, fence earlier tasks, and return the epoch of the plan.
 
     Args:
-        task: the first task of the plan.
-        known: what the operator has read of the status topic.
-        owner: of the Connector (`JobRequest.owner`).
+        task: first task of the plan.
+        known: records that the operator has read from the status topic.
+        owner: mark of the Connector (`JobRequest.owner`).
 
     Raises:
         ConfigError: the configuration is wrong.
-        Superseded: the same connector is being started elsewhere at this moment.
-        Unavailable: Kafka is away, or refuses.
+        Superseded: the same connector is being started elsewhere now.
+        Unavailable: Kafka is unavailable, or refuses.
     """
     client_errors = ClientErrors()
     context = task_context(task, slots_dir=Path(os.devnull), on_error=client_errors)
@@ -80,7 +80,7 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: 
 
     Raises:
         ConfigError, Superseded, OffsetsRefused: raised by the work.
-        Unavailable: Kafka is away or refuses, or the work did not end in time.
+        Unavailable: Kafka is unavailable or refuses, or the work did not end in time.
     """
     try:
         await_kafka(*settings, seconds=_REACH_KAFKA)
