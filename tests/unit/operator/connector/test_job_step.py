@@ -52,7 +52,7 @@ def told(found: JobStep) -> tuple[str, str]:
             None,
             ("ErrImagePull", "no such host"),
             "ErrImagePull",
-            "the job pod's container had not started in time: ErrImagePull: no such host; where an image",
+            "the job pod's container had not started in time: ErrImagePull: no such host; if pulling the image",
         ),
         (
             1_005.0,
