@@ -107,7 +107,8 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     lives = old.lives()
     old.kubectl("patch", "connector", "old", "--type=merge", "--patch", '{"spec":{"version":"[3,)"}}')
     old.says(
-        "PluginVersionMissing", "(default: 2.0.0; recommended: 2.0.0, 1.0.0); the tasks keep the last good configuration"
+        "PluginVersionMissing",
+        "(default: 2.0.0; recommended: 2.0.0, 1.0.0); the tasks keep the last good configuration",
     )
     assert condition(old.get(), "ConfigValid")["status"] == "False"
     assert old.lives() == lives

@@ -39,8 +39,8 @@ _PAUSE_WITHOUT_TOPIC: Final = 2.0
 _POLL_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 10.0
 """More than `fetch.wait.max.ms`: a request may wait for a pending fetch on its connection."""
-_CHECK: Final = 30.0
-"""Seconds between two checks of the topic."""
+_CHECK: Final = 10.0
+"""Seconds between two checks of the topic: statuses name a Kafka that does not answer after three times as long."""
 _CHECK_IN_TROUBLE: Final = 2.0
 _STATE_SECONDS: Final = 3.0
 """Seconds until a client gives a state up, before the caller of `write_states` resumes: a late state would be false."""

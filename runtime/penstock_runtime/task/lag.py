@@ -55,30 +55,51 @@ class LagWatch(Collector):
         self._lags: Mapping[TopicPartition, int] | None = None
         self._known_at = clock()
         self._is_lost: Callable[[], bool] = lambda: False
+        self._task: Positions | None = None
+        self._ends: Mapping[TopicPartition, int] = {}
+        self._measured_at = self._known_at
 
     def report(self, lags: Mapping[TopicPartition, int]) -> None:
-        """Store the lag that the loop knows; not while Kafka does not answer, because its end offsets are outdated then."""
-        if not self._is_lost():
-            self._take(lags)
+        """Store the lag that the loop knows; not while Kafka does not answer, because its end offsets are outdated then.
+
+        The loop knows the end offsets of the last fetch. The consumer of a slow sink has a full queue and may not fetch for
+        minutes, so measured end offsets count as well.
+        """
+        if self._is_lost():
+            return
+        with suppress(KeyError):
+            known = {} if self._task is None else self._task.lag_to(self._ends)
+            lags = {of: max(lag, known.get(of, 0)) for of, lag in lags.items()}
+        self._take(lags)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to ask the brokers for end offsets: the loop is silent, or the task has a lag."""
+        now, has_lag = self._clock(), any((self._lags or {}).values())
+        return now - self._known_at >= _SILENT or (has_lag and now - self._measured_at >= _SILENT)
+
+    def measured(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Store the lag up to these end offsets, which the brokers have returned."""
+        self._ends, self._measured_at = ends, self._clock()
+        with suppress(KeyError):  # another partition was assigned meanwhile
+            if self._task is not None:
+                self._take(self._task.lag_to(ends))
 
     def watch(self, task: Positions, ends: EndOffsets, is_lost: Callable[[], bool]) -> None:
-        """Measure the lag in a thread whenever the loop is silent.
+        """Measure the lag in a thread whenever the loop is silent or the task has a lag.
 
         Args:
             task: task whose lag is measured.
             ends: looks up end offsets.
             is_lost: returns whether Kafka does not answer this process.
         """
-        self._is_lost = is_lost
+        self._task, self._is_lost = task, is_lost
 
         def run() -> None:
             while True:
                 time.sleep(_SILENT / 2)
-                if self._clock() - self._known_at < _SILENT or not (partitions := task.partitions):
-                    continue
-                if (found := ends.of(partitions)) is not None:
-                    with suppress(KeyError):  # another partition was assigned meanwhile
-                        self._take(task.lag_to(found))
+                if self.is_due and (partitions := task.partitions) and (found := ends.of(partitions)) is not None:
+                    self.measured(found)
 
         threading.Thread(target=run, name="lag", daemon=True).start()
 

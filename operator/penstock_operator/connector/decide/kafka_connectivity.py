@@ -4,7 +4,7 @@ from typing import Final
 
 __all__ = ["KafkaTrouble"]
 
-_LASTS: Final = 30.0
+_LASTS: Final = 10.0
 """Seconds; reporting a shorter outage would cost two writes for every connector, without any use."""
 
 

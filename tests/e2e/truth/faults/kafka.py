@@ -90,14 +90,6 @@ def _large(scene: Scene) -> Connector:
     return faulty_source(scene.place, size=2_000_000)
 
 
-def _two_replicas(scene: Scene) -> None:
-    scene.world.kafka.configure(f"{scene.place.namespace}.orders", {"min.insync.replicas": "2"})
-
-
-def _one_replica(scene: Scene) -> None:
-    scene.world.kafka.configure(f"{scene.place.namespace}.orders", {"min.insync.replicas": "1"})
-
-
 def _status_topic_forgets(scene: Scene) -> None:
     scene.ends.callback(_status_topic_keeps, scene)
     since = len(scene.world.release.log.lines)
@@ -250,15 +242,6 @@ FAULTS: Final = (
         remove=_configured(consumer_override_auto_offset_reset="earliest"),
         needs_user=True,
         watched=60,
-    ),
-    Fault(
-        "too few replicas are in sync",
-        "a topic's `min.insync.replicas` is greater than what is in sync",
-        Says("Hindered|Unavailable|TasksFailed", ("insync|in-sync|in sync|replicas",)),
-        "bring the brokers with the other replicas back",
-        orders(),
-        _two_replicas,
-        _one_replica,
     ),
     Fault(
         "the status topic forgets",

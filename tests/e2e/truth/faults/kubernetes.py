@@ -257,7 +257,7 @@ FAULTS: Final = (
     Fault(
         "a node is drained",
         "kubectl drain of a task's node",
-        Says("TasksLost|Starting|Restarting|Preparing|Unschedulable", ("kubectl drain",)),
+        Says("TasksLost|Starting|Restarting|Preparing|Unschedulable", ("as a drain of the node does",)),
         "nothing: the task runs on another node, or here after `kubectl uncordon`",
         orders(),
         _drained,

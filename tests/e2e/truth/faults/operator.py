@@ -85,12 +85,15 @@ def _login(user: str, password: str) -> Steps:
     return lambda scene: scene.place.secret("kafka-client", jaas=_JAAS.format(user, password))
 
 
-def _applied_with(user: str, password: str) -> Steps:
-    def done(scene: Scene) -> None:
-        _login(user, password)(scene)
-        scene.connector.apply()
+def _second_as(user: str, password: str) -> Callable[[Scene], Connector]:
+    """A source in a namespace whose Secret of the worker configuration has this user and password."""
 
-    return done
+    def made(scene: Scene) -> Connector:
+        found = _second(_with_password, workerSecretName="kafka-client")(scene)
+        _login(user, password)(scene)
+        return found
+
+    return made
 
 
 def _wrong_value(scene: Scene) -> None:
@@ -142,7 +145,7 @@ FAULTS: Final = (
     Fault(
         "a release with a wrong address of Kafka",
         "`worker.bootstrap.servers` names a host that nobody knows",
-        Says("KafkaUnavailable", ("nowhere.",)),
+        Says("Waiting|KafkaUnavailable", ("nowhere.",)),
         "correct the value, and upgrade the release",
         _second(_nowhere),
         remove=_upgraded(_servers),
@@ -172,9 +175,8 @@ FAULTS: Final = (
         "the Secret of the worker configuration has a wrong password",
         Says("Unavailable", ("does not accept the credentials",)),
         "correct the Secret; the connector starts by itself",
-        _second(_with_password, workerSecretName="kafka-client"),
-        _applied_with("admin", "wrong"),
-        _login("admin", "admin-secret"),
+        _second_as("admin", "wrong"),
+        remove=_login("admin", "admin-secret"),
         is_alone=True,
     ),
     Fault(
@@ -182,9 +184,8 @@ FAULTS: Final = (
         "the user of the worker configuration has no ACLs",
         Says("Unavailable|PrepareFailed", ("uthoriz",)),
         "grant what docs/kafka-acls.md lists; the connector starts by itself",
-        _second(_with_password, workerSecretName="kafka-client"),
-        _applied_with("penstock", "penstock-secret"),
-        _login("admin", "admin-secret"),
+        _second_as("penstock", "penstock-secret"),
+        remove=_login("admin", "admin-secret"),
         is_alone=True,
     ),
 )

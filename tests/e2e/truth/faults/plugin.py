@@ -255,7 +255,7 @@ FAULTS: Final = (
         _no_more_comes,
         halts=False,
         seconds=90,
-        bears=600,
+        bears=720,
         recovery=180,
     ),
 )

@@ -97,6 +97,7 @@ FAULTS: Final = (
         _ticks(_published("1.0.0"), _published("3.1.0", _ABSENT), version="3.1.0"),
         remove=_change(version="1.0.0"),
         needs_user=True,
+        bears=30,
     ),
     Fault(
         "a version that was never verified",

@@ -1,5 +1,7 @@
 """The exported lag of a sink task is current or absent."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from penstock.sink import TopicPartition
@@ -58,6 +60,43 @@ def test_lag_reported_while_kafka_does_not_answer_is_ignored(watch: LagWatch, cl
     clock.now += 30
     watch.report({A: 0})
     assert exported(watch) == {LAG: 7, AGE: 30}
+
+
+class AtOffset:
+    """A task that has written everything up to an offset of one partition."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.partitions = [A]
+
+    def lag_to(self, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        return {A: ends[A] - self.offset}
+
+
+def test_lag_of_a_slow_sink_counts_to_the_end_of_the_topic_and_not_to_that_of_the_last_fetch(
+    watch: LagWatch, clock: Clock
+) -> None:
+    watch._task = task = AtOffset(100)
+    watch.report({A: 50})
+    assert exported(watch)[LAG] == 50
+    assert not watch.is_due
+    clock.now += 10
+    watch.report({A: 50})
+    assert watch.is_due
+    watch.measured({A: 900})
+    assert exported(watch)[LAG] == 800
+    task.offset = 120
+    watch.report({A: 30})
+    assert exported(watch)[LAG] == 780
+    assert not watch.is_due
+
+
+def test_a_task_without_lag_asks_for_no_end_offsets_while_its_loop_reports(watch: LagWatch, clock: Clock) -> None:
+    watch._task = AtOffset(100)
+    for _ in range(5):
+        clock.now += 9
+        watch.report({A: 0})
+        assert not watch.is_due
 
 
 def test_lag_of_each_partition_is_exported_until_it_is_outdated(watch: LagWatch, clock: Clock) -> None:
