@@ -28,7 +28,7 @@ WATCHED = {
     "pods": READ | {"create", "delete"},
     "pods/log": {"get"},
     "configmaps": {"get", "list", "create", "patch", "delete"},
-    "events": {"create"},
+    "events": {"create", "list"},
     "secrets": READ,
 }
 CLUSTER: dict[tuple[str | None, str], set[str]] = {(None, "namespaces/kube-system"): {"get"}}
