@@ -78,7 +78,7 @@ def test_a_limit_range_names_the_setting_that_asks_for_too_much(
 
 WRONG: tuple[dict[str, Any], ...] = (
     {"initContainers": [{"name": "first", "image": "x", "volumeMounts": "data"}]},
-    {"volumes": [{"name": {}, "emptyDir": {}}]},
+    {"volumes": [{"name": "data", "emptyDir": {"sizeLimit": {}}}]},
     {"securityContext": {"seLinuxOptions": {"type": []}}},
     {"securityContext": {"sysctls": [{"name": {}, "value": "1"}]}},
     {"initContainers": [{"name": "first", "image": "x", "securityContext": {"capabilities": {"add": [{}]}}}]},
