@@ -165,7 +165,7 @@ class Reason(StrEnum):
     RECONFIGURATION_REQUESTED = (
         "ReconfigurationRequested",
         Use.EVENT,
-        "the plugin requested another split into tasks, since its data source has changed (new tables)",
+        "the plugin requested a task reconfiguration, because its data source has changed, such as new tables",
         _WAIT,
         _NORMAL,
     )

@@ -1,6 +1,6 @@
 """Paths, names and ports in the pods that the operator makes and the runtime runs in. Pure.
 
-An older runtime image may run under a newer operator, so names here are never changed, only added.
+From the first release on, an older runtime image may run under a newer operator: add names, do not change them.
 """
 
 from typing import Final

@@ -53,7 +53,7 @@ class Plan:
     Attributes:
         connector: Connect name of the connector.
         kind: `source` or `sink`.
-        tasks: one spec per task, completed by `TaskSpec.live`; none for a connector that is `Stopped`.
+        tasks: one spec per task, completed by `TaskSpec.for_incarnation`; none for a connector that is `Stopped`.
         given: by task, the names of the properties that the plugin gave it.
         framework: the framework's properties; the worker's `errors.*` are their defaults.
         exactly_once: records and offsets share a transaction.

@@ -113,7 +113,7 @@ def task_specs(
     worker: Mapping[str, str],
     secrets_dir: Path | None,
 ) -> tuple[TaskSpec, ...]:
-    """Return the task specs, to be completed by `TaskSpec.live`.
+    """Return the task specs, to be completed by `TaskSpec.for_incarnation`.
 
     Args:
         resource: the connector.

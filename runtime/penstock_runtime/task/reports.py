@@ -136,7 +136,7 @@ class StateListener(Protocol):
         """Report that the lag of a sink grows; None: it does not. May be called from several threads."""
 
     def ask(self, asked: str) -> None:
-        """Report that the plugin requests a new division into tasks."""
+        """Report that the plugin requests a task reconfiguration."""
 
     def delivered(self) -> None:
         """Report that records were delivered. Called often."""
@@ -332,8 +332,8 @@ class TaskReports:
                 self._listener.trouble(message)
 
     def ask(self, asked: str) -> None:
-        """Report that the plugin requests a new division into tasks, to the listener or the parent. From any thread."""
-        log.info("The plugin requests a new division into tasks; the connector is planned again")
+        """Report that the plugin requests a task reconfiguration, to the listener or the parent. From any thread."""
+        log.info("The plugin requests a task reconfiguration; the connector is planned again")
         if self._listener is not None:
             self._listener.ask(asked)
         else:

@@ -18,9 +18,10 @@ from tests.unit.docs.pages import ROOT, Block, blocks, commands
 
 from ..api_servers import CLUSTER, run
 
-pytestmark = pytest.mark.slow
-
-pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="the API server is built from source, by Go")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("go") is None, reason="the API server is built from source, by Go"),
+]
 
 PAGES: Final = ("docs/installing.md", "docs/connectors.md", "docs/tenants.md")
 NEED_PODS: Final = ("kubectl wait --for=condition=Ready", "kubectl logs ", "helm test ")

@@ -68,7 +68,7 @@ def test_a_request_that_changes_nothing_ends_no_task(probe_lab: ProbeLab, topic:
         until(lambda: probe_lab.journal.count("requested") == number, what=run.last_words)  # noqa: B023
     assert {task.pid for task in run.tasks()} == before
     run.stop()
-    assert "asks to be split into tasks anew" not in run.log_text()
+    assert "The plugin requests a task reconfiguration" not in run.log_text()
 
 
 def test_what_changed_while_no_task_ran_is_noticed_when_the_first_one_starts(

@@ -206,7 +206,7 @@ def test_a_second_operator_waits_and_takes_over_at_once_when_the_first_ends(
     first.key()
     second = begin("second")
     deadline = time.monotonic() + SECONDS
-    while "which first has" not in str(second.probe("/readyz")):
+    while "its holder, first" not in str(second.probe("/readyz")):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert second.probe("/healthz")[0] == 200

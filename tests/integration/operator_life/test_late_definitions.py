@@ -57,7 +57,7 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
     site.settled("orders")
     site.api.delete(definitions["PluginVersion"])
     operator.until(
-        lambda: sum("knows no pluginversions" in str(n.get("message")) for n in operator.lines()) == 2, "it is told", 90
+        lambda: sum("has no pluginversions" in str(n.get("message")) for n in operator.lines()) == 2, "it is told", 90
     )
     site.change("orders", state="Paused")
     site.settled("orders", "Paused")

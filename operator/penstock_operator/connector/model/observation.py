@@ -46,7 +46,7 @@ class Observation:
         own: the hash of the part of these inputs that is the Connector's own, and not the release's.
         own_toggled: the same with the other value of `onSecretChange`.
         secrets_in_force: the hash of the Secrets that its tasks should have (`plan_hashes.secrets_hash`).
-        asked: the last request of its plugin for another split into tasks; the hashes include it.
+        asked: the last request of its plugin for a task reconfiguration; the hashes include it.
         shape: of newly requested pods.
         release: the hash of everything that the release contributes to every plan now.
         rollout: how Connectors are restarted for a change of the release.

@@ -199,7 +199,7 @@ class PersistedState:
         conditions: the current ones, by type.
         state: of the connector.
         own: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
-        asked: the last request of its plugin for another split into tasks, as reports have it (`Report.asked`).
+        asked: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
         canary: the tasks that run other plugin versions than the others; None: none do.
         observed: the `metadata.generation` of the last decision.

@@ -53,7 +53,7 @@ def inputs_hash(
         last: the plan that its tasks are made from.
         mounts: the images of PluginVersions: other code may split it otherwise.
         policy_selects: a TopicCreationPolicy applies that it does not name.
-        asked: the last request of its plugin for another split (`Report.asked`).
+        asked: the last request of its plugin for a task reconfiguration (`Report.asked`).
     """
     spec = connector.spec
     return names.digest(
@@ -88,7 +88,7 @@ def split_from(asked: str) -> str:
 
 
 def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool = False) -> str:
-    """Return the last request of a plugin for another split into tasks; a repeated request changes nothing.
+    """Return the last request of a plugin for a task reconfiguration; a repeated request changes nothing.
 
     Args:
         before: the last one that is known.

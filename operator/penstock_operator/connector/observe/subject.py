@@ -26,7 +26,7 @@ class Subject:
         key: its namespace and name.
         uid: its own.
         persisted: read back from its status.
-        asked: the last request of its plugin for another split into tasks.
+        asked: the last request of its plugin for a task reconfiguration.
         now: seconds since 1970.
     """
 

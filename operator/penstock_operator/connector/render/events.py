@@ -44,7 +44,7 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
     if after.asked != before.asked:
         reason = Reason.RECONFIGURATION_REQUESTED
-        yield _event(reason.event, reason, "the plugin requests another split into tasks", "Reconcile")
+        yield _event(reason.event, reason, "the plugin requests a task reconfiguration", "Reconcile")
     for number, task in after.tasks.items():
         yield from _task_events(before.tasks.get(number, PersistedTask(number)), task)
     for request in after.handled:

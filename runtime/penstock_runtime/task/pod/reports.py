@@ -163,7 +163,7 @@ class PodReports:
             self._write()
 
     def ask(self, asked: str) -> None:
-        """Report that the plugin requests a new division into tasks (`Report.asked`)."""
+        """Report that the plugin requests a task reconfiguration (`Report.asked`)."""
         with self._lock:
             self._report = self._report.model_copy(update={"asked": asked})
             self._write()

@@ -151,10 +151,13 @@ FAULTS: Final = (
     Fault(
         "a property that a field owns",
         "`tasks.max` in `spec.config`",
-        Refused(("tasks.max belongs to spec.tasksMax",)),
-        "use the field",
+        Says("ConfigInvalid", ("spec.config.tasks.max", "belongs to spec.tasksMax")),
+        "use the field; the tasks continue with the last good configuration",
         orders(),
         _configured(tasks_max="2"),
+        _configured(tasks_max=None),
+        needs_user=True,
+        halts=False,
     ),
     Fault(
         "a Secret is missing",

@@ -101,7 +101,7 @@ def test_a_record_that_cannot_be_seen_yet_is_found_by_and_by() -> None:
     world.topic.fall_behind()
     world.prepare()
     pod = world.task(0)
-    world.end(pod.name, 3, message="lives on")
+    world.end(pod.name, 3, message="was taken over")
     world.reconcile()
     world.topic.catch_up()
     world.settle()

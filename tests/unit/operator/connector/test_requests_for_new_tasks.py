@@ -1,4 +1,4 @@
-"""A plugin that asks to be split into tasks anew: new tables come up while it runs (`requestTaskReconfiguration`)."""
+"""A plugin that requests a task reconfiguration, because new tables appear while it runs (`requestTaskReconfiguration`)."""
 
 from typing import Any
 

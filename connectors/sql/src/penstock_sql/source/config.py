@@ -85,8 +85,8 @@ class SqlSourceConfig(DatabaseConfig):
         "numeric.mapping",
         "none",
         doc="`none`: NUMERIC becomes Decimal, or a string if it has no precision. `precision_only`: integers of up to 2, 4, "
-        "9 and 18 digits become int8, int16, int32 and int64. `best_fit`: in addition, numbers with a fraction of up to 18 "
-        "digits become float64. `best_fit_eager_double`: all numbers with a fraction become float64.",
+        "9 and 18 digits become int8, int16, int32 and int64. `best_fit`: in addition, numbers of up to 18 digits that have "
+        "a fraction become float64. `best_fit_eager_double`: all numbers with a fraction become float64.",
     )
     db_timezone: Annotated[str, time_zone] = prop(
         "db.timezone",

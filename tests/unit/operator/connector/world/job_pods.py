@@ -95,7 +95,7 @@ class ClusterWithJobs(ClusterWithTasks):
             self._answer(pod)
             return True
         if self.is_superseded(pod):
-            self.end(pod.name, ExitCode.SUPERSEDED, message=f"{pod.name} lives on")
+            self.end(pod.name, ExitCode.SUPERSEDED, message=f"{pod.name} was taken over")
             return True
         return self.report_news(pod, reports)
 
