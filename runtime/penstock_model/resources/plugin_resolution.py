@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.plugin_chain import CONNECTOR, AskedPlugin
-from penstock_model.connect.version_messages import newest_first, not_found, there_are
+from penstock_model.connect.version_messages import not_found, there_are
 from penstock_model.connect.versions import Version, VersionRange, choose_version
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import offering
@@ -98,7 +98,7 @@ def resolve_plugins(
     beside = [a for a in asked if own is not None and a.place != CONNECTOR and _is_beside(a, own, offers, kept)]
     if own is not None:
         connector = [(own, [*connector[0][1], *beside])]
-        attempt(lambda: _check_beside(own, beside))
+        attempt(lambda: _check_beside(own, beside, offers))
     others = [a for a in asked if a.place != CONNECTOR and a not in beside]
     every = [(mount, [a.place for a in group]) for mount, group in (*connector, *chosen(others, own))]
     return ResolvedPlugins(
@@ -139,11 +139,10 @@ def _distribution(
     every = offering(asked, offers)
     found = [o for o in every if canonicalize_name(o.plugin) != owned]
     if own is not None and every and not found:
-        versions = ", ".join(reversed(newest_first(o.version for o in every)))
         raise _refused(
             asked.type_property,
-            f"{asked.name} is a class of {own.plugin} {versions}, but not of version {own.version}, which the connector "
-            f"runs; {_ONE_VERSION}",
+            f"{asked.name} is a class of {own.plugin}, but not of version {own.version}, which the connector runs; "
+            f"{there_are(o.version for o in every)}; {_ONE_VERSION}",
         )
     if len({canonicalize_name(o.plugin) for o in found}) > 1:
         whose = ", ".join(dict.fromkeys(f"{o.plugin} ({o.name})" for o in found))
@@ -229,14 +228,14 @@ def _may_be_any(asked: AskedPlugin, offer: PluginMount) -> bool:
     return offer.runtime == "Java" and asked.place != CONNECTOR and offer.version != _NO_VERSION
 
 
-def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin]) -> None:
+def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin], offers: _Mounts) -> None:
     """Refuse other versions of the distribution that the connector is of (KIP-891 allows them)."""
     problems = []
     for a in beside:
         if (versions := _range(a)) is not None and own.version not in versions:
             text = (
                 f"{a.place} asks for version {versions} of {own.plugin}, and the connector runs {own.version} of it; "
-                f"{_ONE_VERSION}: here and in spec.version"
+                f"{there_are(o.version for o in offering(a, [*offers, own]))}; {_ONE_VERSION}: here and in spec.version"
             )
             problems.append(Problem(a.version_property, text))
     if problems:

@@ -16,9 +16,15 @@ _MAVEN_CENTRAL: Final = "https://repo1.maven.org/maven2"
 _JAVA_NAME: Final = re.compile(r"(com|org|net|info|dev|app|cloud|edu|gov|tech|[a-z]{2})\.([\w]+\.)+[A-Z][\w$]*")
 _OF_PENSTOCK: Final = {
     "io.confluent.kafka.connect.datagen.DatagenConnector": "Penstock's own Datagen makes records for tests without it.",
-    "io.debezium.transforms.UnwrapFromEnvelope": "Debezium calls it io.debezium.transforms.ExtractNewRecordState now.",
 }
 """Alternatives to a class."""
+_RENAMED: Final = {
+    "io.debezium.transforms.UnwrapFromEnvelope": "io.debezium.transforms.ExtractNewRecordState",
+    "io.debezium.connector.mongodb.transforms.UnwrapFromMongoDbEnvelope": (
+        "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState"
+    ),
+}
+"""New names of classes that Debezium renamed in 0.10 and removed in 1.2."""
 
 
 def is_java_name(name: str) -> bool:
@@ -86,6 +92,9 @@ def how_to_get(class_name: str) -> str:
     """Return a sentence that says where to get a Java class and how to add it; empty if the name is not one of Java."""
     if "." not in class_name or ":" in class_name or not class_name.rpartition(".")[2][:1].isupper():
         return ""
+    if (new := _RENAMED.get(class_name)) is not None:
+        changed = f"Debezium renamed it in 0.10 and removed it in 1.2: write {new}, and compare its properties."
+        return f" {changed}{how_to_get(new)}"
     project = project_of(class_name)
     if project is None:
         start = "Get" if is_java_name(class_name) else "If it is a Java class, get"

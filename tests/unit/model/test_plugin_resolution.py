@@ -251,19 +251,21 @@ def test_a_class_may_be_a_converter_of_values_and_of_headers() -> None:
     assert chosen(resolve("X", None, only, header_converter="Avro")) == {"header.converter": "acme-1.0"}
 
 
-def test_another_version_of_the_connectors_distribution_is_refused_with_both() -> None:
+def test_another_version_of_the_connectors_distribution_is_refused_with_both_and_those_recommended() -> None:
     both = [{"alias": "Clock", "type": "source"}, *SMTS]
     there = offered(version(v, classes=both if v != "3.0" else both[:1]) for v in ("1.0", "2.0", "3.0"))
     trim: dict[str, Any] = {"transforms": "t", "transforms_t_type": "Trim"}
     found = resolve("Clock", "1.0", there, **trim, transforms_t_plugin_version="2.0")
     assert told(found) == (
-        "transforms.t.plugin.version: transforms.t asks for version [2.0,2.0] of acme, and the connector runs 1.0 of it; a "
-        "pod holds one version of a distribution, so ask for versions that agree: here and in spec.version"
+        "transforms.t.plugin.version: transforms.t asks for version [2.0,2.0] of acme, and the connector runs 1.0 of it; "
+        "available versions: [1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds one version of a distribution, "
+        "so ask for versions that agree: here and in spec.version"
     )
     assert not found.is_missing
     gone = told(resolve("Clock", "3.0", there, **trim))
     assert gone.startswith(
-        "transforms.t.type: Trim is a class of acme 1.0, 2.0, but not of version 3.0, which the connec"
+        "transforms.t.type: Trim is a class of acme, but not of version 3.0, which the connector runs; available versions: "
+        "[1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds one version"
     )
 
 

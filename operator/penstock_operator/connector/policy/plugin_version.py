@@ -7,7 +7,7 @@ from typing import Any, Final
 from penstock.errors import Problem
 from penstock_model.connect.plugin_chain import CONNECTOR, AskedPlugin, asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
-from penstock_model.connect.version_messages import not_found, reported_once
+from penstock_model.connect.version_messages import not_found, reported_once, there_are
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
@@ -24,7 +24,7 @@ _UNREAD: Final = (
 )
 _UNVERIFIED: Final = (
     "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` shows more), since none that fits "
-    "is; request exactly version {2}, or correct the cause: the verifying pod does not use spec.template, so a pull "
+    "is, {3}; request exactly version {2}, or correct the cause: the verifying pod does not use spec.template, so a pull "
     "Secret belongs in images.pullSecrets of the release, or in the namespace's default ServiceAccount"
 )
 
@@ -74,7 +74,7 @@ def resolve(
         kept={place: mount for place, mount in kept.items() if mount is not None},
         before={place: mount for place, mount in before.items() if mount is not None},
     )
-    resolved = _with_waits(resolved, changed, [o for o in offers if o not in usable], unseen)
+    resolved = _with_waits(resolved, changed, offers, usable, unseen)
     chosen = {place for mount in resolved.mounts for place in mount.places}
     if unread := sorted(d["metadata"]["name"] for d in found or () if is_unread(d)):
         waits = (
@@ -101,9 +101,14 @@ def resolve(
 
 
 def _with_waits(
-    resolved: ResolvedPlugins, changed: Sequence[AskedPlugin], others: Sequence[PluginMount], unseen: Mapping[str, str]
+    resolved: ResolvedPlugins,
+    changed: Sequence[AskedPlugin],
+    offers: Sequence[PluginMount],
+    usable: Sequence[PluginMount],
+    unseen: Mapping[str, str],
 ) -> ResolvedPlugins:
     """Return the same, with places without a plugin waiting for the newest one that fits and has not been verified."""
+    others = [o for o in offers if o not in usable]
     chosen = {place for mount in resolved.mounts for place in mount.places}
     waits: dict[str, tuple[str, Problem]] = {}
     for asked in changed:
@@ -113,7 +118,8 @@ def _with_waits(
             continue
         if fits:
             newest = max(fits, key=lambda o: Version(o.version))
-            text = _UNVERIFIED.format(newest.name, unseen[newest.name], newest.version)
+            available = there_are(o.version for o in offering(asked, usable) or there)
+            text = _UNVERIFIED.format(newest.name, unseen[newest.name], newest.version, available)
             waits[asked.place] = asked.version_property, Problem(asked.type_property, text)
         elif all(p.property != asked.version_property for p in resolved.problems):
             text = not_found(asked.name, _range(asked), [o.version for o in there])

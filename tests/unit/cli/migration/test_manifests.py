@@ -88,6 +88,15 @@ def test_a_converter_has_class_and_properties_of_one_place_as_in_kafka_connect()
     assert "value.converter.schemas.enable: has no effect without value.converter, and is left out" in report(one)
 
 
+@pytest.mark.parametrize("place", ["key.converter", "value.converter", "header.converter"])
+def test_schemas_enable_of_a_converter_without_schemas_is_silent(place: str) -> None:
+    one = made({**SOURCE, place: STRING, f"{place}.schemas.enable": "false"})
+    assert one.manifest["spec"]["config"][f"{place}.schemas.enable"] == "false"
+    assert report(one) == ""
+    of_worker = {place: STRING, f"{place}.schemas.enable": "false"}
+    assert report(made({n: t for n, t in SOURCE.items() if n != place}, of_worker=of_worker)) == ""
+
+
 def test_what_penstock_does_not_have_is_needed_and_the_manifest_is_made_nevertheless() -> None:
     one = made({"connector.class": "io.debezium.X", "transforms": "a", "transforms.a.type": "io.debezium.Y"})
     assert [n.class_name for n in one.needs] == ["io.debezium.X", "io.debezium.Y"]

@@ -467,7 +467,8 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     assert world.condition("Ready").startswith(
         "False PluginVersionMissing: spec.class: waits until PluginVersion ticker-2.0.0 is verified (ImagePullBackOff; "
     )
-    assert "request exactly version 2.0.0, or correct the cause" in world.condition("Ready")
+    versions = "available versions: [2.0.0] (default and recommended: 2.0.0)"
+    assert f"{versions}; request exactly version 2.0.0, or correct the cause" in world.condition("Ready")
     assert "images.pullSecrets of the release, or in the namespace's default ServiceAccount" in world.condition("Ready")
     assert world.condition("Stalled") == "absent"
     set_status(world, "2.0.0", VERIFIED)

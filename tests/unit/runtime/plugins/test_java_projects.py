@@ -83,3 +83,20 @@ def test_a_class_of_the_same_name_that_does_another_thing_is_never_suggested() -
 
 def test_penstocks_own_data_generator_is_named_for_confluents() -> None:
     assert "Penstock's own Datagen" in told(Connector, "io.confluent.kafka.connect.datagen.DatagenConnector")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("io.debezium.transforms.UnwrapFromEnvelope", "io.debezium.transforms.ExtractNewRecordState"),
+        (
+            "io.debezium.connector.mongodb.transforms.UnwrapFromMongoDbEnvelope",
+            "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState",
+        ),
+    ],
+)
+def test_a_class_that_debezium_removed_is_named_with_its_new_name(old: str, new: str) -> None:
+    message = told(Transform, old)
+    assert f"Debezium renamed it in 0.10 and removed it in 1.2: write {new}, and compare its properties" in message
+    assert message.count("`penstock plugin build`") == 1
+    assert "from Maven Central" in message
