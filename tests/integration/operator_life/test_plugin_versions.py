@@ -80,7 +80,10 @@ def test_a_new_connector_takes_the_version_before_one_whose_image_cannot_be_pull
     assert status["connector"]["pluginVersion"] == "files-1.0.0"
     site.until(
         "orders",
-        lambda b: "PluginVersion files-2.0.0 is newer, 2.0.0, and is not used before it is verified" in condition(b, "ConfigValid"),
+        lambda b: (
+            "PluginVersion files-2.0.0 is newer, 2.0.0, and is not used before it is verified"
+            in condition(b, "ConfigValid")
+        ),
         "it names the newer one",
     )
     site.kubelet.can_pull(image_of("2.0.0"))

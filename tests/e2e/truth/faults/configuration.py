@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from ...place import Connector
-from ..fault import Fault, Refused, Says, Scene, Steps, orders, orders_of
+from ..fault import Fault, Says, Scene, Steps, orders, orders_of
 
 __all__ = ["FAULTS"]
 

@@ -84,7 +84,8 @@ def create(database: Database) -> None:
         statement = " ".join(str(CreateTable(_table(connection)).compile(connection.engine)).split())
         raise ConnectError(
             f"The user of the connector may not create the table {TABLE.name}, which holds the offsets of the rows. As a "
-            f"user who may, run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} TO the user of the connector"
+            f"user who may, run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} "
+            "TO the user of the connector"
         ) from e
 
 
