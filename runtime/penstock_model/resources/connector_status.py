@@ -1,4 +1,4 @@
-"""The status of a Connector: what the operator reports, and what it keeps from one run to the next. Pure."""
+"""Status of a Connector: reports of the operator, and its state from one run to the next. Pure."""
 
 from typing import Annotated, Final, Literal
 
@@ -27,7 +27,8 @@ Conditions = Annotated[list[Condition], Mark(**list_of("map", "type"))]
 """By type."""
 
 _GENERATION: Final = (
-    "The metadata.generation that this status is of; while it is lower, a change is still being worked on."
+    "The metadata.generation that this status describes; while it is lower than that of the resource, a "
+    "change is being processed."
 )
 
 
@@ -59,10 +60,11 @@ class TaskStatus(StatusPart):
     id: int = Field(ge=0, description="Its number, from 0.")
     state: str = Field(
         description="Running, Paused, Stopping or Stopped. Pending: its pod has not started yet. Restarting: it gets a new "
-        "pod after a loss or a restart. Failed: it has failed; retryAt says when it starts again, if it does by itself."
+        "pod after a loss or a restart. Failed: it has failed; retryAt is the time of the next start, if it is "
+        "restarted automatically."
     )
     reason: str | None = Field(
-        None, description="Why it does not run, or not as it should, in one word such as ImagePullBackOff."
+        None, description="Why it does not run, or not as expected, in one word such as ImagePullBackOff."
     )
     message: str | None = Field(None, description="Why, in a sentence.")
     since: Time | None = Field(None, description="When this state began.")

@@ -146,7 +146,8 @@ class PluginVersionStatus(StatusPart):
 
     observed_generation: int = Field(
         default_factory=lambda: -1,
-        description="The metadata.generation that this status is of; behind it, the resource is still being looked at.",
+        description="The metadata.generation that this status describes; while it is lower than that of the resource, the "
+        "change is being processed.",
     )
     conditions: Conditions | None = Field(
         None, description="Ready: a pod has seen that the image holds what is declared, and has imported it."
