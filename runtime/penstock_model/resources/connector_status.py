@@ -174,7 +174,7 @@ class PlanStatus(StatusPart):
         description="The hash of a configuration that was refused; it is not checked again until something changes.",
     )
     problems: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="What is wrong with the refused configuration, each problem with its property."
+        None, description="The problems of the refused configuration, each with its property."
     )
 
 
@@ -226,12 +226,12 @@ class ConnectorStatus(StatusPart):
     )
     plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None,
-        description="The PluginVersions that the plugins come from: the connector, converters, transforms, predicates. "
-        "While tasks change to other versions, both are here. What is not of one is of the runtime image.",
+        description="The PluginVersions of the plugins: the connector, converters, transforms, predicates. While tasks "
+        "change to other versions, both are listed. Plugins without one are from the runtime image.",
     )
     newer_plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None,
-        description="Newer PluginVersions in the ranges that are asked for; penstock.dev/restart takes them up.",
+        description="Newer PluginVersions in the requested ranges; annotation penstock.dev/restart switches to them.",
     )
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
@@ -240,7 +240,7 @@ class ConnectorStatus(StatusPart):
         None,
         description="When a task last delivered a record, up to two minutes too early. Absent: none ever has.",
     )
-    task_summary: str | None = Field(None, description="How many tasks run of how many: 2/2.")
+    task_summary: str | None = Field(None, description="How many of the tasks run: 2/2.")
     replicas: int | None = Field(None, ge=0, description="How many task pods exist, for kubectl scale and HPA.")
     label_selector: str | None = Field(None, description="The labels of those pods, for autoscalers.")
     active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
@@ -253,7 +253,9 @@ class ConnectorStatus(StatusPart):
     restart_actions: Annotated[list[RestartAction], Mark(**list_of("atomic"))] | None = Field(
         None, description="The last 10 restarts that annotations asked for, the latest last."
     )
-    plan: PlanStatus | None = Field(None, description="What the tasks are made from. For the operator itself.")
+    plan: PlanStatus | None = Field(
+        None, description="The plan from which the tasks are created. For the operator itself."
+    )
     canary: CanaryStatus | None = Field(
         None, description="The tasks that run other plugin versions first, as spec.rollout asks."
     )

@@ -104,8 +104,8 @@ RESOURCES: Final = (
     CustomResource(
         model=TopicCreationPolicy,
         status=TopicCreationPolicyStatus,
-        text="How Kafka topics are created that source connectors write to: partitions, copies and settings by the "
-        "topic's name. It never changes a topic that exists.",
+        text="How Kafka topics for source connectors are created: partitions, copies and settings by the topic's name. "
+        "It never changes a topic that exists.",
         spec_text="The rules.",
         plural="topiccreationpolicies",
         short_name="ptopic",
@@ -121,7 +121,7 @@ RESOURCES: Final = (
         status=PluginVersionStatus,
         text="One version of one package of plugins, as an image. Connectors choose among versions by spec.version and "
         "by properties such as value.converter.plugin.version.",
-        spec_text="What the plugins are and where they come from. It never changes.",
+        spec_text="The plugins and their image. It never changes.",
         plural="pluginversions",
         short_name="pplugin",
         columns=(
