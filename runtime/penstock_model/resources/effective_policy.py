@@ -55,7 +55,7 @@ def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
 
 
 def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
-    """Sort patterns and names, whose order has no meaning, so that another order is not a change."""
+    """Return the effective policy, with patterns and names sorted: their order has no meaning, so another is no change."""
     name, spec = policy.metadata.name, policy.spec
     default, given = spec.default, spec.limits
     limits: tuple[PolicyLimits, ...] = ()

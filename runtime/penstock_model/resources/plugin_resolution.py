@@ -45,7 +45,7 @@ class ResolvedPlugins:
     is_missing: bool = False
 
     def waiting_for(self, problems: Iterable[Problem]) -> "ResolvedPlugins":
-        """Add problems of PluginVersions that may be created later, but no second problem of the same property."""
+        """Return a copy with these problems, of PluginVersions that may be created later; one for each property."""
         named = {p.property for p in self.problems}
         more = tuple(p for p in problems if p.property not in named)
         is_missing = self.is_missing or (bool(more) and not self.problems)
