@@ -37,7 +37,7 @@ java: ## Check that Java for Spark and Kafka is installed
 	@scripts/check-java
 
 .PHONY: check
-check: setup ## Check lint, formatting, types, import rules and generated files; needs no Java and no broker
+check: setup ## Check lint, formatting, types, import rules, words and generated files; needs no Java and no broker
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -46,6 +46,7 @@ check: setup ## Check lint, formatting, types, import rules and generated files;
 	  (cd "$$connector" && $(PY) -c "$(IMPORT_RULES)") || exit 1; \
 	done
 	$(PY) -c "$(IMPORT_RULES)"
+	$(PY) scripts/check-words
 	@for script in scripts/generate-*; do \
 	  if [ -e "$$script" ]; then echo "$$script --check"; $(PY) "$$script" --check; fi; \
 	done

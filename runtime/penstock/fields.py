@@ -114,7 +114,7 @@ class Fields(Sequence[dict[str, Any]]):
     def having(self, columns: Mapping[str, Column]) -> Self:
         """Return rows with these columns instead, in this order. Cached types of unchanged columns are kept."""
         new = type(self)(columns, self._length)
-        new._kinds = self._kinds  # noqa: SLF001 (of its own class)
+        new._kinds = self._kinds  # noqa: SLF001 (its own class)
         return new
 
     def take(self, rows: Sequence[int]) -> "Fields":

@@ -186,7 +186,7 @@ class _FunctionSink(SinkConnector):
         return _FunctionWriter(type(self).function, self.parameters, {"config": config, "context": self.context})
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        return True  # a function keeps none of its own
+        return True  # a function keeps no state
 
 
 class _NoState(Sink):

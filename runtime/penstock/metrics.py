@@ -68,7 +68,7 @@ class PluginMetrics:
 
         Args:
             name: lower-case letters, digits and `_`.
-            doc: a sentence that describes what is counted.
+            doc: a sentence that describes the counted events.
 
         Raises:
             ValueError: the name is invalid, or used by a gauge.
@@ -80,7 +80,7 @@ class PluginMetrics:
 
         Args:
             name: lower-case letters, digits and `_`.
-            doc: a sentence that describes what is measured, and its unit.
+            doc: a sentence that describes the measured quantity and its unit.
 
         Raises:
             ValueError: the name is invalid, or used by a counter.

@@ -77,7 +77,7 @@ class Transform(Plugin):
         """
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """Transform many records at once. Override it if working on columns is faster.
+        """Transform a batch of records. Override it if working on columns is faster.
 
         The result must equal that of `apply` for each record in turn; drop rows with `take`. If `apply` would fail for a
         record of the batch, this method must raise, and otherwise it must not. After an error, `apply` is called for each
@@ -90,7 +90,7 @@ class Transform(Plugin):
 
     @property
     def has_batch_form(self) -> bool:
-        """Whether the class overrides `apply_batch`."""
+        """Return whether the class overrides `apply_batch`."""
         return type(self).apply_batch is not Transform.apply_batch
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class HeaderConverter(Plugin):
 
     @abstractmethod
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
-        """The header that bytes hold."""
+        """Deserialize the value of a header, and return the header."""
 
     def close(self) -> None:
         """Release the resources acquired by `configure`, as `Transform.close`."""

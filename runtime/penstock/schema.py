@@ -144,11 +144,11 @@ class Schema:
                 return None
 
     def field(self, name: str) -> Field | None:
-        """The field of that name, or None."""
+        """Return the field with that name, or None."""
         return next((f for f in self.fields if f.name == name), None)
 
     def as_optional(self) -> "Schema":
-        """The same schema, with null allowed."""
+        """Return the same schema, with null allowed."""
         return self if self.optional else replace(self, optional=True)
 
 
@@ -171,7 +171,7 @@ DECIMAL_NAME = "org.apache.kafka.connect.data.Decimal"
 DATE_NAME = "org.apache.kafka.connect.data.Date"
 TIME_NAME = "org.apache.kafka.connect.data.Time"
 TIMESTAMP_NAME = "org.apache.kafka.connect.data.Timestamp"
-"""Names by which Kafka Connect marks its logical types (`Schema.name`)."""
+"""Names of Kafka Connect's logical types (`Schema.name`)."""
 
 DATE = Schema(Type.INT32, name=DATE_NAME, version=1)
 TIME = Schema(Type.INT32, name=TIME_NAME, version=1)

@@ -268,7 +268,7 @@ class FrameSink(Sink):
 
     @property
     def ordered(self) -> bool:
-        """Whether the record order within a Kafka partition matters. The default is True.
+        """Return whether the record order within a Kafka partition matters. The default is True.
 
         A frame has one schema, so a batch is split where the schema changes: records with the schemas v1, v2, v1 become
         three frames, each of which needs a Spark job. A sink that only appends, regardless of order, should return False and

@@ -191,7 +191,7 @@ class PollingSource(ABC):
 
         Called after a failed batch, or after a pause within a transaction that the source has not ended, possibly more than
         once, before the next `read`, whose `start` precedes those records. Only a source that keeps its own position needs
-        this: offsets alone are not sufficient, because records may come without new ones. Must not raise.
+        this: offsets are not sufficient, because records may come without new ones. Must not raise.
         """
 
     def backlog(self, offsets: Offsets) -> Backlog | None:

@@ -39,7 +39,7 @@ class SinkKillsSuite(SinkOffsetsSuite):
             lines = 0
             for _ in range(2):  # the first time may create objects in the external system
                 before, batches = self._count(request), self._of_two_partitions(life)
-                lines = lines_of(lambda: _deliver(life, batches), life.packages)  # noqa: B023 (is called at once)
+                lines = lines_of(lambda: _deliver(life, batches), life.packages)  # noqa: B023 (is called immediately)
                 if before is None or self._count(request) != before + len(self.records):
                     return 0  # repeated records are stored once, which hides whether they are stored with their offsets
             return lines if life.reopen() else 0

@@ -175,7 +175,7 @@ class SourceReadsSuite(ConnectorSuite):
 def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
     """Return offsets as they are read back from Kafka."""
     for partition, offset in offsets.items():
-        SourcePartition(offset)  # refuses what is not flat
+        SourcePartition(offset)  # refuses nested values
         assert isinstance(partition, SourcePartition)
     return {
         SourcePartition(json.loads(json.dumps(dict(p)))): json.loads(json.dumps(dict(o))) for p, o in offsets.items()

@@ -24,7 +24,7 @@ class Found:
         tasks: number of tasks that it is known to have had; 0: unknown.
         is_live: it runs there, or is paused.
         problems: why a manifest of it cannot run.
-        notes: what is not carried over.
+        notes: settings that are not carried over.
         changes: values that were found but not used, with the reason.
         cluster: the `KafkaConnect` of a `KafkaConnector`, which may be empty; None if it is another resource.
         resource: resource type with which `kubectl` stops it, as `kafkaconnector`; empty: Kafka Connect's REST API stops it.

@@ -1,4 +1,4 @@
-"""Converter from a found connector to a Connector's manifest; it reports what is not carried over. Pure, but for plugins."""
+"""Converter from a found connector to a Connector's manifest; it reports settings that it omits. Pure, but for plugins."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -38,8 +38,8 @@ def write_image(
     """Write the files of a folder as an image, in one folder at its root. The same files give a byte-identical image.
 
     Times, owners, the umask, the order of the file system and Python's bytecode have no effect. The layer is streamed,
-    whatever its size. `to` has the whole archive when this returns, and is untouched if it fails or is killed; its folder
-    needs space for two copies meanwhile.
+    so its size does not matter. `to` has the whole archive when this returns, and is untouched if it fails or is killed;
+    its folder needs space for two copies meanwhile.
 
     Args:
         folder: folder with the files.

@@ -63,7 +63,7 @@ class Scanner:
 
     @property
     def more(self) -> bool:
-        """Whether characters are left."""
+        """Return whether characters are left."""
         return self._at < len(self._text)
 
     def failed(self, what: str) -> PatternError:

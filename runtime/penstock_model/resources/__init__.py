@@ -1,1 +1,1 @@
-"""The resources `Connector`, `TopicCreationPolicy` and `PluginVersion` (`penstock.dev/v1alpha1`), and their definitions."""
+"""Resources `Connector`, `TopicCreationPolicy` and `PluginVersion` (`penstock.dev/v1alpha1`), and their definitions."""

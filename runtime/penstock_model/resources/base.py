@@ -39,17 +39,17 @@ _IS_SUBDOMAIN: Final = Matches(
 
 
 class Part(BaseModel):
-    """A part of a resource that users write. Unknown fields are refused; names are in camelCase, as in Kubernetes."""
+    """Part of a resource that users write. Unknown fields are refused; names are in camelCase, as in Kubernetes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
 class Resource(Part):
-    """A whole resource."""
+    """Whole resource."""
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Self:
-        """The resource in a parsed document.
+        """Return the resource in a parsed document.
 
         Raises:
             ConfigError: holds all problems, each with its field path (`spec.image`).
@@ -61,12 +61,12 @@ class Resource(Part):
 
 
 class StatusPart(BaseModel):
-    """A part of a status. Unknown fields are ignored, since a newer operator may have written them."""
+    """Part of a status. Unknown fields are ignored, since a newer operator may have written them."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
     def to_manifest(self) -> dict[str, Any]:
-        """The part as a mapping of the manifest, without fields that have no value."""
+        """Return the part as a mapping of the manifest, without fields that have no value."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -74,7 +74,7 @@ def label(name: str) -> str:
     """Check that a name is a DNS label, and return it.
 
     Raises:
-        ValueError: the name is none; the message says what it must be.
+        ValueError: the name is not a DNS label; the message says what it must be.
     """
     return _IS_LABEL.check(name)
 
@@ -95,7 +95,7 @@ ConfigMapping = Annotated[dict[str, ConfigText], Mark(additionalProperties=SCALA
 
 
 class ObjectMeta(BaseModel):
-    """The fields of Kubernetes' metadata that Penstock reads. Others are ignored."""
+    """Fields of Kubernetes' metadata that Penstock reads. Others are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -108,23 +108,28 @@ class ObjectMeta(BaseModel):
 
 
 class Condition(StatusPart):
-    """A condition of a resource, with the fields of Kubernetes' own conditions."""
+    """Condition of a resource, with the fields of Kubernetes' own conditions."""
 
     type: str = Field(
         min_length=1,
         max_length=316,
-        description="What this is about: Ready, Reconciling and Stalled as kstatus, Flux and Argo CD read them, and "
-        "words of Penstock such as ConfigValid.",
+        description="The type: Ready, Reconciling and Stalled as read by kstatus, Flux and Argo CD, or a type of Penstock "
+        "such as ConfigValid.",
     )
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it is so: True, False or Unknown.")
+    status: Literal["True", "False", "Unknown"] = Field(
+        description="Whether the condition is met: True, False or Unknown."
+    )
     reason: str = Field(
         min_length=1,
         max_length=1024,
         pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-        description="Why, in one word that programs may rely on, such as ConfigInvalid or TasksFailed.",
+        description="The cause, as one word that programs may rely on, such as ConfigInvalid or TasksFailed.",
     )
-    message: str = Field(max_length=32768, description="Why, in sentences for people, and what to do about it.")
+    message: str = Field(max_length=32768, description="The cause in sentences for people, and the remedy.")
     last_transition_time: Time = Field(description="When status last changed.")
     observed_generation: int | None = Field(
-        None, ge=0, description="The metadata.generation that this was said of; an older one may be out of date."
+        None,
+        ge=0,
+        description="The metadata.generation that the condition describes; it may be out of date if it is older than that "
+        "of the resource.",
     )

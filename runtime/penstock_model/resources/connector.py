@@ -1,4 +1,4 @@
-"""The `Connector` resource (`penstock.dev/v1alpha1`), which the operator and `penstock run` read alike. Pure."""
+"""`Connector` resource (`penstock.dev/v1alpha1`), read by the operator and `penstock run`. Pure."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
@@ -42,13 +42,13 @@ def _connector_name(name: str) -> str:
 
 
 class Metadata(ObjectMeta):
-    """The metadata of a Connector."""
+    """Metadata of a Connector."""
 
     name: Annotated[str, AfterValidator(_connector_name)] = Field(examples=["orders-in"])
 
 
 class Connector(Part):
-    """A Connector resource."""
+    """Connector resource."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
@@ -75,7 +75,7 @@ class Connector(Part):
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Self:
-        """The resource in a parsed document.
+        """Return the resource in a parsed document.
 
         Raises:
             ConfigError: holds all problems, each with its field path (`spec.config.file`).
@@ -87,10 +87,10 @@ class Connector(Part):
 
     @classmethod
     def draft(cls, document: Mapping[str, Any]) -> Self:
-        """The resource without the fields that are wrong; their problems are in `reading.problems`.
+        """Return the resource without the fields that are wrong; their problems are in `reading.problems`.
 
-        A check uses it to report all problems at once: `penstock_runtime.plan` refuses a draft with problems, and adds those
-        that it finds in the rest.
+        A check uses it to report all problems together: `penstock_runtime.plan` refuses a draft with problems, and adds
+        those that it finds in the rest.
 
         Raises:
             ConfigError: the document cannot be read at all.
@@ -112,34 +112,34 @@ class Connector(Part):
 
     @property
     def reading(self) -> Reading:
-        """Problems, warnings and names of the text from which the resource was read."""
+        """Return problems, warnings and names of the text from which the resource was read."""
         return self._reading
 
     def with_reading(self, reading: Reading) -> Self:
-        """The same resource with another `reading`."""
+        """Return a copy of the resource with another `reading`."""
         other = self.model_copy()
         other._reading = reading  # noqa: SLF001 (its own class)
         return other
 
     @property
     def connect_name(self) -> str:
-        """The Connect name: of the consumer group, and in the keys of status and offsets."""
+        """Return the Connect name, which is in the name of the consumer group and in the keys of status and offsets."""
         if self.spec.connect_name is not None:
             return self.spec.connect_name
         return default_connect_name(self.metadata.namespace, self.metadata.name)
 
     def request_texts(self, worker: Mapping[str, str]) -> RequestTexts:
-        """The texts of a job pod's request that its answer does not repeat, with this worker configuration."""
+        """Return the texts of a job pod's request that its answer does not repeat, with this worker configuration."""
         return RequestTexts(self.spec.config, self.spec.spark.conf, worker)
 
 
 def default_connect_name(namespace: str | None, name: str) -> str:
-    """The Connect name of a Connector without `spec.connectName`: `<namespace>.<name>`, or `<name>` without a namespace."""
+    """Return the Connect name without `spec.connectName`: `<namespace>.<name>`, or `<name>` without a namespace."""
     return f"{namespace}.{name}" if namespace else name
 
 
 def _owned_properties(document: Mapping[str, Any]) -> list[Problem]:
-    """Problems of properties in `spec.config` that a field of the resource owns."""
+    """Return problems of properties in `spec.config` that a field of the resource owns."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     names = [name for name in config if name in OWNED] if isinstance(config, Mapping) else []

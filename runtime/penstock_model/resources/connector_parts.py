@@ -1,4 +1,4 @@
-"""The parts of a Connector's spec: restarts, rollout, deletion, Spark, references to other objects. Pure."""
+"""Parts of a Connector's spec: restarts, rollout, deletion, Spark, references to other objects. Pure."""
 
 from typing import Annotated, Final, Literal
 
@@ -19,7 +19,7 @@ class Backoff(Part):
     """The wait before restart n: `initial * factor^(n-1)`, at most `max`."""
 
     initial: Duration = Field("10s", validate_default=True, description="The wait before the first restart.")
-    factor: int = Field(2, ge=1, le=10, strict=True, description="By how much each wait is longer than the one before.")
+    factor: int = Field(2, ge=1, le=10, strict=True, description="The factor between a wait and the next one.")
     max: Duration = Field("10m", validate_default=True, description="The longest wait.")
 
 
@@ -27,21 +27,21 @@ class Restart(Part):
     """What follows the failure of a task."""
 
     policy: Literal["OnFailure", "Never"] = Field(
-        "OnFailure", description="OnFailure: a task that failed is started again. Never: it stays Failed."
+        "OnFailure", description="OnFailure: a failed task is restarted. Never: it stays Failed."
     )
     max_restarts: int = Field(
         10,
         ge=0,
         le=MOST,
         strict=True,
-        description="How often in a row; then the task stays Failed until it is restarted by hand (annotation "
-        "penstock.dev/restart-failed) or the connector changes.",
+        description="The maximum number of restarts in a row; then the task stays Failed until it is restarted by hand "
+        "(annotation penstock.dev/restart-failed) or the connector changes.",
     )
     backoff: Backoff = Field(
         Backoff(), description="How long to wait before restart n: initial * factor^(n-1), at most max."
     )
     reset_after: Duration = Field(
-        "30m", validate_default=True, description="How long a task must run for the count to begin anew."
+        "30m", validate_default=True, description="How long a task must run before the count of restarts is reset."
     )
 
 
@@ -53,14 +53,14 @@ class Rollout(Part):
         ge=0,
         le=MOST,
         strict=True,
-        description="How many tasks get the new versions first. 0, or as many as there are: all at once. A change after "
-        "which a source's tasks read other parts of it comes to all at once, too, and so does one together with another "
-        "number of tasks, or while no task runs.",
+        description="How many tasks get the new versions first. 0, or the number of tasks: all together. All tasks also "
+        "change together if they then read different parts of the source, if the number of tasks changes too, or "
+        "if no task runs.",
     )
     timeout: Duration = Field(
         "5m",
         validate_default=True,
-        description="For how long those must run without a failure before the rest follows.",
+        description="How long those tasks must run without a failure before the others change.",
     )
 
 
@@ -69,9 +69,9 @@ class Deletion(Part):
 
     offsets: Literal["Keep", "Reset"] = Field(
         "Keep",
-        description="Keep: a connector that is created anew under the same name goes on where this one stopped. "
-        "Reset: its offsets are removed once its tasks have stopped; a finalizer holds the resource until then, "
-        "for a limited time.",
+        description="Keep: a connector that is created again with the same name continues where this one stopped. Reset: "
+        "its offsets are removed once its tasks have stopped; a finalizer holds the resource until then, for a "
+        "limited time.",
     )
 
 
@@ -81,19 +81,19 @@ class Spark(Part):
     conf: ConfigMapping = Field(
         {},
         examples=[{"spark.driver.memory": "2g"}],
-        description="Spark's own properties (spark.sql.shuffle.partitions and the like), over Penstock's. Those on "
-        "which a guarantee rests, such as spark.master and spark.task.maxFailures, are refused with the reason.",
+        description="Spark properties (such as spark.sql.shuffle.partitions), which override those of Penstock. Those on "
+        "which a guarantee depends, such as spark.master and spark.task.maxFailures, are refused with the reason.",
     )
     start: SparkStart = Field(
         SparkStart.ON_DEMAND,
         description="OnDemand: Spark starts when a backlog needs it, which for a small connector is never, and ends when "
-        "none has needed it for idleTimeout; without it a task takes a tenth of the memory. Eager: it starts beside the "
+        "none has needed it for idleTimeout; without it a task needs a tenth of the memory. Eager: it starts with the "
         "first batches, and stays.",
     )
     idle_timeout: Duration = Field(
         "10m",
         validate_default=True,
-        description="With OnDemand, how long Spark stays without a backlog.",
+        description="With OnDemand, how long Spark stays without a backlog before it ends.",
     )
 
 
@@ -101,7 +101,7 @@ _OPTION: Final = ruled(
     rule("self.startsWith('-')", "must begin with '-'; write an option and its value as one entry (--add-opens=...)"),
     rule(
         "!self.contains('${secret:')",
-        "variables are resolved in spec.config alone; give a secret to the plugin there, or as a file by a volume",
+        "variables are resolved in spec.config only; give a secret to the plugin there, or as a file by a volume",
     ),
 )
 
@@ -114,17 +114,17 @@ class Java(Part):
         ge=10,
         le=75,
         strict=True,
-        description="The share of the container's memory limit that is the greatest heap. The rest is for the JVM's other "
-        "memory (classes, threads, code, direct buffers), for Python and the clients of Kafka.",
+        description="The maximum heap, as a share of the container's memory limit. The rest is for other memory of the JVM "
+        "(classes, threads, code, direct buffers), for Python and the Kafka clients.",
     )
     options: Annotated[
         list[Annotated[str, AtMost(1024, least=1), Mark(**_OPTION)]], AtMost(64), Mark(**list_of("atomic"))
     ] = Field(
         [],
         examples=[["-Duser.timezone=UTC", "-XX:+UseG1GC"]],
-        description="Options of the JVM, one an entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and the like. "
-        "Those on which a guarantee rests, that set the heap, run commands, or load other classes are refused with the "
-        "reason. They are no place for secrets.",
+        description="Options of the JVM, one per entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and the like. "
+        "Options are refused with the reason if a guarantee depends on them, or if they set the heap, run "
+        "commands or load other classes. Do not put secrets here.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The spec of a Connector. Pure."""
+"""Spec of a Connector. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -55,71 +55,72 @@ class ConnectorSpec(Part):
     class_name: Annotated[Text, AtMost(512)] = Field(
         alias="class",
         examples=["FileStreamSource"],
-        description="Which connector plugin runs: an alias such as FileStreamSource, the path of a Penstock class, or "
-        "the Java class name of a connector of Kafka Connect that Penstock has an equivalent of.",
+        description="The connector plugin: an alias such as FileStreamSource, the path of a Penstock class, or the Java "
+        "class name of a Kafka Connect connector for which Penstock has an equivalent.",
     )
     version: Annotated[str, AtMost(256), BeforeValidator(_version)] | None = Field(
         None,
         examples=["[1.2,2.0)"],
-        description="Which version of the plugin, as a Maven range: [1.2,2.0) is 1.2 or newer but below 2.0; a bare "
-        '1.2 is exactly that one. When absent, the newest. Write it in quotes ("1.2"), since YAML reads 1.2 as a '
-        "number. A version that was chosen stays until this changes or the connector is restarted on purpose.",
+        description="The version of the plugin, as a Maven range: [1.2,2.0) is 1.2 or newer but below 2.0; a bare 1.2 is "
+        'exactly that one. When absent, the newest. Write it in quotes ("1.2"), since YAML reads 1.2 as a number. '
+        "The chosen version is kept until this changes or the connector is restarted on request.",
     )
     tasks_max: int = Field(
         1,
         ge=1,
         le=MOST,
         strict=True,
-        description="How many tasks there are at most; each is a pod. A connector may make fewer. kubectl scale, "
-        "horizontal autoscalers and KEDA set it; where one does, leave it out of what you keep in Git. To have no "
-        "tasks at all, set state: Stopped.",
+        description="The maximum number of tasks; each is a pod. A connector may create fewer. kubectl scale, horizontal "
+        "autoscalers and KEDA set it; if one does, omit it from the manifest in Git. To have no tasks at all, set "
+        "state: Stopped.",
     )
     state: State = Field(
         State.RUNNING,
-        description="Running. Paused: the tasks stay but move no records, and go on at once. Stopped: no tasks; "
+        description="Running. Paused: the tasks stay but move no records, and resume immediately. Stopped: no tasks; "
         "configuration and offsets stay, and offsets can be altered or reset.",
     )
     config: ConfigMapping = Field(
         {},
         examples=[{"file": "/data/orders.jsonl", "topic": "orders"}],
-        description="The connector's configuration, as Kafka Connect has it: flat properties whose values are strings, "
-        "integers or booleans; put numbers with a fraction and integers beyond 2^53 in quotes, since the API server "
-        "changes them, and write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
-        "predicates, errors.* and topic.creation.*. Keep secrets out of it: ${secret:<name>:<key>} stands for a key "
-        "of a Secret of this namespace and is resolved in the task only; of at most 256 Secrets. connector.class, "
-        "connector.plugin.version, tasks.max and name are fields of this resource (class, version, tasksMax, "
-        "metadata.name) and refused here.",
+        description="The connector's configuration, as in Kafka Connect: flat properties whose values are strings, integers "
+        "or booleans; put numbers with a fraction and integers beyond 2^53 in quotes, since the API server "
+        "changes them, and write lists as a,b,c. It has the properties of the plugin, and converters, transforms, "
+        "predicates, errors.* and topic.creation.*. Write secrets as ${secret:<name>:<key>}, which refers to a "
+        "key of a Secret of this namespace and is resolved only in the task; at most 256 Secrets. "
+        "connector.class, connector.plugin.version, tasks.max and name are fields of this resource (class, "
+        "version, tasksMax, metadata.name) and refused here.",
     )
     topic_creation_policy_ref: Reference | None = Field(
         None,
         examples=[{"name": "shop-topics"}],
-        description="The TopicCreationPolicy of this namespace by which a source's topics are created. A connector "
-        "that has one may set topic.creation.* itself only where the policy allows overrides.",
+        description="The TopicCreationPolicy of this namespace with the rules for creating a source's topics. A connector "
+        "that has one may set topic.creation.* itself only if the policy allows overrides.",
     )
     restart: Restart = Field(
         Restart(),
         examples=[{"maxRestarts": 10}],
-        description="What follows when a task fails. Lost pods (a node that is gone, out of memory) are replaced "
-        "anyway and counted apart.",
+        description="Restarts of failed tasks. Lost pods (a lost node, out of memory) are always replaced, and counted "
+        "separately.",
     )
     rollout: Rollout = Field(Rollout(), description="How tasks change to other plugin versions.")
-    deletion: Deletion = Field(Deletion(), description="What becomes of offsets when this resource is deleted.")
+    deletion: Deletion = Field(Deletion(), description="Whether offsets are kept when this resource is deleted.")
     on_secret_change: Literal["Restart", "Ignore"] = Field(
         "Restart",
-        description="What follows when a key of a Secret that config refers to changes: Restart the tasks, or Ignore "
-        "it until they start for another reason.",
+        description="The reaction to a changed key of a Secret that config refers to: Restart the tasks, or Ignore it until "
+        "they start for another reason.",
     )
     spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")
     java: Java | None = Field(
         None,
         examples=[{"heapPercent": 60, "options": ["-Duser.timezone=UTC"]}],
-        description="The JVM of each task that has Java plugins, and of the pod that plans. A change replaces the tasks.",
+        description="The JVM of each task that has Java plugins, and of the pod that plans them. A change replaces "
+        "the tasks.",
     )
     template: Template = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}], description=TEMPLATE_TEXT)
     connect_name: Annotated[Text, AtMost(255)] | None = Field(
         None,
         examples=["Orders_In"],
-        description="The name in Kafka, for a connector that moves in from Kafka Connect and keeps its position: of "
-        "its consumer group (connect-<name>), its offsets and its status. When absent, <namespace>.<name>. It is set "
-        "when the resource is created, or never.",
+        description="The name in Kafka, for a connector that is migrated from Kafka Connect and keeps its position: of its "
+        "consumer group (connect-<name>), its offsets and its status. When absent, <namespace>.<name>. It can "
+        "only be set when the resource is created.",
     )

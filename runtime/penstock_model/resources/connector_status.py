@@ -1,4 +1,4 @@
-"""The status of a Connector: what the operator reports, and what it keeps from one run to the next. Pure."""
+"""Status of a Connector: reports of the operator, and its state from one run to the next. Pure."""
 
 from typing import Annotated, Final, Literal
 
@@ -27,7 +27,8 @@ Conditions = Annotated[list[Condition], Mark(**list_of("map", "type"))]
 """By type."""
 
 _GENERATION: Final = (
-    "The metadata.generation that this status is of; while it is lower, a change is still being worked on."
+    "The metadata.generation that this status describes; while it is lower than that of the resource, a "
+    "change is being processed."
 )
 
 
@@ -59,10 +60,11 @@ class TaskStatus(StatusPart):
     id: int = Field(ge=0, description="Its number, from 0.")
     state: str = Field(
         description="Running, Paused, Stopping or Stopped. Pending: its pod has not started yet. Restarting: it gets a new "
-        "pod after a loss or a restart. Failed: it has failed; retryAt says when it starts again, if it does by itself."
+        "pod after a loss or a restart. Failed: it has failed; retryAt is the time of the next start, if it is "
+        "restarted automatically."
     )
     reason: str | None = Field(
-        None, description="Why it does not run, or not as it should, in one word such as ImagePullBackOff."
+        None, description="Why it does not run, or not as expected, in one word such as ImagePullBackOff."
     )
     message: str | None = Field(None, description="Why, in a sentence.")
     since: Time | None = Field(None, description="When this state began.")
@@ -172,7 +174,7 @@ class PlanStatus(StatusPart):
         description="The hash of a configuration that was refused; it is not checked again until something changes.",
     )
     problems: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="What is wrong with the refused configuration, each problem with its property."
+        None, description="The problems of the refused configuration, each with its property."
     )
 
 
@@ -224,12 +226,12 @@ class ConnectorStatus(StatusPart):
     )
     plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None,
-        description="The PluginVersions that the plugins come from: the connector, converters, transforms, predicates. "
-        "While tasks change to other versions, both are here. What is not of one is of the runtime image.",
+        description="The PluginVersions of the plugins: the connector, converters, transforms, predicates. While tasks "
+        "change to other versions, both are listed. Plugins without one are from the runtime image.",
     )
     newer_plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None,
-        description="Newer PluginVersions in the ranges that are asked for; penstock.dev/restart takes them up.",
+        description="Newer PluginVersions in the requested ranges; annotation penstock.dev/restart switches to them.",
     )
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
@@ -238,7 +240,7 @@ class ConnectorStatus(StatusPart):
         None,
         description="When a task last delivered a record, up to two minutes too early. Absent: none ever has.",
     )
-    task_summary: str | None = Field(None, description="How many tasks run of how many: 2/2.")
+    task_summary: str | None = Field(None, description="How many of the tasks run: 2/2.")
     replicas: int | None = Field(None, ge=0, description="How many task pods exist, for kubectl scale and HPA.")
     label_selector: str | None = Field(None, description="The labels of those pods, for autoscalers.")
     active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
@@ -251,7 +253,9 @@ class ConnectorStatus(StatusPart):
     restart_actions: Annotated[list[RestartAction], Mark(**list_of("atomic"))] | None = Field(
         None, description="The last 10 restarts that annotations asked for, the latest last."
     )
-    plan: PlanStatus | None = Field(None, description="What the tasks are made from. For the operator itself.")
+    plan: PlanStatus | None = Field(
+        None, description="The plan from which the tasks are created. For the operator itself."
+    )
     canary: CanaryStatus | None = Field(
         None, description="The tasks that run other plugin versions first, as spec.rollout asks."
     )

@@ -24,7 +24,7 @@ SCALAR_SCHEMA: Final[dict[str, Any]] = {
     "minimum": -(2**53),
     "maximum": 2**53,
 }
-"""A string, an integer that every JSON parser keeps, or a boolean.
+"""String, integer that every JSON parser keeps, or boolean.
 
 A structural schema cannot allow several types, so this one has no type, and limits that lists and mappings exceed. CEL does
 not see such values, nor the mapping that holds them, so the API server answers with the limit only; the operator and
@@ -100,11 +100,11 @@ class AtMost:
 
 
 def rule(text: str, message: str, *, path: str | None = None, reason: str | None = None) -> dict[str, Any]:
-    """One of `x-kubernetes-validations`.
+    """Return an entry of `x-kubernetes-validations`.
 
     Args:
         text: the CEL expression that must be true. One with `oldSelf` is evaluated when an object changes.
-        message: what is wrong if it is false, and what to do.
+        message: the problem if it is false, and the remedy.
         path: of the inner field to which the message belongs, `.name`.
         reason: Kubernetes' reason (`FieldValueForbidden`); None is FieldValueInvalid. Do not use FieldValueDuplicate, for
             which the API server omits the message.
@@ -118,12 +118,12 @@ def rule(text: str, message: str, *, path: str | None = None, reason: str | None
 
 
 def ruled(*rules: dict[str, Any]) -> dict[str, Any]:
-    """These rules as a part of a schema."""
+    """Return these rules as a part of a schema."""
     return {"x-kubernetes-validations": list(rules)}
 
 
 def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
-    """How server-side apply merges a list: `map` is entry by entry under these keys, `atomic` as a whole."""
+    """Return how server-side apply merges a list: `map` is entry by entry under these keys, `atomic` as a whole."""
     schema: dict[str, Any] = {"x-kubernetes-list-type": kind}
     if keys:
         schema["x-kubernetes-list-map-keys"] = list(keys)
@@ -131,7 +131,7 @@ def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
 
 
 def open_object(key: str | None = None) -> dict[str, Any]:
-    """A mapping with fields of Kubernetes, which the schema does not repeat; `key` is the field that it must have."""
+    """Return a mapping with fields of Kubernetes, which the schema does not repeat; `key` is the field that it must have."""
     schema: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if key is not None:
         schema |= {"properties": {key: {"type": "string", "description": "The key of this list."}}, "required": [key]}

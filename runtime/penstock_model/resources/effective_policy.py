@@ -1,4 +1,4 @@
-"""What one TopicCreationPolicy comes to for the connectors that it applies to. Pure."""
+"""Effective policy: the rules and limits of one TopicCreationPolicy for the connectors that it applies to. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,17 +16,17 @@ _MOST_KEPT: Final = 256
 _BROKERS: Final = -1
 """The broker's default, as in KIP-158 and in Kafka's protocol."""
 MOST_BYTES: Final = 16 << 10
-"""Bytes of a policy's spec as JSON: a copy of it stands in the spec of every task that it applies to."""
+"""Bytes of a policy's spec as JSON: the spec of every task that it applies to contains a copy."""
 
 
 def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
-    """The effective policy of connectors to which this TopicCreationPolicy applies and no other.
+    """Return the effective policy of connectors to which only this TopicCreationPolicy applies.
 
     Args:
         document: the resource, as the API server gives it.
 
     Raises:
-        ConfigError: everything that keeps it from being applied, by field (`spec.groups.0.include`).
+        ConfigError: it cannot be applied; holds all problems, by field (`spec.groups.0.include`).
     """
     metadata = document.get("metadata") or {}
     own = {n: metadata.get(n) for n in ("name", "namespace") if n in metadata}  # the rest changes with every write
@@ -44,7 +44,7 @@ def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
-    """The policy in the text of a resource, or what is wrong with it. Hundreds of patterns take a quarter of a second."""
+    """Return the policy in the text of a resource, or its problems. Hundreds of patterns take a quarter of a second."""
     try:
         policy = TopicCreationPolicy.read(json.loads(text))
     except ConfigError as e:
@@ -55,7 +55,7 @@ def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
 
 
 def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
-    """The order of patterns and of names has no meaning, so that another one is no edit."""
+    """Return the effective policy, with patterns and names sorted: their order has no meaning, so another is no change."""
     name, spec = policy.metadata.name, policy.spec
     default, given = spec.default, spec.limits
     limits: tuple[PolicyLimits, ...] = ()

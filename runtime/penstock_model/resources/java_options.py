@@ -1,7 +1,7 @@
 """Options of the JVM that `spec.java.options` may have, and why others are refused. Pure.
 
-The shapes of options say what is allowed, so that none is by accident; of these, some are refused by name, because a
-guarantee of Penstock's rests on them, or because they run commands, open ports or read other options.
+Options are allowed by their form, so that none is allowed by accident; of these, some are refused by name, because a
+guarantee of Penstock depends on them, or because they run commands, open ports or read other options.
 """
 
 import re
@@ -81,19 +81,19 @@ _COLLECTOR: Final = re.compile(r"-XX:\+Use(Serial|Parallel|G1|Z|Shenandoah|Epsil
 
 
 def is_collector(option: str) -> bool:
-    """Whether the option chooses the garbage collector, of which there can be one."""
+    """Return whether the option chooses the garbage collector; only one can be chosen."""
     return _COLLECTOR.fullmatch(option) is not None
 
 
 def refused_options(options: Sequence[str]) -> Iterator[Problem]:
-    """A problem for each option that is refused, without its value."""
+    """Return a problem for each option that is refused, without its value."""
     for number, option in enumerate(options):
         if (reason := _reason_against(option, options)) is not None:
             yield Problem(f"spec.java.options[{number}]", f"cannot be {_named(option)}: {reason}")
 
 
 def secret_options(options: Sequence[str]) -> Iterator[Problem]:
-    """A warning for each option whose name says that it holds a secret."""
+    """Return a warning for each option whose name indicates a secret."""
     for number, option in enumerate(options):
         if _SECRET.match(option):
             message = (
@@ -106,7 +106,7 @@ def secret_options(options: Sequence[str]) -> Iterator[Problem]:
 def _reason_against(option: str, options: Sequence[str]) -> str | None:
     if _VARIABLE.search(option):
         return (
-            "variables are resolved in spec.config alone, and all processes of the pod can read the options of a JVM; give "
+            "variables are resolved in spec.config only, and all processes of the pod can read the options of a JVM; give "
             "a secret to the plugin in spec.config, or as a file by a volume of spec.template"
         )
     if not option.startswith("-") and not option.startswith("@"):
@@ -133,6 +133,6 @@ def _reason_against(option: str, options: Sequence[str]) -> str | None:
 
 
 def _named(option: str) -> str:
-    """The option without its value, which may be a secret."""
+    """Return the option without its value, which may be a secret."""
     head = option if option.startswith(("-XX:+", "-XX:-")) else option.partition("=")[0]
     return head[:60] if head.isprintable() else "this option"

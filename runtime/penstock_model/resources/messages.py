@@ -41,7 +41,7 @@ _REQUIRED: Final[Mapping[str, str]] = {
 
 
 def field_problems(model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
-    """One problem for each error, with its field path."""
+    """Return one problem for each error, with its field path."""
     for e in error.errors(include_url=False):
         path = [str(part) for part in e["loc"] if part != "[key]"]
         yield Problem(".".join(path), _message(model, path, e))
@@ -73,7 +73,7 @@ def _message(model: type[BaseModel], path: list[str], e: ErrorDetails) -> str:
 
 
 def _validator_message(path: list[str], value: object, text: str) -> str:
-    """The message of a Penstock validator, with the given value if the message says what it must be."""
+    """Return the message of a Penstock validator, with the given value if the message says what it must be."""
     if tuple(path[:2]) == ("spec", "config") and isinstance(value, Mapping):
         inner = next(map(str, value), "name")
         name = ".".join([*path[2:], inner])
@@ -138,7 +138,7 @@ def _example(path: list[str], info: FieldInfo | None) -> str:
 
 
 def _flow(value: object) -> str:
-    """A value as YAML in one line."""
+    """Return a value as YAML in one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{k}: {_flow(v)}" for k, v in value.items()) + "}"
     if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][-A-Za-z0-9_./]*", value):
@@ -159,7 +159,7 @@ def _not_a_field(model: type[BaseModel], path: list[str]) -> str:
 
 
 def _part_with_field(model: type[BaseModel], name: str, besides: Sequence[str]) -> str | None:
-    """The part of the resource with a field of this name; the outermost, if there are several."""
+    """Return the part of the resource with a field of this name; the outermost, if there are several."""
     parts: list[tuple[list[str], type[BaseModel]]] = [([], model)]
     for path, part in parts:  # the loop appends inner parts, so outer ones come first
         if path and path != list(besides) and name in _names(part):
@@ -196,6 +196,6 @@ def _model(annotation: Any) -> type[BaseModel] | None:
 
 
 def _same_letters(name: str, known: Sequence[str]) -> str | None:
-    """The known name with the same letters: `tasksMax` for `tasks.max`, `tasks_max` and `TasksMax`."""
+    """Return the known name with the same letters: `tasksMax` for `tasks.max`, `tasks_max` and `TasksMax`."""
     plain = "".join(filter(str.isalnum, name)).lower()
     return next((k for k in known if k.lower() == plain), None)

@@ -1,4 +1,4 @@
-"""Reads a resource without its wrong fields, so that a problem of one field does not hide those of others. Pure."""
+"""Read a resource without its wrong fields, so that a problem of one field does not hide those of others. Pure."""
 
 import copy
 from collections.abc import Mapping
@@ -34,14 +34,14 @@ class Reading:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def named(self, problem: Problem) -> Problem:
-        """The problem with the name that the author used."""
+        """Return the problem with the name that the author used."""
         return Problem(self.names.get(problem.property, problem.property), problem.message)
 
 
 def read_partially(
     model: type[_M], document: Mapping[str, Any], placeholders: Mapping[tuple[str, ...], Any]
 ) -> tuple[_M, list[Problem]]:
-    """The resource without its wrong parts, and the problems of those.
+    """Return the resource without its wrong parts, and the problems of those.
 
     Args:
         model: of the resource.

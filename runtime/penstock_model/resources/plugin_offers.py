@@ -1,7 +1,7 @@
-"""What PluginVersions offer: mounts that pods may have, and which of them hold the class that is asked for. Pure.
+"""Offers of PluginVersions: mounts that pods may have, and which of them hold a requested class. Pure.
 
-The classes of Java plugins are those that a verifying pod has found and the status lists. Each has a version and a class
-loader of its own, so it is offered as if it were a distribution of its own.
+The classes of Java plugins are those that a verifying pod has found and the status lists. Each has a separate version and
+class loader, so it is offered as if it were a separate distribution.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,10 +50,10 @@ KINDS: Final[Mapping[str, PluginKind]] = {
 
 
 def offer_of(document: Mapping[str, Any]) -> PluginMount:
-    """What a PluginVersion declares, as a pod's first mount.
+    """Return the declaration of a PluginVersion, as a pod's first mount.
 
     Raises:
-        ConfigError: it cannot be used; every problem, by field.
+        ConfigError: it cannot be used; holds all problems, by field.
     """
     found = PluginVersion.read({k: v for k, v in document.items() if k != "status"})
     spec = found.spec
@@ -71,7 +71,7 @@ def offer_of(document: Mapping[str, Any]) -> PluginMount:
 
 
 def offers_of(document: Mapping[str, Any]) -> tuple[PluginMount, ...]:
-    """What a PluginVersion offers, each as a pod's first mount: of a Java plugin each class that its status lists.
+    """Return the offers of a PluginVersion, each as a pod's first mount: of a Java plugin each class that its status lists.
 
     Raises:
         ConfigError: as `offer_of`.
@@ -81,7 +81,7 @@ def offers_of(document: Mapping[str, Any]) -> tuple[PluginMount, ...]:
 
 
 def is_unread(document: Mapping[str, Any]) -> bool:
-    """Whether it is of Java plugins, and a pod has yet to look which classes there are."""
+    """Return whether it has Java plugins whose classes a pod has yet to find."""
     status = document.get("status")
     if not is_java(document) or (isinstance(status, Mapping) and status.get("verifiedBy")):
         return False
@@ -91,7 +91,7 @@ def is_unread(document: Mapping[str, Any]) -> bool:
 
 
 def is_java(document: Mapping[str, Any]) -> bool:
-    """Whether it is of Java plugins."""
+    """Return whether it has Java plugins."""
     spec = document.get("spec")
     return isinstance(spec, Mapping) and spec.get("runtime") == "Java"
 
@@ -121,7 +121,7 @@ def _java_offers(image: PluginMount, classes: Sequence[FoundClass]) -> Iterator[
 
 
 def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginMount, ...]:
-    """What these PluginVersions offer, by name. One that cannot be used offers nothing; its own status says why."""
+    """Return the offers of PluginVersions, by name. One that cannot be used offers nothing; its status has the cause."""
     found: list[PluginMount] = []
     for document in documents:
         with suppress(ConfigError):
@@ -130,9 +130,9 @@ def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginMount, ...]:
 
 
 def unverified(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Why PluginVersions have not been verified, by name: of those into whose images no pod has looked with success.
+    """Return why PluginVersions have not been verified, by name: those whose images no pod has inspected successfully.
 
-    A reason that changes while an image cannot be pulled is given as one, so that the text of a status stays the same.
+    Reasons that alternate while an image cannot be pulled are reported as one, so that the text of a status stays the same.
     """
     found: dict[str, str] = {}
     for document in documents:
@@ -152,7 +152,7 @@ def unverified(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def class_names(document: Mapping[str, Any]) -> frozenset[str]:
-    """All texts by which a configuration may mean a class of a PluginVersion, whose spec may be of any form."""
+    """Return all names with which a configuration may refer to a class of a PluginVersion. Its spec may have any form."""
     if is_java(document):
         outer = {c.class_name.partition("$")[0] for c in _published(document)}
         return frozenset((*outer, *(n for name in outer for n in _names(name.rpartition(".")[2]))))
@@ -168,7 +168,7 @@ def class_names(document: Mapping[str, Any]) -> frozenset[str]:
 
 
 def offering(asked: AskedPlugin, offers: Sequence[PluginMount]) -> list[PluginMount]:
-    """Those that hold a class of that kind which the name may mean."""
+    """Return the offers with a class of that kind to which the name may refer."""
     possible = aliases(asked.name, ENDINGS[asked.kind], of_connector=asked.kind == "connector")
     kinds = kinds_of_one_name(asked.kind)
     return [
@@ -184,7 +184,7 @@ def _names(alias: str) -> Iterator[str]:
 
 
 def _built_in_names(spec: PluginVersionSpec) -> Iterator[Problem]:
-    """A problem for each class that bears the name of a built-in plugin, which has the release's version."""
+    """Return a problem for each class with the name of a built-in plugin, whose version is that of the release."""
     for number, declared in enumerate(spec.classes):
         for field, name in (("alias", declared.alias), *(("javaNames", n) for n in declared.java_names)):
             if is_built_in(KINDS[declared.type], name):

@@ -1,4 +1,4 @@
-"""Which PluginVersions the plugins of a connector come from (KIP-891, "Choosing Versions when instantiating plugins"). Pure.
+"""Choose the PluginVersions of a connector's plugins (KIP-891, "Choosing Versions when instantiating plugins"). Pure.
 
 A process holds one version of a distribution, since Python has no class loaders. So all places that ask for classes
 of one distribution get one version, which each of them allows; where there is none, the error names them. Java has
@@ -31,13 +31,13 @@ _ByPlace = Mapping[str, PluginMount]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlugins:
-    """What the classes and versions of a connector come to.
+    """Result of resolving the classes and versions of a connector.
 
     Attributes:
         mounts: the images that its pods mount, the connector's first, each with its places. The plugins of other places are
             the runtime's own.
         problems: why no versions can be chosen.
-        is_missing: all that is wrong is that PluginVersions are not there, which may still come.
+        is_missing: the only problem is that PluginVersions do not exist; they may be created later.
     """
 
     mounts: tuple[PluginMount, ...] = ()
@@ -45,7 +45,7 @@ class ResolvedPlugins:
     is_missing: bool = False
 
     def waiting_for(self, problems: Iterable[Problem]) -> "ResolvedPlugins":
-        """The same with these problems, of PluginVersions that may still come; what has a problem already has no other."""
+        """Return a copy with these problems, of PluginVersions that may be created later; one for each property."""
         named = {p.property for p in self.problems}
         more = tuple(p for p in problems if p.property not in named)
         is_missing = self.is_missing or (bool(more) and not self.problems)
@@ -59,7 +59,7 @@ class _Missing(ConfigError):
 def resolve_plugins(
     asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace | None = None, before: _ByPlace | None = None
 ) -> ResolvedPlugins:
-    """The PluginVersions that a connector is to run, by the classes and versions that it asks for alone.
+    """Return the PluginVersions that a connector runs, chosen only by the classes and versions that it requests.
 
     The connector's version is chosen first. A plugin that its distribution holds too comes from there.
 
@@ -109,7 +109,7 @@ def resolve_plugins(
 
 
 def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[PluginMount]:
-    """The mounts in order. Java classes of one folder share its number, for the folder is mounted once."""
+    """Return the mounts in order. Java classes of one folder share its number, since the folder is mounted once."""
     numbers: dict[object, int] = {}
     for mount, places in every:
         key = (mount.image, mount.numbered(0, ()).folder) if mount.runtime == "Java" else object()
@@ -117,14 +117,14 @@ def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[Pl
 
 
 def _is_beside(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
-    """Whether a plugin comes from the connector's image: it holds it, and neither history nor a version says otherwise."""
+    """Return whether a plugin comes from the connector's image: it holds it, and no history or version excludes it."""
     owned = canonicalize_name(own.plugin)
     if not offering(asked, [own]) or (asked.place in kept and canonicalize_name(kept[asked.place].plugin) != owned):
         return False
     try:
         versions = VersionRange.requested(asked.version)
     except ValueError:
-        return True  # told with the problems of its own
+        return True  # reported with the problems of its place
     is_elsewhere = any(canonicalize_name(o.plugin) != owned for o in offering(asked, offers))
     return versions is None or own.version in versions or not is_elsewhere
 
@@ -132,7 +132,7 @@ def _is_beside(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByP
 def _distribution(
     asked: AskedPlugin, offers: _Mounts, own: PluginMount | None, kept: _ByPlace, before: _ByPlace
 ) -> str | None:
-    """The distribution that a plugin comes from, which is not the connector's; None: it is the runtime's own."""
+    """Return the distribution of a plugin that is not from the connector's; None: it is the runtime's own."""
     owned = None if own is None else canonicalize_name(own.plugin)
     if asked.place in kept and (name := canonicalize_name(kept[asked.place].plugin)) != owned:
         return name
@@ -163,13 +163,13 @@ def _distribution(
 
 
 def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own: PluginMount | None) -> PluginMount:
-    """The version of a distribution that all these places get: the one that they have, or the newest that they allow.
+    """Return the version of a distribution that all these places get: the one that they have, or the newest that they allow.
 
     Args:
         asked: what they ask for.
         offers: all PluginVersions of the distribution.
         kept: as for `resolve_plugins`.
-        own: what the connector comes from. A Java class that lies beside a Java connector comes from there.
+        own: the offer of the connector. A Java class from the folder of a Java connector comes from there.
     """
     wanted = [(a, _range(a, offers)) for a in asked]
     present = [*{kept[a.place].name: kept[a.place] for a in asked if a.place in kept}.values()]
@@ -204,7 +204,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
 
 
 def _beside(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMount]:
-    """Those of the connector's own folder, else of its own image, else all."""
+    """Return the offers from the connector's folder, else from its image, else all."""
     if own is None or own.runtime != "Java":
         return found
     in_image = [o for o in found if o.image == own.image]
@@ -213,14 +213,14 @@ def _beside(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMou
 
 
 def _differ(one: PluginMount, other: PluginMount) -> bool:
-    """Whether two offers of one version are not the same code. One image may hold a Java class in several folders."""
+    """Return whether offers of one version are different code. One image may hold a Java class in several folders."""
     if one.runtime == other.runtime == "Java":
         return one.image != other.image
     return one.model_copy(update={"name": other.name}) != other
 
 
 def _may_be_any(asked: AskedPlugin, offer: PluginMount) -> bool:
-    """Whether each image that has this version will do.
+    """Return whether any of the images with this version may be used.
 
     Images of Java plugins bring copies of the transforms and converters that go with their connectors. Two copies of a
     connector are a mistake, and a class that has no version may be any code.

@@ -39,12 +39,12 @@ class PluginClass(Part):
 
     alias: Annotated[
         str, AtMost(128, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
-    ] = Field(examples=["Files"], description="The name by which configurations name it: that of its entry point.")
+    ] = Field(examples=["Files"], description="The name that configurations use: that of its entry point.")
     type: Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"] = Field(
         description="What it is."
     )
     java_names: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(8), Mark(**list_of("atomic"))] = Field(
-        [], description="The classes of Kafka Connect that it stands in for."
+        [], description="The classes of Kafka Connect that it replaces."
     )
 
 
@@ -65,8 +65,8 @@ class PluginVersionSpec(Part):
 
     runtime: Literal["Python", "Java"] = Field(
         "Python",
-        description="What runs the plugins. Java: plugins of Kafka Connect, from an image as it is; a pod looks which "
-        "classes its jars hold, and status.classes lists them.",
+        description="The runtime of the plugins. Java: unmodified plugins of Kafka Connect; a pod finds the classes in the "
+        "jars of the image, and status.classes lists them.",
     )
     plugin: (
         Annotated[
@@ -78,13 +78,13 @@ class PluginVersionSpec(Part):
     ) = Field(
         None,
         examples=["files"],
-        description="The name of the package of plugins, the same for all its versions. Not of Java plugins.",
+        description="The name of the package of plugins, the same for all its versions. Not for Java plugins.",
     )
     version: Annotated[str, AtMost(128, least=1), Matches(r"^[^\s,()\[\]]+$", _ONE_VERSION)] | None = Field(
         None,
         examples=["1.4.2"],
-        description="Its version, which ranges are compared with in Maven's order; all classes in it have this version. "
-        "Write it in quotes, since YAML reads 1.4 as a number. Not of Java plugins, whose classes have versions.",
+        description="Its version, which is compared with ranges in Maven's order; all classes in it have this version. "
+        "Write it in quotes, since YAML reads 1.4 as a number. Not for Java plugins, whose classes have versions.",
     )
     image: Annotated[str, AtMost(512, least=1), _ByDigest(r"^[^@\s]+@sha256:[0-9a-f]{64}$", _BY_DIGEST)] = Field(
         examples=[f"registry.example/penstock-files@sha256:{'0' * 64}"],
@@ -92,8 +92,8 @@ class PluginVersionSpec(Part):
     )
     path: Annotated[str, AtMost(512, least=1), Matches(r"^/[^:]*$", "must be an absolute path without ':'")] = Field(
         "/plugin",
-        description="The folder in the image that holds the package, as `pip install --target` writes it; of Java plugins "
-        "the folder with jars, or with a folder of jars for each plugin, as Kafka Connect's plugin.path.",
+        description="The folder in the image that contains the package, as `pip install --target` writes it; for Java "
+        "plugins the folder with jars, or with a folder of jars for each plugin, as in Kafka Connect's plugin.path.",
     )
     classes: Annotated[
         list[PluginClass],
@@ -102,9 +102,9 @@ class PluginVersionSpec(Part):
     ] = Field(
         [],
         examples=[[{"alias": "Files", "type": "source"}]],
-        description="The plugins that the image holds, all of them. Connectors find it by these names; a pod looks into the "
-        "image before tasks run it, and refuses one that holds something else. Of Java plugins it may be left out; what is "
-        "listed must be there, under the name of its class.",
+        description="All plugins in the image. Connectors refer to them by these names; a pod inspects the image before "
+        "tasks run it, and refuses one with other contents. Optional for Java plugins; if listed, a class must exist, "
+        "and its entry must have the name of the class.",
     )
 
     @model_validator(mode="after")
@@ -146,14 +146,16 @@ class PluginVersionStatus(StatusPart):
 
     observed_generation: int = Field(
         default_factory=lambda: -1,
-        description="The metadata.generation that this status is of; behind it, the resource is still being looked at.",
+        description="The metadata.generation that this status describes; while it is lower than that of the resource, the "
+        "change is being processed.",
     )
     conditions: Conditions | None = Field(
-        None, description="Ready: a pod has seen that the image holds what is declared, and has imported it."
+        None,
+        description="Ready: a pod has verified that the image contains the declared plugins, and has imported them.",
     )
-    verified_by: str | None = Field(None, description="The runtime image that has looked into it.")
+    verified_by: str | None = Field(None, description="The runtime image that verified the plugins.")
     classes: Annotated[list[PublishedClass], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The classes that an image of Java plugins holds. Connectors find it by these names."
+        None, description="The classes in an image of Java plugins. Connectors refer to them by these names."
     )
     definitions: PublishedDefinitions | None = Field(
         None, description="Where the configuration definitions of the classes are published."

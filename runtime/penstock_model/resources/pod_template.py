@@ -18,14 +18,14 @@ ByMountPath = Annotated[
 ]
 
 TEMPLATE_TEXT: Final = (
-    "What is added to the pods of this connector, in Kubernetes' own words (kubectl explain pod.spec) but flat: fields "
-    "of the pod and of its one container side by side. It is merged over Penstock's pod as a strategic merge patch: "
-    "mappings key by key; env, volumes, initContainers and imagePullSecrets by name, volumeMounts by mountPath; other "
-    "lists, tolerations for one, replace Penstock's. Labels and annotations that Penstock sets stay. What would break "
-    "a task is no field here: its image and command, restartPolicy, the network and processes of the host, and other "
-    "containers, since the pod ends with its task (write a sidecar as one of initContainers with restartPolicy: "
-    "Always). At most 64 KiB, as JSON. The platform says what it may ask for (podSecurity.level of the release). A change "
-    "replaces the pods."
+    "Fields of the pods of this connector, with the names of Kubernetes (kubectl explain pod.spec) but flat: "
+    "fields of the pod and of its one container side by side. It is merged over Penstock's pod as a strategic "
+    "merge patch: mappings key by key; env, volumes, initContainers and imagePullSecrets by name, "
+    "volumeMounts by mountPath; other lists, such as tolerations, replace Penstock's. Labels and annotations "
+    "that Penstock sets stay. Fields that would break a task do not exist here: its image and command, "
+    "restartPolicy, the network and processes of the host, and other containers, since the pod ends with its "
+    "task (write a sidecar as one of initContainers with restartPolicy: Always). At most 64 KiB, as JSON. The "
+    "platform limits the allowed values (podSecurity.level of the release). A change replaces the pods."
 )
 _REFUSED: Final = {
     "containers": "its task is the pod's one container; a sidecar is one of initContainers with restartPolicy: Always",
@@ -50,28 +50,28 @@ class PodTemplate(Part):
     annotations: dict[str, str] | None = Field(None, description="Annotations of the pod.")
     resources: Open | None = Field(
         None,
-        description="What a task asks of its node: requests and limits of cpu, memory and more. A task is a Python "
-        "process with a Java process beside it as soon as Spark starts.",
+        description="Requests and limits of cpu, memory and other resources. A task is a Python process, with an additional "
+        "Java process as soon as Spark starts.",
     )
     env: ByName | None = Field(None, description="Environment variables, by name; PENSTOCK_... are Penstock's.")
     env_from: OpenList | None = Field(None, description="ConfigMaps and Secrets whose keys become such variables.")
     volumes: ByName | None = Field(
         None,
-        description="Volumes of the pod, by name. Pods that plan or prepare have an empty folder in place of each that only "
-        "one pod may have, such as a persistentVolumeClaim.",
+        description="Volumes of the pod, by name. Pods that plan or prepare have an empty folder instead of each volume "
+        "that only one pod may mount, such as a persistentVolumeClaim.",
     )
     volume_mounts: ByMountPath | None = Field(
         None, description="Where the task sees them, by mountPath; /etc/penstock and /tmp are Penstock's."
     )
     init_containers: ByName | None = Field(
-        None, description="Containers that run before the task or, with restartPolicy: Always, beside it."
+        None, description="Containers that run before the task or, with restartPolicy: Always, next to it."
     )
     node_selector: dict[str, str] | None = Field(None, description="Labels that the node must have.")
-    affinity: Open | None = Field(None, description="Which nodes are wanted, and which other pods near or far.")
+    affinity: Open | None = Field(None, description="Affinity to nodes, and to or against other pods.")
     tolerations: OpenList | None = Field(
         None,
-        description="Taints of nodes that are put up with. They replace Penstock's, by which a task leaves a node that "
-        "is not ready or not reachable after a while.",
+        description="Taints of nodes that are tolerated. They replace Penstock's tolerations, with which a task leaves a "
+        "node after a while when it is not ready or not reachable.",
     )
     topology_spread_constraints: OpenList | None = Field(None, description="How tasks are spread over zones or nodes.")
     priority_class_name: ObjectName | None = Field(None, description="The pod's priority among others.")
@@ -114,7 +114,7 @@ class PodTemplate(Part):
         return value
 
     def to_manifest(self) -> dict[str, Any]:
-        """The mapping that the user wrote, with nulls inside of it, which remove fields of the pod."""
+        """Return the mapping that the user wrote, including nulls inside it, which remove fields of the pod."""
         fields = ((info.alias or name, getattr(self, name)) for name, info in type(self).model_fields.items())
         return {name: value for name, value in fields if value is not None}
 
@@ -129,4 +129,4 @@ class _AsManifest:
 
 
 Template = Annotated[dict[str, Any], _AsManifest()]
-"""A valid pod template, as the mapping that the user wrote."""
+"""Valid pod template, as the mapping that the user wrote."""

@@ -1,4 +1,4 @@
-"""Which TopicCreationPolicies bind a Connector, and what they come to together (KIP-158). Pure."""
+"""TopicCreationPolicies that apply to a Connector, and their combined rules and limits (KIP-158). Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,16 +18,16 @@ __all__ = ["PolicyBinding", "bind", "name_of", "rivalry", "selector_of"]
 
 @dataclass(frozen=True, slots=True)
 class PolicyBinding:
-    """What the policies of a namespace come to for one Connector.
+    """Combined policies of a namespace for one Connector.
 
     Attributes:
         policy: the rules of one and the limits of all; None: none applies. As far as they can be applied, where one of the
             others says otherwise.
         selected: whether a policy applies that the Connector does not name.
-        missing: the policy that it names and that there is not; empty: it is there, or none is named.
-        invalid: what is wrong with those that cannot be applied, by name.
+        missing: the policy that it names and that does not exist; empty: it exists, or none is named.
+        invalid: the problems of those that cannot be applied, by name.
         rivals: the policies with rules that select it, where there are several and it names none with rules.
-        refused: what is wrong with its own `topic.creation.*`, which no rule or limit of these policies lets it have.
+        refused: the problems of the Connector's `topic.creation.*`, which no rule or limit of these policies allows.
     """
 
     policy: TopicPolicy | None = None
@@ -41,7 +41,7 @@ class PolicyBinding:
 def bind(
     named: str | None, labels: Mapping[str, str], config: Mapping[str, str], documents: Iterable[Mapping[str, Any]]
 ) -> PolicyBinding:
-    """What these policies come to for a Connector: the rules of one, the limits of all that name or select it.
+    """Return the combined policies for a Connector: the rules of one, the limits of all that it names or that select it.
 
     The rules are those of the policy that it names, else of the only one with rules that selects it.
 
@@ -96,21 +96,21 @@ def _refused(
 
 
 def rivalry(names: Sequence[str]) -> str:
-    """What is wrong where several policies with rules select a Connector, and what to do."""
+    """Return the problem if several policies with rules select a Connector, and the remedy."""
     return (
         f"the TopicCreationPolicies {' and '.join(names)} select this connector, and each has rules: one of them decides "
-        f"how topics are created; narrow a connectorSelector, leave a policy its limits alone, or name the policy in "
+        f"how topics are created; narrow a connectorSelector, leave a policy only its limits, or name the policy in "
         f"spec.topicCreationPolicyRef"
     )
 
 
 def name_of(document: Mapping[str, Any]) -> str:
-    """The name of a resource."""
+    """Return the name of a resource."""
     return str((document.get("metadata") or {}).get("name") or "")
 
 
 def selector_of(document: Mapping[str, Any]) -> ConnectorSelector | None:
-    """Which Connectors a policy selects; None: none, also where the selector cannot be read."""
+    """Return which Connectors a policy selects; None: none, also if the selector cannot be read."""
     given = (document.get("spec") or {}).get("connectorSelector")
     if given is None:
         return None

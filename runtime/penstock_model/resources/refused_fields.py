@@ -13,7 +13,7 @@ __all__ = ["refused_fields"]
 
 
 def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
-    """A problem for each value that excludes another one or breaks a guarantee.
+    """Return a problem for each value that excludes another one or breaks a guarantee.
 
     Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
     """

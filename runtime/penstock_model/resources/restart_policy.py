@@ -1,8 +1,8 @@
-"""Decides when a task that ended is restarted, for the operator and for `penstock run`. Pure.
+"""Decide when a task that ended is restarted, for the operator and for `penstock run`. Pure.
 
 After a failure `spec.restart` decides. A loss (the process was killed, the JVM died) is a fault of the infrastructure: the
-task is restarted at once after the first, with a back-off of up to five minutes after further ones in a row, and without a
-limit on their number.
+task is restarted immediately after the first, with a back-off of up to five minutes after further ones in a row, and
+without a limit on their number.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _QUIET: Final = 600.0
 
 
 class TaskEnd(Enum):
-    """How a task ended."""
+    """End of a task."""
 
     STOPPED = "stopped"
     FAILED = "failed"
@@ -32,7 +32,7 @@ class TaskEnd(Enum):
 
     @classmethod
     def of(cls, code: int) -> "TaskEnd":
-        """The end that an exit code means. Negative codes are signals."""
+        """Return the end that an exit code means. Negative codes are signals."""
         if code < 0 or code == ExitCode.LOST:
             return cls.LOST
         return {

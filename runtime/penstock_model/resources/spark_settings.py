@@ -1,6 +1,6 @@
-"""Spark's settings that `spec.spark.conf` may not have, because a guarantee of Penstock's rests on them. Pure.
+"""Spark settings that `spec.spark.conf` must not have, because a guarantee of Penstock depends on them. Pure.
 
-Every other setting is the user's: it goes before Penstock's own.
+Every other setting is the user's: it overrides that of Penstock.
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,7 +67,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "spark.driver.defaultJavaOptions": "it would replace the options that Penstock's log, memory and folders need; write "
     "spark.driver.extraJavaOptions, which adds to them",
 }
-"""Why, and what to do, by the name of a setting; a name that ends with a dot stands for all settings that begin with it."""
+"""Cause and remedy by the name of a setting; a name that ends with a dot covers all settings that begin with it."""
 
 
 _EXECUTORS: Final = frozenset(
@@ -88,7 +88,7 @@ _SEALS: Final = ("spark.authenticate", "spark.network.crypto.", "spark.io.encryp
 
 
 def reason_against(name: str, *, on_cluster: bool = False) -> str | None:
-    """Why this setting is refused, and what to do; None: it is not.
+    """Return why this setting is refused, and the remedy; None: it is allowed.
 
     Args:
         name: of the setting.
@@ -106,7 +106,7 @@ def reason_against(name: str, *, on_cluster: bool = False) -> str | None:
 
 
 def refused_settings(conf: Mapping[str, str]) -> Iterator[Problem]:
-    """A problem for each setting that is refused, whatever its value.
+    """Return a problem for each setting that is refused, regardless of its value.
 
     Args:
         conf: `spec.spark.conf`.
@@ -117,7 +117,7 @@ def refused_settings(conf: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def refused_on_cluster(conf: Mapping[str, str]) -> Iterator[Problem]:
-    """As `refused_settings`, for the settings of a run on a cluster's executors.
+    """Return problems as `refused_settings`, for the settings of a run on a cluster's executors.
 
     Args:
         conf: `--spark-conf`.

@@ -1,4 +1,4 @@
-"""The `TopicCreationPolicy` resource: how topics of sources are created (KIP-158), for all connectors of a team. Pure."""
+"""`TopicCreationPolicy` resource: how topics of sources are created (KIP-158), for all connectors of a team. Pure."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
@@ -64,7 +64,7 @@ class TopicDefaults(Part):
         None, ge=1, le=_MOST, strict=True, description="How many partitions. When absent, the broker's default."
     )
     config: ConfigMapping = Field(
-        {}, description="The topic's own settings, such as retention.ms; the broker's where absent."
+        {}, description="Settings of the topic, such as retention.ms; when absent, the broker's."
     )
 
 
@@ -73,7 +73,7 @@ class TopicGroup(Part):
 
     name: Annotated[
         str, AtMost(64, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
-    ] = Field(description="What messages call the group; unique.")
+    ] = Field(description="The name of the group in messages; unique.")
     include: Annotated[list[TopicPattern], AtMost(64, least=1), Mark(**list_of("atomic"))] = Field(
         description=f"Which topics: {_PATTERN}; one of them is enough."
     )
@@ -82,13 +82,15 @@ class TopicGroup(Part):
     )
     replication_factor: Replicas | None = Field(
         None,
-        description="How many copies. When absent, that of default; -1 is the broker's, whatever default says.",
+        description="The number of copies. When absent, that of default; -1 is the broker's default, regardless of the "
+        "policy's default.",
     )
     partitions: Partitions | None = Field(
         None,
-        description="How many partitions. When absent, that of default; -1 is the broker's, whatever default says.",
+        description="The number of partitions. When absent, that of default; -1 is the broker's default, regardless of the "
+        "policy's default.",
     )
-    config: ConfigMapping = Field({}, description="The topic's own settings; those of default do not count here.")
+    config: ConfigMapping = Field({}, description="Settings of the topic; those of default do not apply.")
 
 
 class TopicLimits(Part):
@@ -118,7 +120,7 @@ class SelectorRequirement(Part):
     key: Annotated[str, AtMost(317, least=1)] = Field(description="The label.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How it is compared.")
     values: Annotated[list[Annotated[str, AtMost(63)]], AtMost(64), Mark(**list_of("atomic"))] = Field(
-        [], description="With what: for In and NotIn."
+        [], description="The values to compare with, for In and NotIn."
     )
 
     @model_validator(mode="after")
@@ -128,7 +130,7 @@ class SelectorRequirement(Part):
         return self
 
     def admits(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels fulfil it. A label that is absent is in no set."""
+        """Return whether labels fulfil it. A label that is absent is in no set."""
         if self.operator in _SETS:
             return (labels.get(self.key) in self.values) == (self.operator == "In")
         return (self.key in labels) == (self.operator == "Exists")
@@ -143,7 +145,7 @@ class ConnectorSelector(Part):
     )
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether it takes an object with these labels. An empty one takes every object."""
+        """Return whether it selects an object with these labels. An empty one selects every object."""
         own = self.match_labels.items()
         return all(labels.get(n) == t for n, t in own) and all(e.admits(labels) for e in self.match_expressions)
 
@@ -161,8 +163,8 @@ class TopicCreationPolicySpec(Part):
     default: TopicDefaults | None = Field(
         None,
         examples=[{"partitions": 3}],
-        description="What applies to topics that no group matches, and what groups leave open. Without it the policy has "
-        "limits alone, for topics that are created by rules from elsewhere.",
+        description="Settings of topics that no group matches, and defaults of groups. Without it the policy has only "
+        "limits, for topics that are created by rules from elsewhere.",
     )
     groups: Annotated[
         list[TopicGroup],
@@ -171,9 +173,10 @@ class TopicCreationPolicySpec(Part):
             **list_of("atomic"),
             **ruled(rule("self.all(g, self.exists_one(h, h.name == g.name))", _UNIQUE)),
         ),
-    ] = Field([], description="Topics that are created otherwise. The first group that matches applies, alone.")
+    ] = Field([], description="Topics with other settings. Only the first group that matches applies.")
     limits: TopicLimits | None = Field(
-        None, description="Rails for the connectors that the policy applies to, whoever sets the values."
+        None,
+        description="Limits for the connectors that the policy applies to, regardless of where the values are set.",
     )
     connector_selector: ConnectorSelector | None = Field(
         None,
@@ -182,8 +185,8 @@ class TopicCreationPolicySpec(Part):
     )
     override_policy: Literal["Forbid", "Allow"] = Field(
         "Forbid",
-        description="Allow: a connector that this policy gives its rules may set topic.creation.* itself, which replace "
-        "the rules whole; the limits hold all the same. Forbid: such a connector is refused.",
+        description="Allow: a connector whose rules come from this policy may set topic.creation.* itself, which replaces "
+        "all rules; the limits still apply. Forbid: such a connector is refused.",
     )
 
     @model_validator(mode="after")
@@ -207,7 +210,8 @@ class TopicCreationPolicyStatus(StatusPart):
 
     observed_generation: int = Field(
         default_factory=lambda: -1,
-        description="The metadata.generation that this status is of; behind it, a change is still being worked on.",
+        description="The metadata.generation that this status describes; while it is lower than that of the resource, a "
+        "change is being processed.",
     )
     conditions: Conditions | None = Field(None, description="Ready: the rules are good, and connectors follow them.")
     connectors: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(

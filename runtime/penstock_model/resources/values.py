@@ -20,7 +20,7 @@ _EXACT: Final = 2**53
 
 
 def text_of(value: Any) -> str:
-    """A configuration value as a text for plugins: `true`, `1`, `0.5`.
+    """Return a configuration value as a text for plugins: `true`, `1`, `0.5`.
 
     Raises:
         ValueError: the value is null, a list or a mapping; the message says what to write.
@@ -50,7 +50,7 @@ def text_of(value: Any) -> str:
 
 
 def _json_number(value: float) -> str:
-    """A number as Go's encoding/json prints it in kubectl and the API server: 1 for 1.0, no exponent from 1e-6 to 1e21."""
+    """Return a number as Go's encoding/json prints it, as in kubectl: 1 for 1.0, no exponent from 1e-6 to 1e21."""
     if value == 0:
         return "0"
     if _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:

@@ -70,7 +70,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the JVM is running, as far as this process knows."""
+        """Return whether the JVM is running, as far as this process knows."""
         return self._end is None and not self._is_closed
 
     def call(self, method: str, timeout: float | None = None, **arguments: Any) -> Any:

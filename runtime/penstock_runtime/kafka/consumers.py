@@ -164,7 +164,7 @@ class RecordConsumer:
 
     @property
     def from_beginning(self) -> bool:
-        """Whether partitions without a known offset are read from their beginning (`auto.offset.reset=earliest`)."""
+        """Return whether partitions without a known offset are read from their beginning (`auto.offset.reset=earliest`)."""
         return self.reset == "earliest"
 
     def partitions(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ class PolicyUse(NamedTuple):
 
     @property
     def applies(self) -> bool:
-        """Whether any policy applies."""
+        """Return whether any policy applies."""
         return self.named or self.selected
 
 

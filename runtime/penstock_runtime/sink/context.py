@@ -23,7 +23,7 @@ from penstock_runtime.spark.session import Spark
 __all__ = ["SinkContext"]
 
 _STAGED: Final = 6
-"""Factor by which a staged part may take longer than `batch.max.ms`."""
+"""Maximum duration of a staged part, as a multiple of `batch.max.ms`."""
 _READING: Final = 60.0
 """Seconds that a Spark worker waits for records (`RangeReader`)."""
 

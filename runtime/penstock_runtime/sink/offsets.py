@@ -353,7 +353,7 @@ class SinkOffsets:
         return bool(self._messages) or self._schedule.open(self.positions, self._committed)
 
     def commit_if_due(self) -> None:
-        """Commit what is due, and commit offsets of idle partitions again. Raises as `commit`."""
+        """Commit offsets that are due, and commit those of idle partitions again. Raises as `commit`."""
         if self._asked.take_commit() or self._schedule.due(
             self._clock(), self.positions, self._committed, messages=bool(self._messages), asking=bool(self.held)
         ):

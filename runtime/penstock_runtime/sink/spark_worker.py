@@ -143,7 +143,7 @@ def consume(data: bytes) -> bytes:
     if task.stage and ends:
         try:
             if error is not None and not isinstance(error, RetriableError):
-                raise error  # it is unknown what is staged of the failed put
+                raise error  # it is unknown which records of the failed put are staged
             total.messages = process.staged()
         except BaseException as e:  # noqa: BLE001 (as above)
             total, ends, error = Summary(), {}, as_failure(e)

@@ -1,6 +1,6 @@
 """Conditions for moving work from the driver to Spark's workers: a backlog that is worth a Spark job of about 100 ms.
 
-A source is judged by the size that its batches have grown to, because it learns batch by batch what there is to read; a sink
+A source is judged by the size that its batches have grown to, because it learns batch by batch how much it can read; a sink
 by its lag. The first backlog starts Spark, and the driver continues until the session is ready.
 """
 

@@ -74,7 +74,7 @@ class LagWatch(Collector):
 
     @property
     def is_due(self) -> bool:
-        """Whether to ask the brokers for end offsets: the loop is silent, or the task has a lag."""
+        """Return whether to ask the brokers for end offsets: the loop is silent, or the task has a lag."""
         now, has_lag = self._clock(), any((self._lags or {}).values())
         return now - self._known_at >= _SILENT or (has_lag and now - self._measured_at >= _SILENT)
 

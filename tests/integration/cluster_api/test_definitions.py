@@ -310,7 +310,7 @@ def test_kubectl_finds_all_resources_by_their_category_and_short_names(
     ("path", "text"),
     [
         ("connector", "A connector: it moves records"),
-        ("connector.spec", "How many tasks there are at most"),
+        ("connector.spec", "The maximum number of tasks"),
         ("connector.spec", "Running. Paused: the tasks stay"),
         ("connector.spec.config", "flat properties"),
         ("connector.spec.restart", "maxRestarts"),

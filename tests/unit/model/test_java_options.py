@@ -63,7 +63,7 @@ def test_options_that_break_nothing_are_the_users(option: str) -> None:
         ("--add-opens", "only -D<property>=<value>"),
         ("-version", "only -D<property>=<value>"),
         ("-Dx=1\n-Xmx1g", "only -D<property>=<value>"),
-        ("-Djavax.net.ssl.keyStorePassword=${secret:tls:password}", "variables are resolved in spec.config alone"),
+        ("-Djavax.net.ssl.keyStorePassword=${secret:tls:password}", "variables are resolved in spec.config only"),
     ],
 )
 def test_options_that_are_not_the_users_are_refused_with_what_to_do(option: str, told: str) -> None:

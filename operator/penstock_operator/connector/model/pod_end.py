@@ -85,7 +85,7 @@ class Ended:
 
     @property
     def is_unexplained(self) -> bool:
-        """Whether its process ended in order and nothing says who asked it to."""
+        """Return whether its process ended in order and nothing explains who requested it."""
         return self.code == ExitCode.OK and self.reason in _SAYS_NOTHING
 
     def describe(self) -> str:

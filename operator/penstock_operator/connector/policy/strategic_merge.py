@@ -56,5 +56,5 @@ def _key(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
     if not isinstance(item, Mapping):
         return (repr(item),)
     values = (item.get(k, _DEFAULTS.get(k)) for k in keys)
-    # Users may write values of any type; the API server reports what is wrong.
+    # Users may write values of any type; the API server reports errors.
     return tuple(v if v is None or isinstance(v, (str, int)) else repr(v) for v in values)

@@ -1,4 +1,4 @@
-"""The three CustomResourceDefinitions as JSON objects. Pure."""
+"""CustomResourceDefinitions of the three resources as JSON objects. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class CustomResource:
 
     @property
     def name(self) -> str:
-        """The name of the definition."""
+        """Return the name of the definition."""
         return f"{self.plural}.{GROUP}"
 
 
@@ -64,7 +64,7 @@ def _condition(name: str, part: str, text: str, *, of: str = "Ready", wide: bool
 
 
 _READY: Final = (
-    _condition("Ready", "status", "Whether it is as spec asks."),
+    _condition("Ready", "status", "Whether the connector is as its spec requires."),
     _condition("Reason", "reason", "Why, in one word."),
 )
 _AGE: Final[Json] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
@@ -75,19 +75,19 @@ RESOURCES: Final = (
         status=ConnectorStatus,
         text="A connector: it moves records from a system into Kafka (a source), or from Kafka into a system (a sink), "
         "in tasks, each of which is a pod.",
-        spec_text="What you ask for.",
+        spec_text="The desired connector.",
         plural="connectors",
         short_name="pconn",
         columns=(
             _column("Class", ".spec.class", "The plugin."),
             _column("State", ".status.state", "What it is."),
-            _column("Desired", ".spec.state", "What it is meant to be.", wide=True),
-            _column("Tasks", ".status.taskSummary", "How many tasks run of how many."),
+            _column("Desired", ".spec.state", "The desired state.", wide=True),
+            _column("Tasks", ".status.taskSummary", "How many of its tasks run."),
             *_READY,
             _column("Last Record", ".status.lastRecord", "How long ago it last delivered a record.", kind="date"),
             _column("Topics", ".status.activeTopicCount", "How many topics it has used.", kind="integer", wide=True),
             _column("Version", ".status.connector.version", "The plugin's version."),
-            _column("Newer", ".status.newerPluginVersions", "What a restart would take up.", wide=True),
+            _column("Newer", ".status.newerPluginVersions", "Newer versions that a restart would choose.", wide=True),
             _condition(
                 "Update Pending", "reason", "Why a change has not reached all tasks.", of="UpdatePending", wide=True
             ),
@@ -104,8 +104,8 @@ RESOURCES: Final = (
     CustomResource(
         model=TopicCreationPolicy,
         status=TopicCreationPolicyStatus,
-        text="How Kafka topics are created that source connectors write to: partitions, copies and settings by the "
-        "topic's name. It never changes a topic that exists.",
+        text="How Kafka topics for source connectors are created: partitions, copies and settings by the topic's name. "
+        "It never changes a topic that exists.",
         spec_text="The rules.",
         plural="topiccreationpolicies",
         short_name="ptopic",
@@ -121,7 +121,7 @@ RESOURCES: Final = (
         status=PluginVersionStatus,
         text="One version of one package of plugins, as an image. Connectors choose among versions by spec.version and "
         "by properties such as value.converter.plugin.version.",
-        spec_text="What the plugins are and where they come from. It never changes.",
+        spec_text="The plugins and their image. It never changes.",
         plural="pluginversions",
         short_name="pplugin",
         columns=(
@@ -140,7 +140,7 @@ RESOURCES: Final = (
 
 
 def definition(resource: CustomResource) -> Json:
-    """The definition as the API server returns it: with all defaults, without a status."""
+    """Return the definition as the API server returns it: with all defaults, without a status."""
     version: Json = {
         "name": VERSION,
         "served": True,

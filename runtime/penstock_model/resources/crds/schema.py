@@ -40,13 +40,13 @@ Json = dict[str, Any]
 
 
 def structural(model: type[BaseModel]) -> Json:
-    """The schema of a model.
+    """Return the schema of a model.
 
     Texts are those of the fields, with the default at their end, since `kubectl explain` does not show it. The default of a
     part with defaults inside is `{}`, so that the API server shows them all, also those of parts that a user leaves out.
 
     Raises:
-        ValueError: the model holds what a structural schema cannot say.
+        ValueError: the model cannot be expressed as a structural schema.
     """
     made = model.model_json_schema(by_alias=True)
     return _node(made, made.get("$defs", {}))
@@ -64,7 +64,7 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
         found["properties"] = {name: _node(inner, definitions) for name, inner in node["properties"].items()}
     if "items" in node:
         found["items"] = _node(node["items"], definitions)
-        found["items"].pop("description", None)  # kubectl explain would put it behind the list's
+        found["items"].pop("description", None)  # kubectl explain would append it to that of the list
     values = node.get("additionalProperties")
     if isinstance(values, Mapping):
         found["additionalProperties"] = _node(values, definitions)
@@ -83,7 +83,7 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
 
 
 def _one(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
-    """The node without references and without the null of an optional field; what stands beside them counts more."""
+    """Return the node without references and without the null of an optional field; keys next to them take precedence."""
     choices = [c for c in node.get("anyOf", ()) if c.get("type") != "null"]
     beside = {k: v for k, v in node.items() if k not in ("anyOf", "$ref")}
     if len(choices) == 1:

@@ -15,7 +15,7 @@ __all__ = ["end_of_last_line", "split_lines", "texts_of", "whole_lines"]
 _SAMPLE: Final = 64 << 10  # bytes
 _FAR: Final = 1 << 20  # bytes
 _CHUNK: Final = 128 << 10
-"""Bytes of one read. The system maps memory for larger blocks anew each time, which takes as long as making the lines."""
+"""Bytes of one read. The system maps new memory for larger blocks each time, which takes as long as making the lines."""
 
 
 def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0) -> int:

@@ -1,7 +1,7 @@
 """Files in the folder of a path that may have had the path before: the meaning of their names, and their order.
 
-Names alone do not determine the order: `app.log.1` is the newest file under logrotate and the oldest under Log4j. The order
-is that of the last writes; names decide between files that were last written at the same time.
+Names are not sufficient to determine the order: `app.log.1` is the newest file under logrotate and the oldest under Log4j.
+The order is that of the last writes; names decide between files that were last written at the same time.
 """
 
 import os

@@ -120,7 +120,7 @@ def progress(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Off
             begun.setdefault(_json(found.offset), (found, set()))[1].add(number_of(part))
     if not begun:
         return RoundProgress(tuple(parts))
-    # At least once, two processes may have written at the same time. Each one's records of its own round are correct.
+    # At least once, two processes may have written at the same time. The records that each wrote for its round are correct.
     of, done = max(begun.values(), key=lambda each: len(each[1]))
     return RoundProgress(tuple(parts), of, tuple(n for n in range(of.parts) if n not in done))
 

@@ -139,7 +139,7 @@ class Stream:
         self._waits_since = None
 
     def forget(self) -> None:
-        """Discard what is known: the server may be another one from now on, or may have lost its latest transactions."""
+        """Discard all knowledge of the server: it may be another one now, or may have lost its latest transactions."""
         self._waiting = None
         self._checked = False
 
