@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action
+from penstock_operator import names
 from penstock_operator.connector.model.pod_status import TaskPod
+from penstock_operator.kubernetes.kinds import CONFIG_MAP
+from penstock_operator.names import plan_name
 
+from .world.cluster import KEY
 from .world.world import World
 
 NOTHING = {"observedGeneration": -1}
@@ -126,3 +130,26 @@ def test_a_list_is_not_made_again_after_the_status_was_lost() -> None:
     world.settle()
     assert actions(world) == [("list", "l1", "Succeeded")]
     assert len(world.requests) == jobs
+
+
+def unreadable(world: World) -> list[str]:
+    """Replace the plans by some that no operator of this release reads; their names."""
+    maps = [m for m in world.server.list(CONFIG_MAP, KEY.namespace) if names.label(m, names.ROLE_LABEL) == "plan"]
+    for found in maps:
+        meta = {k: found["metadata"][k] for k in ("name", "namespace", "labels", "ownerReferences")}
+        world.server.remove(CONFIG_MAP, KEY.namespace, meta["name"])
+        world.server.add({**found, "metadata": meta, "data": {"plan.json": '{"form": "of another release"}'}})
+    return [m["metadata"]["name"] for m in maps]
+
+
+def test_a_plan_that_cannot_be_read_is_made_again_and_its_tasks_continue() -> None:
+    world = World({"tasksMax": 2})
+    world.settle()
+    before, known, jobs = pods(world), stable(world), len(world.requests)
+    names_before = unreadable(world)
+    world.start_operator()
+    world.settle()
+    assert [plan_name(KEY.name, p.hash) for p in world.plans] == names_before
+    assert len(world.requests) - jobs <= 1
+    assert pods(world) == before
+    assert stable(world) == known
