@@ -127,3 +127,26 @@ def test_no_action_on_offsets_or_topics_is_repeated(site: Site, lost: str) -> No
     assert len(pods(site)) == 1
     assert working(site) == jobs + lists
     site.check()
+
+
+def test_a_connector_that_is_restored_with_its_status_starts_each_task_once(site: Site) -> None:
+    operator = site.operator().start()
+    site.create("orders", tasksMax=2)
+    site.settled("orders")
+    site.annotate("orders", restart="r1", restart_tasks="t1 1")
+    saved = run_since(site, 1)
+    site.delete("orders")
+    site.gone("orders")
+    operator.stop()
+    meta = {k: saved["metadata"][k] for k in ("name", "namespace", "annotations")}
+    new = site.written(site.api.create({**saved, "metadata": meta}))
+    restore(site, operator, saved["status"])
+    body = site.until(
+        "orders",
+        lambda b: is_settled(b) and new["metadata"]["uid"] in b["status"]["labelSelector"],
+        "it runs",
+    )
+    assert sorted(t["pod"] for t in body["status"]["tasks"]) == sorted(pods(site))
+    assert len(site.kubelet.lives_of(new["metadata"]["uid"])) == 2
+    assert restarts(body) == {"restart": "Succeeded", "restart-tasks": "Succeeded"}
+    site.check()
