@@ -15,6 +15,7 @@ from penstock_operator.kubernetes.api_errors import Answer, error_of, status_of
 from penstock_operator.kubernetes.api_server import COMPONENT, JSON, METADATA_LIST, ApiServer
 from penstock_operator.kubernetes.event_recorder import RecentEvents, event_manifest
 from penstock_operator.kubernetes.kinds import POD, Kind, kind_of
+from penstock_operator.kubernetes.leftovers import removal_of_leftovers
 
 __all__ = ["Kube"]
 
@@ -174,9 +175,25 @@ class Kube:
             if _absent(answer, kind):
                 return None
             if answer.code != 409:
-                return _object(answer, doing)
+                written = _object(answer, doing)
+                patch = removal_of_leftovers(status, written.get("status") or {})
+                return self._merge_status(kind, written, patch, doing, manager) if patch else written
             resource_version = None
         raise Conflict(f"{doing}: it changed faster than it could be written")
+
+    def _merge_status(
+        self, kind: Kind, written: Object, patch: Mapping[str, Any], doing: str, manager: str
+    ) -> Object | None:
+        """Remove from a status what others have written there; if it has changed since, the next write does."""
+        metadata = written["metadata"]
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
+        path = kind.path(metadata["namespace"], metadata["name"], "status")
+        answer = self._request(
+            "PATCH", kind, path, doing, body=body, content_type=_MERGE, query={"fieldManager": manager}
+        )
+        if _absent(answer, kind):
+            return None
+        return written if answer.code == 409 else _object(answer, doing)
 
     def delete(self, kind: Kind, namespace: str, name: str, *, uid: str | None = None) -> bool:
         """Delete an object; False: it does not exist, or (with `uid`) another one has its name.

@@ -29,6 +29,7 @@ class _Known:
     labels: Mapping[str, str]
     class_names: frozenset[str]
     plugin_versions: frozenset[str]
+    has_status: bool = False
 
 
 class ConnectorIndex:
@@ -46,7 +47,7 @@ class ConnectorIndex:
         self._ending: dict[Key, tuple[str, Age]] = {}
 
     def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
-        """Add or update a Connector; return whether it is new or differs from before in more than its status."""
+        """Add or update a Connector; return whether it is new, has lost its status, or differs in more than its status."""
         known = _known(key, body, self._worker)
         before = self._known.get(key)
         if before != known:
@@ -55,7 +56,7 @@ class ConnectorIndex:
             for mark in _marks(key, known):
                 self._found_by[mark].add(key)
         self._ending.pop(key, None)
-        return before is None or before.mark != known.mark
+        return before is None or before.mark != known.mark or (before.has_status and not known.has_status)
 
     def gone(self, key: Key) -> None:
         """Remove a deleted Connector. It keeps its claim of a name until `forget`, because its pods may still run."""
@@ -189,6 +190,8 @@ def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Kno
         labels=labels,
         class_names=_class_names(spec, worker),
         plugin_versions=frozenset(map(str, versions)) if isinstance(versions, list) else frozenset(),
+        # The schema's default of the field is -1.
+        has_status=((body.get("status") or {}).get("observedGeneration") or -1) > 0,
     )
 
 

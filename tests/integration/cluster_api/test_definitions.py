@@ -393,3 +393,53 @@ def whole_status() -> Json:
         },
         "job": {"key": "plan", "attempts": 2, "retryAt": since, "reason": "Deadline", "message": "took too long"},
     }
+
+
+@pytest.fixture
+def next_definition(api: Api) -> Iterator[Json]:
+    """That of Connectors in a group of this test, where a version may be added."""
+    made: Json = yaml.safe_load((ROOT / "crds" / "connectors.penstock.dev.yaml").read_text())
+    made["metadata"]["name"], made["spec"]["group"] = "connectors.next.example.com", "next.example.com"
+    made["spec"]["names"] |= {"shortNames": ["nextconn"], "categories": []}
+    api.apply(made)
+    yield made
+    api.delete(made)
+
+
+def test_a_version_with_the_same_fields_takes_over_stored_objects(
+    api: Api, namespace: str, next_definition: Json
+) -> None:
+    """The path to `v1` in docs/api.md: served and stored, objects rewritten, `v1alpha1` removed."""
+    group = next_definition["spec"]["group"]
+    old = {**connector(namespace, tasksMax=3, config={"a": "b"}), "apiVersion": f"{group}/v1alpha1"}
+
+    def taken(manifest: Json) -> Json | None:
+        try:
+            return api.apply(manifest)
+        except ApiRefused:  # not served yet
+            return None
+
+    before = until(lambda: taken(old))
+    before = api.merge(old, {"status": {"state": "Running", "plan": {"hash": "x"}}}, "status")
+    (alpha,) = next_definition["spec"]["versions"]
+    stable = {**copy.deepcopy(alpha), "name": "v1"}
+    next_definition["spec"]["versions"] = [{**alpha, "storage": False}, stable]
+    api.apply(next_definition)
+    new = {**old, "apiVersion": f"{group}/v1"}
+
+    def read() -> Json | None:
+        try:
+            return api.get(new)
+        except ApiRefused:
+            return None
+
+    found = until(read)
+    assert (found["spec"], found["status"]) == (before["spec"], before["status"])
+    api.replace(found)  # as `kubectl replace` does
+    assert api.get(next_definition)["status"]["storedVersions"] == ["v1alpha1", "v1"]
+    next_definition["spec"]["versions"] = [stable]
+    with pytest.raises(ApiRefused, match="storedVersions"):
+        api.apply(next_definition)
+    api.merge(next_definition, {"status": {"storedVersions": ["v1"]}}, "status")
+    api.apply(next_definition)
+    assert api.get(new)["spec"] == before["spec"]

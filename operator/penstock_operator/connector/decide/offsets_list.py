@@ -12,6 +12,7 @@ from penstock_operator.connector.decide.offsets_outcome import OffsetsStep, answ
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.offsets_list_map import OFFSETS_KEY, OffsetsList, Owner
+from penstock_operator.connector.model.offsets_requests import LIST
 from penstock_operator.connector.model.persisted_state import OffsetsAction
 from penstock_operator.connector.model.pod_status import JobPod
 from penstock_operator.names import list_name
@@ -51,9 +52,16 @@ def of_list(pod_uid: str) -> str:
 
 
 def is_published(observed: Observation, action: OffsetsAction) -> bool:
-    """Return whether the ConfigMap holds the list that this action's pod has made."""
+    """Return whether the ConfigMap holds the list that this action's pod has made.
+
+    An action that has not begun, and whose token the list has, was done before the status was lost.
+    """
     found = observed.list_map
-    return found is not None and found.owner is Owner.OURS and bool(action.pod_uid) and found.pod_uid == action.pod_uid
+    if found is None or found.owner is not Owner.OURS:
+        return False
+    if action.pod_uid:
+        return found.pod_uid == action.pod_uid
+    return action.action == LIST and action.began is None and found.token == action.token
 
 
 def listed(observed: Observation, action: OffsetsAction, count: str = "the offsets") -> OffsetsStep:

@@ -78,7 +78,9 @@ def offsets_step(observed: Observation, persisted: PersistedState) -> OffsetsSte
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
     known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in persisted.offsets)
-    actions = tuple(refused_if_used(observed, a) for a in (*known, *_new(observed, persisted, requests)))
+    pods = {p.name for p in observed.offsets_pods}
+    every = (*known, *_new(observed, persisted, requests))
+    actions = tuple(a if _pod_name(observed, a) in pods else refused_if_used(observed, a) for a in every)
     current = _current(observed, actions)
     if current is None:
         step = OffsetsStep(replace(persisted, offsets=actions))

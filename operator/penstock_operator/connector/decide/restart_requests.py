@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from penstock_operator.connector.model.persisted_state import HandledRequest, PersistedState, last_restart
+from penstock_operator.connector.model.restart_tokens import RESTART_ACTIONS, restart_token
 
 __all__ = ["ACTIONS_KEPT", "RestartRequests", "kept_actions", "restart_requests"]
 
 ACTIONS_KEPT: Final = 10
-_PREFIX: Final = "penstock.dev/"
-_ACTIONS: Final = ("restart", "restart-failed", "restart-tasks")
 _TOKEN_LENGTH: Final = 100
 
 
@@ -50,8 +49,8 @@ def restart_requests(
     """
     handled_before = {(h.action, h.token) for h in persisted.handled}
     everything, chosen, handled = False, set[int](), []
-    for action in _ACTIONS:
-        token, rest = _token(annotations, action)
+    for action in RESTART_ACTIONS:
+        token, rest = restart_token(annotations, action)
         # `restart-tasks` may name other tasks with the same token: it is one request all the same.
         if not token or (action, token) in handled_before:
             continue
@@ -96,12 +95,7 @@ def kept_actions(
     """
     every = (*persisted.handled, *handled)
     last = last_restart(every)
-    standing = {(action, _token(annotations, action)[0]) for action in _ACTIONS}
+    standing = {(action, restart_token(annotations, action)[0]) for action in RESTART_ACTIONS}
     others = [h for h in every if h is not last and (h.action, h.token) not in standing]
     gone = others[: max(0, len(every) - ACTIONS_KEPT)]
     return tuple(h for h in every if h not in gone)
-
-
-def _token(annotations: Mapping[str, str], action: str) -> tuple[str, str]:
-    token, _, rest = annotations.get(_PREFIX + action, "").strip().partition(" ")
-    return token[:_TOKEN_LENGTH], rest

@@ -1,9 +1,9 @@
 """Tokens of requests that are used up, as Kafka keeps them under a Connect name (KIP-875, KIP-558). Pure.
 
-The status has the results and is deleted with its Connector; the effect of a request on the offsets stays in Kafka. A
-Connector that is restored from a backup has the annotations of the old one and no status, so its tokens are looked up in
-Kafka. They are recorded there before their first effect, so that each takes effect once, even if a process is killed
-meanwhile.
+The status has the results, and the effect of a request on the offsets stays in Kafka. A Connector that is restored from a
+backup has the annotations of the old one and no status, and a status can be removed or replaced by an older one. So tokens
+are looked up in Kafka. They are recorded there before their first effect, so that each takes effect once, even if a process
+is killed meanwhile.
 """
 
 from typing import Final
@@ -24,23 +24,31 @@ _ACTIONS: Final = frozenset((RESET, ALTER, RESET_TOPICS))
 
 
 def earlier_actions(observed: Observation) -> tuple[OffsetsAction, ...]:
-    """Return the requests of earlier Connectors of this name, as actions."""
-    uid = observed.connector.metadata.uid
-    others = (used for used in observed.used_tokens if used.connector_uid != uid)
-    return tuple(OffsetsAction(u.action, u.token, at=float(u.at), content=u.content) for u in others)
+    """Return the requests that were used under this name, as actions."""
+    return tuple(OffsetsAction(u.action, u.token, at=float(u.at), content=u.content) for u in observed.used_tokens)
 
 
 def refused_if_used(observed: Observation, action: OffsetsAction) -> OffsetsAction:
-    """Return the action, which is refused if an earlier Connector of this name has used its token."""
+    """Return the action, which is refused if its token was used before.
+
+    An entry of this Connector is made before its token is recorded. One that is made after that is of a status that has
+    lost the first entry.
+    """
     if not action.is_pending or action.began is not None or action.pod_uid:
         return action
-    same = (e for e in earlier_actions(observed) if (e.action, e.token) == (action.action, action.token))
-    before = next((e for e in same if e.content == action.content), None)
+    uid = observed.connector.metadata.uid
+    same = (
+        u
+        for u in observed.used_tokens
+        if (u.action, u.token, u.content) == (action.action, action.token, action.content)
+    )
+    before = next((u for u in same if u.connector_uid != uid or u.at < action.at), None)
     if before is None:
         return action
+    who = "an earlier Connector of this name" if before.connector_uid != uid else "this Connector"
     message = (
-        f"nothing was done: an earlier Connector of this name has used this token ({timestamp(before.at)}), and it "
-        f"works once; use a new token to do it again"
+        f"nothing was done: {who} has used this token ({timestamp(before.at)}), and it works once; use a new token to do it "
+        f"again"
     )
     return final(observed, action, "Refused", message)
 

@@ -37,11 +37,13 @@ class ListMap:
         owner: its owner.
         version: its `resourceVersion`.
         pod_uid: of the pod whose list it holds.
+        token: of the request for that list.
     """
 
     owner: Owner
     version: str = ""
     pod_uid: str = ""
+    token: str = ""
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], connector: str, uid: str) -> "ListMap":
@@ -69,7 +71,10 @@ class ListMap:
                 owner = Owner.GOING
         if "deletionTimestamp" in metadata:
             owner = Owner.GOING
-        return cls(owner, metadata["resourceVersion"], (metadata.get("annotations") or {}).get(_LISTED_BY, ""))
+        annotations = metadata.get("annotations") or {}
+        return cls(
+            owner, metadata["resourceVersion"], annotations.get(_LISTED_BY, ""), annotations.get(_LISTED_FOR, "")
+        )
 
 
 @dataclass(frozen=True, slots=True)

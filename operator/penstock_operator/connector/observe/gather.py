@@ -12,6 +12,7 @@ from penstock_operator.connector.model.offsets_list_map import ListMap
 from penstock_operator.connector.model.offsets_requests import asks_for_list
 from penstock_operator.connector.model.refused_pods import present
 from penstock_operator.connector.observe.connector_cache import CachedConnector
+from penstock_operator.connector.observe.lost_status import with_recovered_state
 from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.plans import look_up_plans
 from penstock_operator.connector.observe.pods import look_up_pods, pods_of
@@ -53,6 +54,7 @@ async def observe(
     manifests = await context.run(pods_of, context, key)
     maps = await context.run(plan_maps, context, key, subject.uid)
     pods = await look_up_pods(subject, manifests, maps)
+    subject = await with_recovered_state(subject, pods.tasks, manifests, maps)
     secrets = await look_up_secrets(subject)
     plans = await look_up_plans(subject, maps, secrets, cache)
     records = await look_up_records(subject, pods.own)

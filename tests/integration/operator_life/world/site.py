@@ -144,22 +144,23 @@ class Site:
 
     def create(self, name: str, *, namespace: str | None = None, **spec: Any) -> Json:
         """A new Connector."""
-        return self._written(self.api.create(self.manifest(name, namespace=namespace, **spec)))
+        return self.written(self.api.create(self.manifest(name, namespace=namespace, **spec)))
 
     def change(self, name: str, *, namespace: str | None = None, **spec: Any) -> Json:
         """Change fields of the spec (a merge patch)."""
-        return self._written(self.api.merge(self.manifest(name, namespace=namespace), {"spec": spec}))
+        return self.written(self.api.merge(self.manifest(name, namespace=namespace), {"spec": spec}))
 
     def annotate(self, name: str, **annotations: str | None) -> Json:
         """Set annotations of ours: `restart="a"`."""
         ours = {f"penstock.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
-        return self._written(self.api.merge(self.manifest(name), {"metadata": {"annotations": ours}}))
+        return self.written(self.api.merge(self.manifest(name), {"metadata": {"annotations": ours}}))
 
     def delete(self, name: str, *, namespace: str | None = None) -> None:
         """Delete a Connector."""
         self.api.delete(self.manifest(name, namespace=namespace))
 
-    def _written(self, body: Json) -> Json:
+    def written(self, body: Json) -> Json:
+        """Remember our own last change of a Connector, which `seen` waits for."""
         self._versions[key_of(body)] = int(body["metadata"]["resourceVersion"])
         return body
 

@@ -334,3 +334,13 @@ def test_a_configuration_full_of_beginnings_of_references_is_looked_at_in_time()
     text = "${secret:a:" * 100_000 + "${secret:b:key}"  # in the square of its length this would take minutes
     assert told.connector(IN, "ADDED", config={"a": text}) == [IN]
     assert told.secret("MODIFIED", other("shop", "a", version="2")) in ([], [IN])
+
+
+def test_a_lost_status_is_an_event_and_any_other_status_is_not() -> None:
+    index = ConnectorIndex({})
+    assert index.seen(IN, body(IN))
+    assert not index.seen(IN, {**body(IN), "status": {"observedGeneration": 1}})
+    assert not index.seen(IN, {**body(IN), "status": {"observedGeneration": 1, "state": "Running"}})
+    assert index.seen(IN, {**body(IN), "status": {"observedGeneration": -1}})
+    assert not index.seen(IN, {**body(IN), "status": {"observedGeneration": 1}})
+    assert index.seen(IN, body(IN))

@@ -1,0 +1,110 @@
+"""State of a Connector whose status was lost or replaced by an older one, recovered from its pods. Pure.
+
+The status has the incarnation of a task before its pod is created. So a pod of a later incarnation than that of the status
+shows that the status was removed, or restored from a backup. Its tasks continue, and nothing that an annotation requests is
+done because of the lost status.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from penstock_model.contracts.pod_identity import PlanEpoch
+from penstock_operator.connector.model.persisted_state import (
+    FailedJob,
+    HandledRequest,
+    PersistedState,
+    PersistedTask,
+    last_restart,
+)
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.pod_status import Phase, TaskPod
+from penstock_operator.connector.model.restart_tokens import RESTART_ACTIONS, restart_token
+
+__all__ = ["living_pods", "pods_ahead", "recovered_state"]
+
+_RESTARTED: Final = "the connector and all of its tasks are restarted"
+_MAY_BE_USED: Final = (
+    "nothing was restarted: the status of this Connector was lost or replaced by an older one, so it is not known whether "
+    "this token was used; use a new token"
+)
+
+
+def living_pods(pods: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
+    """Return the pods that have not ended, and were not deleted."""
+    return tuple(p for p in pods if p.phase is not Phase.ENDED and p.leaving is None)
+
+
+def pods_ahead(persisted: PersistedState, living: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
+    """Return the living pods that are of a later incarnation than the status has."""
+    # The pod of a task that the status does not have, although it has others, is superfluous.
+    return tuple(
+        p
+        for p in living
+        if p.incarnation > persisted.task(p.task).incarnation and (p.task in persisted.tasks or not persisted.has_run)
+    )
+
+
+def recovered_state(
+    persisted: PersistedState,
+    ahead: Sequence[TaskPod],
+    plan: Plan,
+    epoch: PlanEpoch,
+    connect_name: str,
+    annotations: Mapping[str, str],
+    now: float,
+) -> PersistedState:
+    """Return the state with what is known from the pods.
+
+    Args:
+        persisted: as the status has it.
+        ahead: result of `pods_ahead`.
+        plan: that the pods run.
+        epoch: of their preparation.
+        connect_name: of the Connector.
+        annotations: of the Connector.
+        now: seconds since 1970.
+    """
+    tasks = {n: t for n, t in persisted.tasks.items() if n < len(plan.tasks)}
+    for pod in ahead:
+        before = persisted.task(pod.task)
+        found = PersistedTask(
+            pod.task,
+            incarnation=pod.incarnation,
+            pod=pod.name,
+            pod_uid=pod.uid,
+            pod_hash=pod.pod_hash,
+            started=pod.started,
+            restarts=before.restarts,
+            last_record=before.last_record,
+        )
+        tasks[pod.task] = found.to("Pending", now)
+    return replace(
+        persisted,
+        plan=plan.hash,
+        epoch=epoch,
+        fence=plan.fence(connect_name),
+        tasks=tasks,
+        job=FailedJob(),
+        handled=_handled(persisted.handled, plan.restarted, annotations, now),
+        own="",
+        rollout=None,
+        canary=None,
+    )
+
+
+def _handled(
+    before: tuple[HandledRequest, ...], restarted: str, annotations: Mapping[str, str], now: float
+) -> tuple[HandledRequest, ...]:
+    """Return the restarts in the status, that of the plan, and as refused those of annotations that may have been done."""
+    handled = list(before)
+    last = last_restart(handled)
+    if restarted and (last is None or last.token != restarted):
+        handled = [h for h in handled if (h.action, h.token) != ("restart", restarted)]
+        handled.append(HandledRequest("restart", restarted, "Succeeded", _RESTARTED, now))
+    known = {(h.action, h.token) for h in handled}
+    for action in RESTART_ACTIONS:
+        token, _ = restart_token(annotations, action)
+        if token and (action, token) not in known:
+            handled.append(HandledRequest(action, token, "Refused", _MAY_BE_USED, now))
+    return tuple(handled)
