@@ -54,7 +54,7 @@ def recovered_state(
     annotations: Mapping[str, str],
     now: float,
 ) -> PersistedState:
-    """Return the state with what is known from the pods.
+    """Return the state, completed from the pods.
 
     Args:
         persisted: as the status has it.
