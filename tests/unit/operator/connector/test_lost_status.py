@@ -153,3 +153,21 @@ def test_a_plan_that_cannot_be_read_is_made_again_and_its_tasks_continue() -> No
     assert len(world.requests) - jobs <= 1
     assert pods(world) == before
     assert stable(world) == known
+
+
+@pytest.mark.parametrize("lost", ["wiped", "older"])
+def test_a_task_without_a_pod_starts_after_its_last_incarnation_in_kafka(lost: str) -> None:
+    world = World({"tasksMax": 2})
+    world.settle()
+    backup = dict(NOTHING) if lost == "wiped" else copy.deepcopy(world.status)
+    for _ in range(3):
+        world.vanish(world.task(0).name)
+        world.settle()
+    world.end(world.task(0).name, 1, message="no such file")
+    before = world.task(1).uid
+    assert world.task(0).incarnation == 4
+    world.vanish(world.task(0).name)
+    world.status = backup
+    world.settle()
+    assert (world.task(0).name, world.task(1).uid) == ("orders-in-0-5", before)
+    assert [(t["incarnation"], t["state"]) for t in world.status["tasks"]] == [(5, "Running"), (1, "Running")]
