@@ -10,6 +10,7 @@ from penstock_operator import names
 from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.kubernetes.kinds import CONFIG_MAP
 from penstock_operator.names import plan_name
+from penstock_operator.rollout.progress import GRANTED, Permission
 
 from .world.cluster import KEY
 from .world.world import World
@@ -171,3 +172,39 @@ def test_a_task_without_a_pod_starts_after_its_last_incarnation_in_kafka(lost: s
     world.settle()
     assert (world.task(0).name, world.task(1).uid) == ("orders-in-0-5", before)
     assert [(t["incarnation"], t["state"]) for t in world.status["tasks"]] == [(5, "Running"), (1, "Running")]
+
+
+@pytest.mark.parametrize("lost", ["wiped", "older", "of another plan"])
+def test_a_recovered_connector_waits_for_its_turn_to_take_up_a_release(lost: str) -> None:
+    world = World({"tasksMax": 2})
+    world.settle()
+    backup = dict(NOTHING) if lost == "wiped" else copy.deepcopy(world.status)
+    world.annotations = {"penstock.dev/restart": "r1"} if lost == "of another plan" else {}
+    world.settle()
+    world.vanish(world.task(0).name)
+    world.settle()
+    before = pods(world)
+    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.values = {"images": {"runtime": "runtime:2"}}
+    world.status = backup
+    world.settle()
+    assert pods(world) == before
+    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    world.permission = GRANTED
+    world.settle()
+    assert {p.image for p in world.pods.values() if isinstance(p, TaskPod)} == {"runtime:2"}
+
+
+def test_a_later_change_of_a_recovered_connector_waits_for_nobody() -> None:
+    world = World()
+    world.settle()
+    before = pods(world)
+    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.values = {"images": {"runtime": "runtime:2"}}
+    world.status = dict(NOTHING)
+    world.settle()
+    assert pods(world) == before
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle()
+    assert not pods(world).keys() & before.keys()
+    assert world.condition("UpdatePending") == "absent"
