@@ -208,3 +208,17 @@ def test_a_later_change_of_a_recovered_connector_waits_for_nobody() -> None:
     world.settle()
     assert not pods(world).keys() & before.keys()
     assert world.condition("UpdatePending") == "absent"
+
+
+def test_an_action_is_done_although_the_clock_of_the_operator_before_was_ahead() -> None:
+    world = World()
+    world.settle()
+    world.topic.caught_up = False
+    world.annotations = {"penstock.dev/reset-topics": "a1"}
+    world.reconcile()
+    assert actions(world) == [("reset-topics", "a1", "Pending")]
+    world.advance(-30)
+    world.start_operator()
+    world.topic.caught_up = True
+    world.settle()
+    assert actions(world) == [("reset-topics", "a1", "Succeeded")]
