@@ -222,3 +222,18 @@ def test_an_action_is_done_although_the_clock_of_the_operator_before_was_ahead()
     world.topic.caught_up = True
     world.settle()
     assert actions(world) == [("reset-topics", "a1", "Succeeded")]
+
+
+def test_a_token_that_arrives_with_a_restore_is_refused_and_the_next_one_restarts() -> None:
+    world = World()
+    world.settle()
+    before = pods(world)
+    world.status = dict(NOTHING)
+    world.annotations = {"penstock.dev/restart": "r1"}
+    world.settle()
+    assert pods(world) == before
+    assert restarts(world) == [("restart", "r1", "Refused")]
+    world.annotations = {"penstock.dev/restart": "r2"}
+    world.settle()
+    assert not pods(world).keys() & before.keys()
+    assert restarts(world)[-1] == ("restart", "r2", "Succeeded")
