@@ -52,7 +52,8 @@ def adopt_and_run(
     """
     plan, last = planning.plan, observed.plan(observed.persisted.plan)
     goes_on = last is not None and (observed.is_prepared(last) or not last.tasks)
-    observed = replace(observed, persisted=planning.persisted)
+    own = planning.persisted.own or (observed.own if last is not None else "")  # if lost, later changes count
+    observed = replace(observed, persisted=replace(planning.persisted, own=own))
     is_own = observed.is_own_change
     is_checked = planning.config.valid is not None or observed.persisted.job.attempts > 0
     # Apply together what was changed together: the template waits until the plan that belongs to it is made.

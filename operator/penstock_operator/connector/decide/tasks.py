@@ -199,9 +199,9 @@ def _run_one_by_one(
 def _task_observation(
     observed: Observation, plan: Plan, number: int, pod_hash: PodHashOf, wanted: TaskState, restarts: RestartRequests
 ) -> task_step.TaskObservation:
-    persisted = observed.persisted.task(number)
     own = [p for p in observed.task_pods if p.task == number]
     name = observed.connector.metadata.name
+    persisted = _with_reported(observed, number, own, pod_hash(plan, number))
     possible = [pod_name(name, number, persisted.incarnation), pod_name(name, number, persisted.incarnation + 1)]
     return task_step.TaskObservation(
         connector=name,
@@ -218,6 +218,29 @@ def _task_observation(
         node_timeout=observed.node_timeout,
         now=observed.now,
         unready=observed.unready,
+    )
+
+
+def _with_reported(observed: Observation, number: int, pods: Sequence[TaskPod], pod_hash: str) -> PersistedTask:
+    """Return the state of a task, which is at the incarnation that has reported.
+
+    The status has an incarnation before its pod exists. A report of a later one shows that the status was lost or is older;
+    a pod with fewer starts than that would be superseded.
+    """
+    task, report = observed.persisted.task(number), observed.reports.get(number)
+    if report is None or report.epoch != observed.persisted.epoch:
+        return task
+    if report.incarnation <= max([task.incarnation, *(p.incarnation for p in pods)]):
+        return task
+    return replace(
+        task,
+        incarnation=report.incarnation,
+        pod=pod_name(observed.connector.metadata.name, number, report.incarnation),
+        pod_uid=report.pod_uid,
+        has_ended=False,
+        retry_at=None,
+        pod_hash=pod_hash,
+        started=None,
     )
 
 

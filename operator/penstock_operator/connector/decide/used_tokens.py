@@ -74,8 +74,11 @@ def newly_used(observed: Observation, persisted: PersistedState, topics_mark: st
 
 
 def _used_at(action: OffsetsAction, now: float) -> int:
-    """Return when the token was used. A finished action may be recorded later, for example after an upgrade."""
-    return int(now if action.is_pending else action.at or now)
+    """Return when the token was used. A finished action may be recorded later, for example after an upgrade.
+
+    It was used after its entry was made, although the clock of the operator that made the entry may be ahead.
+    """
+    return int(max(now, action.at) if action.is_pending else action.at or now)
 
 
 def _is_used(action: OffsetsAction, topics_mark: str) -> bool:

@@ -155,15 +155,18 @@ def is_own_change(before: str, now: str) -> bool:
 def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, secrets_in_force: str) -> bool:
     """Return whether the Connector's own part of the requested inputs differs from that of its tasks.
 
-    A change of only `onSecretChange` does not count, as long as the tasks have the Secrets that they should have.
+    A change of only `onSecretChange` does not count, as long as the tasks have the Secrets that they should have. If it is
+    not known what the tasks have, a difference counts as one of the release, which is limited.
 
     Args:
-        before: `own_hash` of the inputs of its tasks.
+        before: `own_hash` of the inputs of its tasks; empty: the status was lost.
         now: `own_hash` of the requested inputs.
         toggled: the same with the other value of `onSecretChange`.
         last: the plan that its tasks are made from.
         secrets_in_force: the hash of the Secrets that its tasks should have.
     """
+    if not before and last is not None:
+        return False
     if before == toggled and last is not None and last.secrets == secrets_in_force:
         return False
     return is_own_change(before, now)

@@ -65,6 +65,7 @@ def recovered_state(
         annotations: of the Connector.
         now: seconds since 1970.
     """
+    is_same_plan = persisted.plan == plan.hash
     tasks = {n: t for n, t in persisted.tasks.items() if n < len(plan.tasks)}
     for pod in ahead:
         before = persisted.task(pod.task)
@@ -87,8 +88,8 @@ def recovered_state(
         tasks=tasks,
         job=FailedJob(),
         handled=_handled(persisted.handled, plan.restarted, annotations, now),
-        own="",
-        rollout=None,
+        own=persisted.own if is_same_plan else "",
+        rollout=persisted.rollout if is_same_plan else None,
         canary=None,
     )
 

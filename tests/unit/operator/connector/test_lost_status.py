@@ -10,6 +10,7 @@ from penstock_operator import names
 from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.kubernetes.kinds import CONFIG_MAP
 from penstock_operator.names import plan_name
+from penstock_operator.rollout.progress import GRANTED, Permission
 
 from .world.cluster import KEY
 from .world.world import World
@@ -153,3 +154,86 @@ def test_a_plan_that_cannot_be_read_is_made_again_and_its_tasks_continue() -> No
     assert len(world.requests) - jobs <= 1
     assert pods(world) == before
     assert stable(world) == known
+
+
+@pytest.mark.parametrize("lost", ["wiped", "older"])
+def test_a_task_without_a_pod_starts_after_its_last_incarnation_in_kafka(lost: str) -> None:
+    world = World({"tasksMax": 2})
+    world.settle()
+    backup = dict(NOTHING) if lost == "wiped" else copy.deepcopy(world.status)
+    for _ in range(3):
+        world.vanish(world.task(0).name)
+        world.settle()
+    world.end(world.task(0).name, 1, message="no such file")
+    before = world.task(1).uid
+    assert world.task(0).incarnation == 4
+    world.vanish(world.task(0).name)
+    world.status = backup
+    world.settle()
+    assert (world.task(0).name, world.task(1).uid) == ("orders-in-0-5", before)
+    assert [t[:3] for t in stable(world)["tasks"]] == [(0, "Running", 5), (1, "Running", 1)]
+
+
+@pytest.mark.parametrize("lost", ["wiped", "older", "of another plan"])
+def test_a_recovered_connector_waits_for_its_turn_to_take_up_a_release(lost: str) -> None:
+    world = World({"tasksMax": 2})
+    world.settle()
+    backup = dict(NOTHING) if lost == "wiped" else copy.deepcopy(world.status)
+    world.annotations = {"penstock.dev/restart": "r1"} if lost == "of another plan" else {}
+    world.settle()
+    world.vanish(world.task(0).name)
+    world.settle()
+    before = pods(world)
+    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.values = {"images": {"runtime": "runtime:2"}}
+    world.status = backup
+    world.settle()
+    assert pods(world) == before
+    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    world.permission = GRANTED
+    world.settle()
+    assert {p.image for p in world.pods.values() if isinstance(p, TaskPod)} == {"runtime:2"}
+
+
+def test_a_later_change_of_a_recovered_connector_waits_for_nobody() -> None:
+    world = World()
+    world.settle()
+    before = pods(world)
+    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.values = {"images": {"runtime": "runtime:2"}}
+    world.status = dict(NOTHING)
+    world.settle()
+    assert pods(world) == before
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle()
+    assert not pods(world).keys() & before.keys()
+    assert world.condition("UpdatePending") == "absent"
+
+
+def test_an_action_is_done_although_the_clock_of_the_operator_before_was_ahead() -> None:
+    world = World()
+    world.settle()
+    world.topic.caught_up = False
+    world.annotations = {"penstock.dev/reset-topics": "a1"}
+    world.reconcile()
+    assert actions(world) == [("reset-topics", "a1", "Pending")]
+    world.advance(-30)
+    world.start_operator()
+    world.topic.caught_up = True
+    world.settle()
+    assert actions(world) == [("reset-topics", "a1", "Succeeded")]
+
+
+def test_a_token_that_arrives_with_a_restore_is_refused_and_the_next_one_restarts() -> None:
+    world = World()
+    world.settle()
+    before = pods(world)
+    world.status = dict(NOTHING)
+    world.annotations = {"penstock.dev/restart": "r1"}
+    world.settle()
+    assert pods(world) == before
+    assert restarts(world) == [("restart", "r1", "Refused")]
+    world.annotations = {"penstock.dev/restart": "r2"}
+    world.settle()
+    assert not pods(world).keys() & before.keys()
+    assert restarts(world)[-1] == ("restart", "r2", "Succeeded")
