@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_operator.connector.model.pod_status import JobPod, Phase
+from penstock_operator.errors import Unavailable
 from penstock_operator.kubernetes.kinds import EVENT
 from penstock_operator.kubernetes.times import timestamp
 
@@ -154,6 +155,24 @@ def test_events_that_are_not_listed_in_time_delay_no_decision(world: World) -> N
     assert world.reconcile().requeue_after == 30
     assert "ContainerCreating for more than 10 s" in world.condition("Ready")
     assert waited == [3]
+
+
+def test_the_message_stays_while_events_cannot_be_listed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    warn(world, "FailedMount", MISSING)
+    world.advance(10)
+    world.reconcile()
+
+    inner = world.server.request
+
+    def request(method: str, kind: Any, *args: Any, **options: Any) -> Any:
+        if kind is EVENT and method == "GET":
+            raise Unavailable("Listing events: no answer")
+        return inner(method, kind, *args, **options)
+
+    monkeypatch.setattr(world.server, "request", request)
+    world.advance(30)
+    world.reconcile()
+    assert world.condition("Ready") == f"False PodNotStarting: FailedMount: {MISSING}"
 
 
 def evicted(world: World, *, after: float) -> str:
