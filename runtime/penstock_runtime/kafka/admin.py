@@ -156,9 +156,9 @@ class Admin:
             may_create: whether to create a missing topic (`internal.topics.automatic.creation.enable`).
 
         Raises:
-            ConnectError: the topic is not compacted, or is missing and cannot be created.
+            ConnectError: the topic is not compacted, is missing and cannot be created, or may not be described.
         """
-        if topic not in self.topics():
+        if topic not in self.topics() and (may_create or self.missing([topic])):
             if not may_create:
                 raise ConnectError(
                     f"Topic '{topic}' specified via the '{named_by}' property is missing. The config "

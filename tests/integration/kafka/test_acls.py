@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from penstock import ConnectError
 from penstock_model.contracts.job import Action, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.task_reports import Control, control_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.settings import Settings
+from penstock_runtime.kafka.admin import Admin
+from penstock_runtime.kafka.settings import ClientSettings
 
 from ..acl_table import ROWS, Row, grant
 from ..journal import Journal
@@ -217,6 +220,24 @@ def test_a_regular_expression_takes_the_topics_that_may_be_read_and_leaves_the_o
     assert task.trouble is None
     task.stop()
     assert lab.committed(case.name, hidden) is None
+
+
+def test_an_internal_topic_that_may_not_be_described_is_not_reported_as_missing(
+    guarded: SecuredKafka, user: str, topic: str
+) -> None:
+    """With `internal.topics.automatic.creation.enable=false`."""
+    client = {
+        "bootstrap.servers": guarded.secured,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": guarded.passwords[user],
+    }
+    admin = Admin(ClientSettings(producer=client, consumer=client, admin=client))
+    with pytest.raises(ConnectError, match=f"Not authorized to describe topic.*'{topic}'"):
+        admin.ensure_compacted(
+            topic, partitions=1, replication_factor=1, settings={}, named_by="status.storage.topic", may_create=False
+        )
 
 
 # The operator

@@ -311,6 +311,9 @@ def test_an_event_is_told_once_and_refers_to_its_object(kube: Kube, namespace: s
     assert found["TaskFailed"]["regarding"]["uid"] == made["metadata"]["uid"]
     assert len(found["TaskFailed"]["note"]) <= 1_024
     assert found["Running"]["reportingController"] == "penstock-operator"
+    warnings = kube.list(EVENT, namespace, fields="regarding.kind=Connector,type=Warning")
+    assert [e["reason"] for e in warnings] == ["TaskFailed"]
+    assert not kube.list(EVENT, namespace, fields="regarding.kind=Pod,type=Warning")
 
 
 def test_an_event_that_cannot_be_written_fails_nobody_and_is_told_later(

@@ -107,7 +107,7 @@ class FakeApiServer(ApiObjects, ApiServer):
     def _list(self, kind: Kind, namespace: str, query: Mapping[str, str], accept: str) -> Answer:
         labels = dict(part.split("=", 1) for part in query.get("labelSelector", "").split(",") if part)
         fields = dict(part.split("=", 1) for part in query.get("fieldSelector", "").split(",") if part)
-        assert {*fields} <= {"metadata.name", "regarding.uid", "type"}, fields
+        assert {*fields} <= {"metadata.name", "regarding.kind", "regarding.uid", "type"}, fields
         after, limit = query.get("continue", ""), int(query.get("limit", "0"))
         matches = [
             o

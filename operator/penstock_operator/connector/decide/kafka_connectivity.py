@@ -4,8 +4,8 @@ from typing import Final
 
 __all__ = ["KafkaTrouble"]
 
-_LASTS: Final = 10.0
-"""Seconds; reporting a shorter outage would cost two writes for every connector, without any use."""
+_LASTS: Final = 15.0
+"""Seconds; reporting a shorter outage, such as a broker's restart, would cost two writes for every connector."""
 
 
 class KafkaTrouble:

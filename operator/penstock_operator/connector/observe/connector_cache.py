@@ -1,6 +1,8 @@
 """In-memory state of one Connector between two runs; all of it could be looked up again."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock_model.contracts.task_reports import Claim
 from penstock_operator.connector.model.api_failures import ApiTrouble
@@ -25,6 +27,8 @@ class CachedConnector:
         pod_count: number of its pods.
         namespace_ends: the API server answered that the namespace is being deleted.
         logs: of job pods that ended, by uid: how an answer in a log is read depends on the current configuration.
+        pod_warnings: Events about its pods, by uid, and when they were listed.
+        pod_causes: reason and note of the Event that explains a pod, by uid.
         immediate_runs: how many runs in a row requested the next run immediately.
         queued: it waits for a job slot.
         has_too_many_plans: too many ConfigMaps carry the labels of its plans.
@@ -43,6 +47,8 @@ class CachedConnector:
     pod_count: int = 0
     namespace_ends: bool = False
     logs: dict[str, str] = field(default_factory=dict)
+    pod_warnings: tuple[float, Mapping[str, Sequence[Mapping[str, Any]]]] = field(default_factory=lambda: (0.0, {}))
+    pod_causes: dict[str, tuple[str, str]] = field(default_factory=dict)
     immediate_runs: int = 0
     queued: bool = False
     has_too_many_plans: bool = False

@@ -1,7 +1,8 @@
-"""Looks up why a pod takes long to start, or was ended, where only an Event of its kubelet says so."""
+"""Looks up why pods take long to start, or were ended, where only an Event of their kubelet says so."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,37 +16,109 @@ from penstock_operator.reasons import Reason
 __all__ = ["explained"]
 
 log = logging.getLogger(__name__)
-_CURRENT: Final = 180.0
-"""Seconds after which an Event no longer counts: a kubelet retries a mount at least every two minutes."""
+_CURRENT: Final = 600.0
+"""Seconds after which a warning no longer counts: a kubelet that wrote many writes one in five minutes for each pod."""
+_NEAR_END: Final = 60.0
+"""Seconds between an eviction and the end of the pod."""
+_LOOKED_UP: Final = 900.0
+"""Seconds after its end for which the eviction of a pod is looked up."""
+_KEPT: Final = 30.0
+"""Seconds for which a list of Events is used again for the same pods."""
+_LIST_SECONDS: Final = 3.0
 _LENGTH: Final = 1024
 """Characters of a message."""
 
 
-async def explained(subject: Subject, pod: TaskPod | JobPod) -> TaskPod | JobPod:
-    """Return the pod with the words of its last warning, if its status does not say why it starts slowly, or why it ended.
+async def explained(subject: Subject, pods: Sequence[TaskPod | JobPod]) -> tuple[TaskPod | JobPod, ...]:
+    """Return the pods with the words of a warning where their status does not say why they start slowly, or why they ended.
 
     The kubelet evicts a pod that fills a volume, and says so in the pod's status only if the process did not end in order.
+    Lists Events at most once, and not for longer than three seconds.
     """
-    if pod.hindrance is not None and pod.hindrance[0] == Reason.POD_NOT_STARTING:
-        reason, note = await _last_warning(subject, pod, lambda reason: reason != "FailedScheduling")
-        return replace(pod, hindrance=(Reason.POD_NOT_STARTING, f"{reason}: {note}")) if reason else pod
-    if isinstance(pod, TaskPod) and pod.ended is not None and pod.ended.is_unexplained and pod.leaving is None:
-        reason, note = await _last_warning(subject, pod, lambda reason: reason == Reason.EVICTED)
-        return replace(pod, ended=replace(pod.ended, code=None, reason=reason, message=note)) if reason else pod
-    return pod
+    causes = subject.cached.pod_causes
+    latest = {p.task: p.incarnation for p in sorted(_tasks(pods), key=lambda p: p.incarnation)}
+    late = [p for p in pods if _starts_slowly(p)]
+    ended = [
+        p
+        for p in _tasks(pods)
+        if _is_unexplained(p)
+        and p.uid not in causes
+        and p.incarnation == latest[p.task]
+        and p.ended is not None
+        and subject.now - p.ended.at < _LOOKED_UP
+    ]
+    events = await _warnings(subject, frozenset(p.uid for p in [*late, *ended]))
+    subject.cached.pod_causes = {
+        p.uid: cause for p in pods if (cause := _cause(p, events.get(p.uid, ()), subject)) is not None
+    }
+    return tuple(_with_cause(p, subject.cached.pod_causes.get(p.uid)) for p in pods)
 
 
-async def _last_warning(subject: Subject, pod: Pod, counts: Callable[[str], bool]) -> tuple[str, str]:
-    """Return reason and note of the last warning about a pod that counts and is current; empty: there is none."""
-    context, fields = subject.context, f"regarding.uid={pod.uid},type=Warning"
+def _tasks(pods: Sequence[Pod]) -> list[TaskPod]:
+    return [p for p in pods if isinstance(p, TaskPod)]
+
+
+def _starts_slowly(pod: Pod) -> bool:
+    return pod.hindrance is not None and pod.hindrance[0] == Reason.POD_NOT_STARTING
+
+
+def _is_unexplained(pod: Pod) -> bool:
+    return isinstance(pod, TaskPod) and pod.ended is not None and pod.ended.is_unexplained and pod.leaving is None
+
+
+def _cause(pod: Pod, events: Sequence[Mapping[str, Any]], subject: Subject) -> tuple[str, str] | None:
+    """Return reason and note of the warning that explains a pod: the earlier one while it counts; None: there is none."""
+    before = subject.cached.pod_causes.get(pod.uid)
+    if _is_unexplained(pod):
+        end = pod.ended.at if pod.ended is not None else 0.0
+        near = [e for e in events if e.get("reason") == Reason.EVICTED and abs(_last_seen(e) - end) <= _NEAR_END]
+        evicted = before if before is not None and before[0] == Reason.EVICTED else None
+        return evicted or max(map(_words, near), default=None)
+    if not _starts_slowly(pod):
+        return None
+    current = {
+        _words(e): _last_seen(e)
+        for e in sorted(events, key=_last_seen)
+        if e.get("reason") != "FailedScheduling" and subject.now - _last_seen(e) < _CURRENT
+    }
+    return before if before in current else max(current, key=lambda words: (current[words], words), default=None)
+
+
+def _with_cause(pod: TaskPod | JobPod, cause: tuple[str, str] | None) -> TaskPod | JobPod:
+    if cause is None:
+        return pod
+    reason, note = cause
+    if isinstance(pod, TaskPod) and pod.ended is not None:
+        return replace(pod, ended=replace(pod.ended, code=None, reason=reason, message=note))
+    return replace(pod, hindrance=(Reason.POD_NOT_STARTING, f"{reason}: {note}"))
+
+
+def _words(event: Mapping[str, Any]) -> tuple[str, str]:
+    return str(event.get("reason")), str(event.get("note") or "")[:_LENGTH].strip()
+
+
+async def _warnings(subject: Subject, uids: frozenset[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return the warnings about these pods, by uid; empty if the API server does not return them in time."""
+    if not uids:
+        return {}
+    context, cached = subject.context, subject.cached
+    at, known = cached.pod_warnings
+    if uids <= known.keys() and subject.now - at < _KEPT:
+        return known
+    about = f"regarding.uid={next(iter(uids))}" if len(uids) == 1 else "regarding.kind=Pod"
+    found: dict[str, list[Mapping[str, Any]]] = {uid: [] for uid in uids}
     try:
-        events = await context.run(context.kube.list, EVENT, subject.key.namespace, fields=fields)
-    except OperatorError as e:  # the release of an older chart may not list Events
-        log.debug("%s", e)
-        return "", ""
-    current = [e for e in events if counts(str(e.get("reason"))) and subject.now - _last_seen(e) < _CURRENT]
-    last = max(current, key=_last_seen, default=None)
-    return ("", "") if last is None else (str(last.get("reason")), str(last.get("note") or "")[:_LENGTH].strip())
+        async with asyncio.timeout(_LIST_SECONDS):
+            listed = context.run(context.kube.list, EVENT, subject.key.namespace, fields=f"{about},type=Warning")
+            for event in await listed:
+                uid = (event.get("regarding") or {}).get("uid")
+                if uid in uids:
+                    found[uid].append(event)
+    except (OperatorError, TimeoutError) as e:  # the release of an older chart may not list Events
+        log.debug("Events of pods in %s are not known: %r", subject.key.namespace, e)
+        found = {uid: [*known.get(uid, ())] for uid in uids}
+    cached.pod_warnings = (subject.now, found)
+    return found
 
 
 def _last_seen(event: Mapping[str, Any]) -> float:

@@ -90,7 +90,7 @@ async def look_up_pods(
     pods = [p for p in (pod_of(m, subject.now) for m in manifests) if p is not None]
     # This operator neither counts nor ends pods of another one, whichever of the two runs the Connector.
     theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != this_operator}
-    own = tuple([await explained(subject, p) for p in pods if p.owner == subject.uid and p.uid not in theirs])
+    own = await explained(subject, [p for p in pods if p.owner == subject.uid and p.uid not in theirs])
     jobs = [p for p in own if isinstance(p, JobPod)]
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(subject, p) for p in jobs if p.phase is Phase.ENDED}

@@ -84,11 +84,12 @@ def test_a_missing_secret_and_a_missing_key_are_told_apart_and_with_their_proper
 
 def test_trouble_with_kafka_is_told_once_it_has_lasted() -> None:
     trouble = KafkaTrouble()
-    assert trouble.lasting("away", 100.0) == (None, 10.0)
-    assert trouble.lasting("away", 104.0) == (None, 6.0)
-    assert trouble.lasting("away", 110.0) == ("away", None)
-    assert trouble.lasting(None, 111.0) == (None, None)
-    assert trouble.lasting("away", 120.0) == (None, 10.0)
+    assert trouble.lasting("away", 100.0) == (None, 15.0)
+    assert trouble.lasting("away", 104.0) == (None, 11.0)
+    assert trouble.lasting("away", 114.0) == (None, 1.0)
+    assert trouble.lasting("away", 115.0) == ("away", None)
+    assert trouble.lasting(None, 116.0) == (None, None)
+    assert trouble.lasting("away", 120.0) == (None, 15.0)
 
 
 def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
