@@ -10,11 +10,11 @@ from penstock.source import record_batches
 from penstock_kafka.errors import Fenced
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.pipeline.record_errors import ErrorPolicy
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.source import process as source_process
+from penstock_runtime.source import source_process
 from penstock_runtime.source.delivery import Delivery
-from penstock_runtime.source.process import SourceProcess
+from penstock_runtime.source.source_process import SourceProcess
 
 
 class Plain:

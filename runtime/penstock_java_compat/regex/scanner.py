@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_java.regex.classes import PatternError, PropertyFlags
+from penstock_java_compat.regex.classes import PatternError, PropertyFlags
 
 __all__ = ["Flags", "Scanner", "unquoted"]
 

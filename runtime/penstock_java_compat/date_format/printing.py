@@ -10,9 +10,9 @@ from functools import partial, reduce
 from operator import add
 from typing import Any, Final
 
-from penstock_java.calendar import DAY, MONTHS, WEEKDAYS, CivilDay, civil_day
-from penstock_java.date_format.pattern import Field, Piece
-from penstock_java.date_format.zones import UTC, Zone
+from penstock_java_compat.calendar import DAY, MONTHS, WEEKDAYS, CivilDay, civil_day
+from penstock_java_compat.date_format.pattern import Field, Piece
+from penstock_java_compat.date_format.zones import UTC, Zone
 
 __all__ = ["Printer"]
 

@@ -3,8 +3,8 @@ r"""Escapes in Java patterns, of characters and of sets."""
 import unicodedata
 from typing import Final
 
-from penstock_java.regex.classes import HORIZONTAL, VERTICAL, property_set, shorthand
-from penstock_java.regex.scanner import Scanner
+from penstock_java_compat.regex.classes import HORIZONTAL, VERTICAL, property_set, shorthand
+from penstock_java_compat.regex.scanner import Scanner
 
 __all__ = ["Escapes"]
 

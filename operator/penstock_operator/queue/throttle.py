@@ -2,10 +2,10 @@
 
 from penstock_operator.key import Key
 
-__all__ = ["Seldom"]
+__all__ = ["Throttle"]
 
 
-class Seldom:
+class Throttle:
     """Times at which keys are due again. Used in one thread.
 
     Args:

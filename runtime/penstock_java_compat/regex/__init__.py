@@ -5,7 +5,7 @@ translation  a Java pattern as the `regex` package writes it
 scanner, escapes, sets, classes  the parts of a pattern
 """
 
-from penstock_java.regex.classes import PatternError
-from penstock_java.regex.compiled import JavaPattern, compile_java
+from penstock_java_compat.regex.classes import PatternError
+from penstock_java_compat.regex.compiled import JavaPattern, compile_java
 
 __all__ = ["JavaPattern", "PatternError", "compile_java"]

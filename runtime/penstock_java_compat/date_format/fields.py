@@ -3,8 +3,8 @@
 from enum import IntEnum, auto
 from typing import Final
 
-from penstock_java.calendar import DAY, calendar_days, civil_day, first_of_month, int32, int64, weekday
-from penstock_java.date_format.zones import UTC, Zone
+from penstock_java_compat.calendar import DAY, calendar_days, civil_day, first_of_month, int32, int64, weekday
+from penstock_java_compat.date_format.zones import UTC, Zone
 
 __all__ = ["Name", "ReadFields"]
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from penstock_model.connect.errors_config import ErrorsConfig
 from penstock_runtime.plan.problems import Findings
 
-__all__ = ["check_record_errors"]
+__all__ = ["warn_of_untraced_skips"]
 
 
-def check_record_errors(framework: ErrorsConfig, own: Mapping[str, str], findings: Findings) -> None:
+def warn_of_untraced_skips(framework: ErrorsConfig, own: Mapping[str, str], findings: Findings) -> None:
     """Warn if failed records are only counted, and neither kept nor logged.
 
     Args:

@@ -1,7 +1,7 @@
 """Character sets in Java patterns, with nesting, unions and intersections; a caret negates the whole set."""
 
-from penstock_java.regex.classes import fold_ascii, literal
-from penstock_java.regex.escapes import Escapes
+from penstock_java_compat.regex.classes import fold_ascii, literal
+from penstock_java_compat.regex.escapes import Escapes
 
 __all__ = ["Sets"]
 

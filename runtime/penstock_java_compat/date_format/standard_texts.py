@@ -11,8 +11,8 @@ from functools import partial, reduce
 from operator import add
 from typing import Final, Self
 
-from penstock_java.calendar import MONTHS, WEEKDAYS, millis_of
-from penstock_java.date_format.pattern import Field, Piece
+from penstock_java_compat.calendar import MONTHS, WEEKDAYS, millis_of
+from penstock_java_compat.date_format.pattern import Field, Piece
 
 __all__ = ["StandardTexts"]
 

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from penstock_java.calendar import DAY
-from penstock_java.date_format.letters import folded
-from penstock_java.date_format.zone_names import ZONES
+from penstock_java_compat.calendar import DAY
+from penstock_java_compat.date_format.letters import folded
+from penstock_java_compat.date_format.zone_names import ZONES
 
 __all__ = ["UTC", "Zone", "named_zone", "rules_are_there"]
 

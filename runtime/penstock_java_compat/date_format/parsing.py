@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from penstock_java.calendar import MONTHS, WEEKDAYS, civil, int32
-from penstock_java.date_format.fields import Name, ReadFields
-from penstock_java.date_format.letters import folded
-from penstock_java.date_format.numbers import integer_at
-from penstock_java.date_format.pattern import Field, Piece
-from penstock_java.date_format.zones import Zone, named_zone
+from penstock_java_compat.calendar import MONTHS, WEEKDAYS, civil, int32
+from penstock_java_compat.date_format.fields import Name, ReadFields
+from penstock_java_compat.date_format.letters import folded
+from penstock_java_compat.date_format.numbers import integer_at
+from penstock_java_compat.date_format.pattern import Field, Piece
+from penstock_java_compat.date_format.zones import Zone, named_zone
 
 __all__ = ["Parser", "TextError"]
 

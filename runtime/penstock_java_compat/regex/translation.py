@@ -7,9 +7,9 @@ that means something else in Java: ASCII classes, Java's line ends and ASCII cas
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_java.regex.classes import PatternError, fold_ascii, literal
-from penstock_java.regex.scanner import Flags, unquoted
-from penstock_java.regex.sets import Sets
+from penstock_java_compat.regex.classes import PatternError, fold_ascii, literal
+from penstock_java_compat.regex.scanner import Flags, unquoted
+from penstock_java_compat.regex.sets import Sets
 
 __all__ = ["PatternError", "translate"]
 

@@ -22,7 +22,7 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_consumed
-from penstock_runtime.pipeline.record_errors import (
+from penstock_runtime.pipeline.error_tolerance import (
     ErrorPolicy,
     Failure,
     RetryWithToleranceOperator,

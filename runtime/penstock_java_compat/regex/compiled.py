@@ -9,7 +9,7 @@ from typing import Any
 
 import regex
 
-from penstock_java.regex.translation import PatternError, translate
+from penstock_java_compat.regex.translation import PatternError, translate
 
 __all__ = ["JavaPattern", "PatternError", "compile_java"]
 

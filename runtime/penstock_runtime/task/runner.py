@@ -31,8 +31,8 @@ from penstock_runtime.kafka.contact import KafkaContact
 from penstock_runtime.kafka.end_offsets import EndOffsets
 from penstock_runtime.kafka.status_topic import State, recorded_topics
 from penstock_runtime.pipeline.context import TaskContext, config_providers
-from penstock_runtime.pipeline.gc_tuning import collect_seldom
-from penstock_runtime.pipeline.record_errors import printable, sentence
+from penstock_runtime.pipeline.error_tolerance import printable, sentence
+from penstock_runtime.pipeline.gc_tuning import tune_gc
 from penstock_runtime.process import termination_message
 from penstock_runtime.process.children import die_with_parent, kill_children
 from penstock_runtime.process.liveness import LOOP
@@ -233,7 +233,7 @@ class _Process:
         threading.Thread(target=self._report_long_turns, name="long-turns", daemon=True).start()
         if isinstance(task, SinkTask) and isinstance(context, SinkContext):
             self._watch_lag(task, context)
-        collect_seldom()
+        tune_gc()
         try:
             task.run()
         except BaseException as e:

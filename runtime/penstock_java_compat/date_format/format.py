@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from penstock_java.calendar import civil, millis_of
-from penstock_java.date_format.parsing import Parser
-from penstock_java.date_format.pattern import Field, compile_pattern
-from penstock_java.date_format.printing import Printer
-from penstock_java.date_format.standard_texts import StandardTexts
-from penstock_java.date_format.zones import UTC, Zone
+from penstock_java_compat.calendar import civil, millis_of
+from penstock_java_compat.date_format.parsing import Parser
+from penstock_java_compat.date_format.pattern import Field, compile_pattern
+from penstock_java_compat.date_format.printing import Printer
+from penstock_java_compat.date_format.standard_texts import StandardTexts
+from penstock_java_compat.date_format.zones import UTC, Zone
 
 __all__ = ["SimpleDateFormat"]
 

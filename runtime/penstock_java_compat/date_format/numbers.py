@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
-from penstock_java.calendar import int32
+from penstock_java_compat.calendar import int32
 
 __all__ = ["integer_at"]
 

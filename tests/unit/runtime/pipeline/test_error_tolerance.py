@@ -7,7 +7,7 @@ import pytest
 
 from penstock import ConnectError, DataError, RetriableError
 from penstock_runtime.pipeline.dead_letters import context_headers
-from penstock_runtime.pipeline.record_errors import (
+from penstock_runtime.pipeline.error_tolerance import (
     ErrorPolicy,
     Failure,
     RetryWithToleranceOperator,

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock_runtime.pipeline.summary import Summary
 
-__all__ = ["PassedOver"]
+__all__ = ["SkippedInARow"]
 
 _LEAST: Final = 10
 """Number of records that must fail in a row; tolerance is meant for fewer."""
@@ -18,7 +18,7 @@ _SETTLED: Final = 5.0
 """Seconds until a record given to a sink counts as delivered: the sink may hand it back one batch later."""
 
 
-class PassedOver:
+class SkippedInARow:
     """Counter of records that failed since one was delivered, or was dropped by a transform, which then works."""
 
     def __init__(self) -> None:

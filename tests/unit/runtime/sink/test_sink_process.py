@@ -25,9 +25,9 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
-from penstock_runtime.pipeline.record_errors import ErrorPolicy
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.sink.process import PutRetries, SinkProcess
+from penstock_runtime.sink.sink_process import PutRetries, SinkProcess
 
 
 def process(told: list[str | None], **more: Any) -> SinkProcess:
@@ -215,8 +215,8 @@ def test_error_of_the_writer_names_type_place_and_records() -> None:
         raise KeyError("id")
 
     process, _, _ = sink(act, ALL)
-    told = r"Writing t-3 offsets 7 to 12: KeyError: 'id', in .*<locals>\.act \(test_process\.py, line \d+\)$"
-    with pytest.raises(ConnectError, match=told):
+    expected = r"Writing t-3 offsets 7 to 12: KeyError: 'id', in .*<locals>\.act \(test_sink_process\.py, line \d+\)$"
+    with pytest.raises(ConnectError, match=expected):
         process.put(three())
 
 
@@ -254,8 +254,8 @@ def test_invalid_message_of_staged_names_the_method() -> None:
 
     process, _, _ = sink(lambda records, report, attempt: None, ALL, writer=lambda: Stages(lambda *of: None))
     process.put(three(), stage=True)
-    told = "Stages.staged returned a message for `Sink.commit` that a worker cannot send: object cannot be sent"
-    with pytest.raises(ConnectError, match=told):
+    expected = "Stages.staged returned a message for `Sink.commit` that a worker cannot send: object cannot be sent"
+    with pytest.raises(ConnectError, match=expected):
         process.staged()
 
 
@@ -468,9 +468,9 @@ def test_unexpected_error_of_a_transform_names_file_and_line_without_tolerance()
             return record.replace(value=record.value["id"])
 
     process, _, _ = sink(lambda *of: None, NONE, steps=(Step("looks", Looks(), "Looks"),))
-    told = (
+    expected = (
         r"record at t-3 offset 7 failed in task c-0 at stage TRANSFORMATION \(Looks\): TypeError: string indices must be "
-        r"integers, not 'str', in .*Looks\.apply \(test_process\.py, line \d+\)\. Correct the data"
+        r"integers, not 'str', in .*Looks\.apply \(test_sink_process\.py, line \d+\)\. Correct the data"
     )
-    with pytest.raises(ConnectError, match=told):
+    with pytest.raises(ConnectError, match=expected):
         process.put(three())
