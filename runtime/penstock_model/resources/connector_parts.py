@@ -86,9 +86,9 @@ class Spark(Part):
     )
     start: SparkStart = Field(
         SparkStart.ON_DEMAND,
-        description="OnDemand: Spark starts when a backlog needs it, which for a small connector is never, and ends when "
-        "none has needed it for idleTimeout; without it a task needs a tenth of the memory. Eager: it starts with the "
-        "first batches, and stays.",
+        description="OnDemand: Spark starts when a backlog needs it, and ends when no backlog has needed it for "
+        "idleTimeout. A small connector never needs it, and a task without it needs a tenth of the memory. Eager: Spark "
+        "starts with the first batches, and stays.",
     )
     idle_timeout: Duration = Field(
         "10m",
@@ -101,7 +101,7 @@ _OPTION: Final = ruled(
     rule("self.startsWith('-')", "must begin with '-'; write an option and its value as one entry (--add-opens=...)"),
     rule(
         "!self.contains('${secret:')",
-        "variables are resolved in spec.config only; give a secret to the plugin there, or as a file by a volume",
+        "variables are resolved in spec.config only; pass a secret to the plugin there, or mount it as a file",
     ),
 )
 
@@ -123,12 +123,12 @@ class Java(Part):
         [],
         examples=[["-Duser.timezone=UTC", "-XX:+UseG1GC"]],
         description="Options of the JVM, one per entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and the like. "
-        "Options are refused with the reason if a guarantee depends on them, or if they set the heap, run "
-        "commands or load other classes. Do not put secrets here.",
+        "An option is refused with the reason if a guarantee depends on it, or if it sets the heap, runs commands or loads "
+        "other classes. Do not put secrets here.",
     )
 
 
 class Reference(Part):
     """A reference to another resource of the same namespace."""
 
-    name: ObjectName = Field(description="Its name.")
+    name: ObjectName = Field(description="The name of the resource.")

@@ -18,9 +18,11 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
     Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
     """
     if spec.spark.start is SparkStart.EAGER and spec.spark.idle_timeout != Spark().idle_timeout:
-        yield Problem("spec.spark.idleTimeout", "with start: Eager Spark stays; remove one of the two")
+        yield Problem(
+            "spec.spark.idleTimeout", "has no effect with start: Eager, because Spark stays; remove one of the two"
+        )
     if not spec.spark.idle_timeout:
-        message = "Spark would end after each batch; write 1m or more, or start: Eager, with which it stays"
+        message = "Spark would end after each batch; use 1m or more, or start: Eager, which keeps Spark"
         yield Problem("spec.spark.idleTimeout", message)
     yield from refused_settings(spec.spark.conf)
     if spec.java is not None:

@@ -38,7 +38,7 @@ def test_a_template_says_all_that_it_cannot_hold_and_what_to_do() -> None:
         connector(template={"containers": [], "hostNetwork": True})
     (problem,) = refused.value.problems
     assert problem.property == "spec.template"
-    assert "a sidecar is one of initContainers with restartPolicy: Always" in problem.message
+    assert "write a sidecar as one of initContainers with restartPolicy: Always" in problem.message
     assert "tasks do not share the host's network" in problem.message
 
 

@@ -80,7 +80,7 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
     [
         (
             ("Shop =", "Cast ="),
-            'project.entry-points."penstock.plugins": Cast is the name of a transform that Penstock',
+            'project.entry-points."penstock.plugins": Cast is the name of a built-in transform',
         ),
         (
             ('"shop:Shop"', '"shop:Shopp"'),

@@ -265,7 +265,7 @@ def test_another_version_is_another_plan_and_all_tasks_follow() -> None:
     [
         (
             {"name": "copy", "image": image("9.9.9")},
-            "version 1.0.0 of Ticker is that of several PluginVersions that differ",
+            "version 1.0.0 of Ticker is in several PluginVersions that differ",
         ),
         ({"name": "other", "plugin": "acme"}, "Ticker is a class of several plugins, acme (other), penstock-ticker"),
     ],
@@ -348,7 +348,7 @@ def test_a_class_that_is_offered_no_more_is_missing_and_never_taken_for_the_runt
     world.settle()
     said = world.condition("Ready")
     assert said.startswith(
-        "False PluginVersionMissing: spec.class: no PluginVersion of this namespace offers Ticker any more"
+        "False PluginVersionMissing: spec.class: no PluginVersion of this namespace offers Ticker any longer"
     )
     assert world.condition("Stalled") == "absent"
     assert len(world.requests) == jobs
@@ -448,7 +448,7 @@ def test_a_version_that_was_passed_over_is_offered_once_it_is_verified() -> None
     world = ticking("1.0.0")
     apply(world, "2.0.0", status=unverified())
     world.settle()
-    assert "a pod has yet to look into its image" in world.condition("ConfigValid")
+    assert "no pod has inspected its image yet" in world.condition("ConfigValid")
     set_status(world, "2.0.0", VERIFIED)
     world.settle()
     assert (runs(world), world.status["newerPluginVersions"]) == ("1.0.0", ["ticker-2.0.0"])

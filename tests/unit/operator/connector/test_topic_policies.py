@@ -228,7 +228,7 @@ def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
     world.settle()
     assert world.condition("ConfigValid").startswith(
         "False ConfigInvalid: the TopicCreationPolicy shop-topics has rules for this connector, and spec.config has "
-        "topic.creation.default.partitions: one of them decides"
+        "topic.creation.default.partitions: only one of them can apply"
     )
     assert not world.pods
 
