@@ -30,7 +30,7 @@ VERIFIED: Json = {"conditions": [{"type": "Ready", "status": "True", "reason": "
 def unverified(reason: str = "Verifying", message: str = "", *, is_final: bool = False) -> Json:
     """The status of a PluginVersion into which no pod has looked with success."""
     ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
-    return {"conditions": [ready, *([{**ready, "type": "Stalled", "status": "True"}] if is_final else [])]}
+    return {"conditions": [ready, {**ready, "type": "Stalled", "status": str(is_final)}]}
 
 
 def set_status(world: World, version: str, status: Json) -> None:
@@ -129,7 +129,7 @@ def test_a_connector_before_its_plugin_version_is_under_way_and_follows_by_itsel
     message = "Plugin Ticker not found that matches the version range [2,3), available versions: [1.0.0]"
     assert world.condition("Ready").startswith(f"False PluginVersionMissing: spec.version: {message}")
     assert world.condition("Reconciling").startswith("True PluginVersionMissing")
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert message in world.condition("ConfigValid")
     assert not world.requests
     apply(world, "2.5.0")
@@ -350,7 +350,7 @@ def test_a_class_that_is_offered_no_more_is_missing_and_never_taken_for_the_runt
     assert said.startswith(
         "False PluginVersionMissing: spec.class: no PluginVersion of this namespace offers Ticker any longer"
     )
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert len(world.requests) == jobs
     assert mounted(world, world.task(0).name) == [image("1.0.0")]
     world.change(state="Stopped")
@@ -470,7 +470,7 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     versions = "available versions: [2.0.0] (default and recommended: 2.0.0)"
     assert f"{versions}; request exactly version 2.0.0, or correct the cause" in world.condition("Ready")
     assert "images.pullSecrets of the release, or in the namespace's default ServiceAccount" in world.condition("Ready")
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     set_status(world, "2.0.0", VERIFIED)
     world.settle()
     assert runs(world) == "2.0.0"
