@@ -112,15 +112,13 @@ def test_the_newest_version_in_the_range_runs_in_the_image_pinned_by_digest(
     assert runs(world) == expected
 
 
-def test_plan_pods_get_the_declaration_to_compare_and_requests_and_tasks_are_of_the_second_version() -> None:
+def test_plan_pods_get_the_declaration_to_compare_and_tasks_the_mounts() -> None:
     world = ticking("1.0.0")
     (request,) = world.requests.values()
-    assert request.api_version == "penstock.dev/job/v2"
     assert [(m.name, m.folder, [c.alias for c in m.classes]) for m in request.mounts] == [
         ("ticker-1.0.0", "/etc/penstock/plugins/0/plugin", ["Ticker"])
     ]
     (task,) = world.plans[-1].tasks
-    assert task.api_version == "penstock.dev/task/v2"
     assert [(m.name, m.classes) for m in task.mounts] == [("ticker-1.0.0", ())]
 
 
@@ -141,7 +139,7 @@ def test_a_class_that_no_plugin_version_offers_is_asked_of_the_runtime_and_found
     world = ticking()
     assert "spec.class: Class Ticker could not be found" in world.condition("ConfigValid")
     assert world.condition("ConfigValid").endswith("no PluginVersion of this namespace offers Ticker")
-    assert [r.api_version for r in world.requests.values()] == ["penstock.dev/job/v1"]
+    assert [r.mounts for r in world.requests.values()] == [()]
     apply(world, "1.0.0")
     world.settle()
     assert runs(world) == "1.0.0"
