@@ -22,6 +22,7 @@ from penstock_operator.connector.decide.restart_requests import RestartRequests,
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, waiting
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
+from penstock_operator.connector.decide.topic_creation import with_last_plan_requested
 from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_topics
 from penstock_operator.connector.decide.used_tokens import newly_used
 from penstock_operator.connector.model.decision import Decision
@@ -161,6 +162,7 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome
         persisted = replace(persisted, job=FailedJob())
     observed = replace(observed, persisted=persisted)
     planning = plan_tasks(observed)
+    observed = with_last_plan_requested(observed, planning)
     tasks = adopt_and_run(observed, pod_hash, restarts, planning)
     outcomes = [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
     if restarts.all:  # the next run requests another plan: no pod is created for this one

@@ -10,6 +10,7 @@ from penstock_operator.connector.decide.canary import no_canary
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
+from penstock_operator.connector.decide.topic_creation import with_topic_creation_off
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import PersistedState
@@ -29,12 +30,15 @@ _UNWATCHED_AGAIN: Final = 60.0
 
 
 def plan_tasks(observed: Observation) -> StepOutcome:
-    """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it."""
+    """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it.
+
+    If the configuration is refused, it may be the last plan, revised (`topic_creation`).
+    """
     outcome, problem = _plan_tasks(observed), observed.policy.problem
     if problem is None or not observed.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":
-        return outcome
+        return with_topic_creation_off(observed, outcome) if outcome.config.valid is False else outcome
     is_missing = problem.reason == Reason.POLICY_MISSING
-    return replace(
+    blocked = replace(
         outcome,
         plan=None,
         config=unchecked("takes effect once its TopicCreationPolicies can be applied"),
@@ -42,6 +46,7 @@ def plan_tasks(observed: Observation) -> StepOutcome:
         state="Pending" if is_missing else "Failed",
         requeue_after=_MISSING_AGAIN if is_missing else None,
     )
+    return blocked if observed.is_idle else with_topic_creation_off(observed, blocked)
 
 
 def _plan_tasks(observed: Observation) -> StepOutcome:

@@ -65,6 +65,7 @@ class Observation:
         topic_count: how many there are; None: they are not tracked.
         topics_refusal: why they are not reset, in Kafka Connect's words; empty: they are.
         control: its last control record; only of this uid.
+        creates_topics: whether the worker configuration lets tasks create topics (KIP-158).
         secrets: the Secrets in its configuration, as far as they are known.
         policy: resolved from the TopicCreationPolicies that apply to it.
         plugin: its class and version, resolved with the PluginVersions of its namespace.
@@ -117,6 +118,7 @@ class Observation:
     topic_count: int | None = 0
     topics_refusal: str = ""
     control: Control | None = None
+    creates_topics: bool = True
     secrets: Secrets = field(default_factory=Secrets)
     policy: PolicyResolution = NO_POLICY
     plugin: PluginResolution = OWN_PLUGIN

@@ -9,7 +9,7 @@ from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.connector_parts import Java
 from penstock_operator import names
-from penstock_operator.connector.model.plans import Plan, Shape, mounts_json
+from penstock_operator.connector.model.plans import TOPIC_CREATION, Plan, Shape, mounts_json
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.settings import Settings
 
@@ -24,7 +24,6 @@ __all__ = [
 ]
 
 _IGNORED: Final = "ignored"
-_TOPIC_CREATION: Final = "topic.creation.enable"
 _ADMIN: Final = "admin.override."
 _UNSEEN: Final = "unseen"
 """Replaces the hash of the Secrets, in `own_hash`."""
@@ -101,7 +100,7 @@ def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool =
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
     """Return whether topic creation affects the plan: overrides of that client, a worker that creates no topics."""
-    is_off = worker.get(_TOPIC_CREATION, "true").strip().lower() != "true"
+    is_off = worker.get(TOPIC_CREATION, "true").strip().lower() != "true"
     return is_off or any(name.startswith(_ADMIN) for name in connector.spec.config)
 
 

@@ -87,6 +87,7 @@ async def observe(
         topics=records.topics,
         topic_count=records.topic_count,
         topics_refusal=_topics_refusal(settings.worker_config),
+        creates_topics=settings.worker_config.topic_creation_enable,
         control=records.control,
         name_refusal=records.name_refusal,
         name_unseen=records.name_unseen,
