@@ -106,7 +106,7 @@ def _adopt_for_missing_image(choice: PlanChoice) -> StepOutcome | None:
     """Adopt the plan if the image of the last one is no longer available: no running task is left to protect."""
     if not _images_unavailable(choice.observed):
         return None
-    return choice.adopt(RolloutRestart(choice.observed.release, choice.observed.now, counts=False))
+    return choice.adopt(RolloutRestart(choice.observed.release.hash, choice.observed.now, counts=False))
 
 
 _RULES: Final[tuple[Callable[[PlanChoice], StepOutcome | None], ...]] = (
@@ -128,12 +128,12 @@ def _restart_with_permission(choice: PlanChoice) -> StepOutcome:
     if not permission.granted:
         return replace(kept, pending=Pending(permission.reason, permission.message))
     counts = kept.verdict.kind is Kind.READY and observed.connector.spec.state is State.RUNNING
-    return choice.adopt(RolloutRestart(observed.release, observed.now, counts))
+    return choice.adopt(RolloutRestart(observed.release.hash, observed.now, counts))
 
 
 def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -> StepOutcome:
     """Count the last good configuration as valid, and keep it, while a plan for a change of the release is made."""
-    if planning.config.valid is not None or observed.secrets.missing:
+    if planning.config.valid is not None or observed.requested.secrets.missing:
         return planning
     text = f"{planning.verdict.message}; the last good configuration stays in use"
     return planning.then(config=valid(observed, last), pending=Pending(planning.verdict.reason, text, planning=True))
@@ -148,7 +148,7 @@ def _ends_pods(last: Plan, plan: Plan, pod_hash: PodHashOf) -> bool:
 
 def _images_unavailable(observed: Observation) -> bool:
     """Return whether no task of the last plan runs because its image is no longer available."""
-    alive = [p for p in observed.task_pods if p.phase is not Phase.ENDED and p.leaving is None]
+    alive = [p for p in observed.pods.tasks if p.phase is not Phase.ENDED and p.leaving is None]
     return bool(alive) and all(p.hindrance is not None and p.hindrance[0] in _IMAGE_UNAVAILABLE for p in alive)
 
 
@@ -158,8 +158,8 @@ def _permission(observed: Observation) -> Permission:
     An operator that has just started has not read the status topic yet. A Connector that waits keeps the limiter's message
     until Kafka's trouble has lasted, so that a short trouble writes no statuses.
     """
-    is_unread = observed.status_unread and observed.permission.granted
-    if observed.kafka_trouble is None and not is_unread:
-        return observed.permission
+    is_unread = observed.records.is_unread and observed.release.permission.granted
+    if observed.records.trouble is None and not is_unread:
+        return observed.release.permission
     text = "waits until the operator sees again whether tasks are healthy; the last good configuration stays in use"
     return Permission(False, Reason.ROLLOUT_QUEUED, text)

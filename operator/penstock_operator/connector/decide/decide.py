@@ -55,11 +55,11 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         offsets = offsets_step(observed, outcome.persisted)
         topics = reset_topics(observed, offsets.persisted)
         # The finalizer stays while deletion must reset offsets that are this Connector's.
-        wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
-        finalizer = None if wanted == observed.finalizer else wanted
+        wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name.refusal is None
+        finalizer = None if wanted == observed.has_finalizer else wanted
     return Decision(
         save=outcome.save,
-        persisted=replace(topics.persisted, asked=observed.asked),
+        persisted=replace(topics.persisted, reconfiguration=observed.requested.reconfiguration),
         verdict=outcome.verdict,
         config=outcome.config,
         state=outcome.state,
@@ -70,7 +70,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         delete=tuple(dict.fromkeys((*outcome.delete, *offsets.delete))),
         create=(*outcome.create, *offsets.create),
         drop=outcome.drop,
-        claim=observed.name_refusal is None and not is_deleted,
+        claim=observed.name.refusal is None and not is_deleted,
         control_state=outcome.control_state,
         forget=outcome.forget,
         topics_reset=topics.mark,
@@ -98,9 +98,9 @@ def _being_deleted(observed: Observation) -> StepOutcome | None:
 
 def _name_of_another(observed: Observation) -> StepOutcome | None:
     """Run nothing if its Connect name belongs to another Connector."""
-    if observed.name_refusal is None:
+    if observed.name.refusal is None:
         return None
-    refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name_refusal), "Failed")
+    refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name.refusal), "Failed")
     return replace(refused, requeue_after=_OWNER_LOOK)
 
 
@@ -119,7 +119,7 @@ def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
 
 def _offsets_in_use(observed: Observation) -> StepOutcome | None:
     """Wait while a pod may be changing its offsets: no task starts meanwhile."""
-    if not (busy := observed.pods_at_offsets):
+    if not (busy := observed.pods_changing_offsets):
         return None
     message = f"the tasks start after the end of {pod_names(busy)}, which changes the offsets"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
@@ -127,15 +127,15 @@ def _offsets_in_use(observed: Observation) -> StepOutcome | None:
 
 def _pods_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
     """Wait while pods of an earlier Connector of this name exist."""
-    if not observed.foreign_pods:
+    if not observed.pods.foreign:
         return None
-    message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.foreign_pods))}"
+    message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.pods.foreign))}"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
 
 
 def _records_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
     """Remove records of an earlier Connector of this name from Kafka, if that is possible now."""
-    if not observed.stale_records or observed.kafka_trouble is not None:
+    if not observed.records.has_stale or observed.records.trouble is not None:
         return None
     message = "records of an earlier Connector of this name are removed"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK, forget=True)
@@ -175,8 +175,8 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> StepOutcome:
 
 def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOutcome:
     """Report in the outcome that a change of policies has not reached a source: it keeps the last good rules."""
-    problem, last = observed.policy.problem, observed.plan(observed.persisted.plan)
-    if problem is None or observed.policy.blocks or outcome.pending is not None:
+    problem, last = observed.requested.policy.problem, observed.plan(observed.persisted.plan)
+    if problem is None or observed.requested.policy.blocks or outcome.pending is not None:
         return outcome
     if last is not None and last.kind == "sink":  # creates no topics
         return outcome
@@ -191,9 +191,9 @@ def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> StepOutcome
     """
     persisted, annotations = observed.persisted, observed.connector.metadata.annotations
     last = observed.plan(persisted.plan)
-    if not observed.topic_fault or last is None or not observed.is_prepared(last):
+    if not observed.records.topic_fault or last is None or not observed.is_prepared(last):
         return None
-    if all(p.phase is Phase.ENDED for p in observed.task_pods):
+    if all(p.phase is Phase.ENDED for p in observed.pods.tasks):
         return None
     planning, present = plan_tasks(observed), hashes_of_present_pods(observed)
     asked = restart_requests(annotations, persisted, running=True, tasks=persisted.tasks, now=observed.now)
@@ -204,7 +204,7 @@ def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> StepOutcome
     if not asked.handled and not is_other:
         return None
     tasks = adopt_and_run(observed, present, RestartRequests(later=True), replace(planning, plan=None))
-    text = f"no task is restarted before the status topic is compacted: {observed.topic_fault}"
+    text = f"no task is restarted before the status topic is compacted: {observed.records.topic_fault}"
     tasks = replace(tasks, pending=Pending(Reason.STATUS_TOPIC_NOT_COMPACTED, text))
     return together(planning, tasks, rollout_progress(observed, pod_hash, tasks))
 

@@ -48,8 +48,10 @@ class PlanChoice:
         """Return the choice; the arguments are those of `adopt_and_run`."""
         plan, last = planning.plan, observed.plan(observed.persisted.plan)
         is_last_prepared = last is not None and (observed.is_prepared(last) or not last.tasks)
-        own = planning.persisted.own or (observed.own if last is not None else "")  # if lost, later changes count
-        observed = replace(observed, persisted=replace(planning.persisted, own=own))
+        persisted = planning.persisted
+        if not persisted.own_hash and last is not None:  # if lost, later changes count
+            persisted = replace(persisted, own_hash=observed.requested.own_hash)
+        observed = replace(observed, persisted=persisted)
         is_own = observed.is_own_change
         is_checked = planning.config.valid is not None or observed.persisted.job.attempts > 0
         # Apply together what was changed together: the template waits until the plan that belongs to it is made.
@@ -99,7 +101,7 @@ def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | N
     persisted, last = observed.persisted, observed.plan(observed.persisted.plan)
     if last is not None and plan.restarted not in _carried_out(observed, last):  # its tasks must be prepared again
         persisted = replace(persisted, epoch=None, fence="")
-    return replace(persisted, plan=plan.hash, own=observed.own, rollout=rollout, canary=None)
+    return replace(persisted, plan=plan.hash, own_hash=observed.requested.own_hash, rollout=rollout, canary=None)
 
 
 def _carried_out(observed: Observation, last: Plan) -> tuple[str, ...]:

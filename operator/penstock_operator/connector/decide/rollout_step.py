@@ -16,9 +16,11 @@ __all__ = ["rollout_progress"]
 
 def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutcome) -> StepOutcome:
     """Return the outcome with the progress of a restart for a change of the release."""
-    record, now, limits = tasks.persisted.rollout, observed.now, observed.rollout
+    record, now, limits = tasks.persisted.rollout, observed.now, observed.release.rollout
     # The request has changed since, perhaps back to the earlier one: a worker's Secret is not part of `release`.
-    if record is not None and (record.release != observed.release or tasks.persisted.plan != observed.due):
+    if record is not None and (
+        record.release != observed.release.hash or tasks.persisted.plan != observed.requested.hash
+    ):
         record = None
     if record is not None and observed.connector.spec.state is not State.RUNNING:
         record = replace(record, counts=False)
@@ -34,7 +36,8 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
         persisted=replace(tasks.persisted, rollout=record),
         rollout=replace(
             taken,
-            waits=pending is not None and not (pending.planning or pending.canary or observed.permission.granted),
+            waits=pending is not None
+            and not (pending.planning or pending.canary or observed.release.permission.granted),
             planning=pending is not None and pending.planning,
         ),
         requeue_after=None if until is None else max(until - now, 0.1),

@@ -22,7 +22,7 @@ def with_topic_creation_off(observed: Observation, outcome: StepOutcome) -> Step
         outcome: of planning, without a plan.
     """
     last = observed.plan(observed.persisted.plan)
-    if observed.creates_topics or last is None or last.kind != "source":
+    if observed.release.creates_topics or last is None or last.kind != "source":
         return outcome
     if is_template_refused(observed):  # no pod can be created
         return outcome
@@ -37,4 +37,5 @@ def with_last_plan_requested(observed: Observation, planning: StepOutcome) -> Ob
     """Return the observation with the revised last plan as the requested one, if planning has resulted in that."""
     if planning.plan is None or planning.config.valid is True:
         return observed
-    return replace(observed, own=observed.persisted.own, due=planning.plan.hash)
+    requested = replace(observed.requested, own_hash=observed.persisted.own_hash, hash=planning.plan.hash)
+    return replace(observed, requested=requested)

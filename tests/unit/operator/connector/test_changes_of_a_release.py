@@ -583,4 +583,4 @@ def test_the_record_of_a_restart_is_read_as_it_was_written() -> None:
     world.permission = GRANTED
     world.reconcile()
     record = world.facts().persisted.rollout
-    assert record == RolloutRestart(world.facts().release, world.now, counts=True)
+    assert record == RolloutRestart(world.facts().release.hash, world.now, counts=True)
