@@ -17,6 +17,7 @@ from penstock_operator import names
 from penstock_operator.settings import Resources, Settings
 
 __all__ = [
+    "TOPIC_CREATION",
     "Plan",
     "PluginRequest",
     "PodHashOf",
@@ -30,6 +31,9 @@ __all__ = [
 
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Location of the offsets of each kind of connector."""
+
+TOPIC_CREATION: Final = "topic.creation.enable"
+"""Property of the worker configuration: whether tasks create topics (KIP-158)."""
 
 PluginRequest = tuple[str, str, str | None]
 """Place, with the requested class and version from which its PluginVersion was chosen."""
@@ -194,6 +198,24 @@ class Plan:
             policy=policy,
             tasks=tasks,
             digests=self.digests if tasks == self.tasks else digests_of(tasks),
+            created=0.0,
+        )
+
+    def without_topic_creation(self) -> "Plan":
+        """Return the same tasks with topic creation switched off in their worker configuration; itself if it is off already.
+
+        The hash of the inputs changes too, so that another plan is never revised from this one.
+        """
+        if all(t.worker.get(TOPIC_CREATION, "").strip().lower() == "false" for t in self.tasks):
+            return self
+        tasks = tuple(t.model_copy(update={"worker": {**t.worker, TOPIC_CREATION: "false"}}) for t in self.tasks)
+        inputs = names.digest(self.inputs_hash, {TOPIC_CREATION: "false"})
+        return replace(
+            self,
+            hash=plan_hash(inputs, self.shape, self.policy, self.mounts),
+            inputs_hash=inputs,
+            tasks=tasks,
+            digests=digests_of(tasks),
             created=0.0,
         )
 

@@ -127,13 +127,13 @@ def test_a_plan_that_may_not_be_kept_is_made_again_when_it_is_time() -> None:
     world.keeps_plans = True
     world.settle()
     assert world.condition("Ready").startswith("True")
-    assert world.status["plan"]["hash"] == world.facts().due
+    assert world.status["plan"]["hash"] == world.facts().requested.hash
 
 
 def test_a_job_pod_that_is_refused_is_no_plan_that_is_refused_though_both_have_one_name() -> None:
     world = World()
     (name,) = (w.name for w in world.decide().create if isinstance(w, CreateJob))
-    assert name == plan_name("orders-in", world.facts().due)
+    assert name == plan_name("orders-in", world.facts().requested.hash)
     world.admits_jobs = False
     found = []
     for _ in range(3):
