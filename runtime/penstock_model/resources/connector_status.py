@@ -15,11 +15,14 @@ __all__ = [
     "EpochStatus",
     "JobStatus",
     "OffsetsAction",
+    "OffsetsActionState",
+    "OperatorState",
     "PlanStatus",
     "PluginVersions",
     "ResolvedConnector",
     "RestartAction",
     "RolloutStatus",
+    "TaskState",
     "TaskStatus",
 ]
 
@@ -73,7 +76,6 @@ class TaskStatus(StatusPart):
     incarnation: int | None = Field(
         None, ge=0, description="How often it was started; raised before the pod of the next start is created."
     )
-    over: bool | None = Field(None, description="Its pod has ended; retryAt says when the next one starts.")
     restarts: int | None = Field(
         None, ge=0, description="How often it was started again after a failure or a lost pod."
     )
@@ -83,7 +85,6 @@ class TaskStatus(StatusPart):
         None, ge=0, description="How often in a row it ended since Kafka or another service could not be reached."
     )
     retry_at: Time | None = Field(None, description="When it is started again.")
-    pod_hash: str | None = Field(None, description="What the present pod was made from, as a hash.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
     last_record: Time | None = Field(
         None, description="When it last delivered a record, up to a minute too early. Absent: it never has."
@@ -117,14 +118,6 @@ class OffsetsAction(StatusPart):
     )
     message: str | None = Field(None, description="In a sentence.")
     at: Time | None = Field(None, description="When it had this result.")
-    began: Time | None = Field(None, description="Since when its pod may exist. For the operator itself.")
-    generation: int | None = Field(
-        None, ge=0, description="The greatest plan generation that its pod may find in Kafka. For the operator itself."
-    )
-    pod_uid: str | None = Field(None, description="The uid of its pod. For the operator itself.")
-    content: str | None = Field(
-        None, description="A hash of the JSON in the annotation's value, of alter. For the operator itself."
-    )
 
 
 class RestartAction(StatusPart):
@@ -207,6 +200,42 @@ class CanaryStatus(StatusPart):
     failure: str | None = Field(None, description="How one of them failed last.")
 
 
+class TaskState(StatusPart):
+    """State of one task that only the operator uses."""
+
+    id: int = Field(ge=0, description="The number of the task.")
+    over: bool | None = Field(None, description="Its pod has ended; retryAt says when the next one starts.")
+    pod_hash: str | None = Field(None, description="The hash of the contents of its pod.")
+
+
+class OffsetsActionState(StatusPart):
+    """State of an action on offsets or topics that only the operator uses."""
+
+    began: Time | None = Field(None, description="Since when its pod may exist.")
+    generation: int | None = Field(
+        None, ge=0, description="The greatest plan generation that its pod may find in Kafka."
+    )
+    pod_uid: str | None = Field(None, description="The uid of its pod.")
+    content: str | None = Field(None, description="Of alter: the hash of the JSON in the annotation's value.")
+
+
+class OperatorState(StatusPart):
+    """State that the operator keeps from one run to the next."""
+
+    plan: PlanStatus | None = Field(None, description="The plan from which the tasks are created.")
+    job: JobStatus | None = Field(None, description="The job pod that failed last.")
+    rollout: RolloutStatus | None = Field(None, description="The last restart for a change of the release.")
+    canary: CanaryStatus | None = Field(
+        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
+    )
+    tasks: Annotated[list[TaskState], Mark(**list_of("map", "id"))] | None = Field(
+        None, description="The tasks, by number."
+    )
+    offsets_actions: Annotated[list[OffsetsActionState], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The entries of status.offsetsActions, in their order."
+    )
+
+
 class ConnectorStatus(StatusPart):
     """What the operator sees and does."""
 
@@ -254,13 +283,8 @@ class ConnectorStatus(StatusPart):
     restart_actions: Annotated[list[RestartAction], Mark(**list_of("atomic"))] | None = Field(
         None, description="The last 10 restarts that annotations asked for, the latest last."
     )
-    plan: PlanStatus | None = Field(
-        None, description="The plan from which the tasks are created. For the operator itself."
+    operator_state: OperatorState | None = Field(
+        None,
+        description="State that the operator keeps from one run to the next. Do not edit it, and do not rely on its form: "
+        "it may change in any release.",
     )
-    canary: CanaryStatus | None = Field(
-        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
-    )
-    rollout: RolloutStatus | None = Field(
-        None, description="The last restart for a change of the release. For the operator itself."
-    )
-    job: JobStatus | None = Field(None, description="The job pod that failed last. For the operator itself.")
