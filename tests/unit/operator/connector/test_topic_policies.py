@@ -57,7 +57,9 @@ def governed(policy: dict[str, Any] = SPEC, **spec: Any) -> World:
 
 def stamped(world: World) -> list[TopicPolicy | None]:
     """The policies in the specs of the tasks that run, as their pods have them."""
-    kept = world.server.get(CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["plan"]["hash"]))
+    kept = world.server.get(
+        CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["operatorState"]["plan"]["hash"])
+    )
     assert kept is not None
     specs = [json.loads(text) for name, text in sorted(kept["data"].items()) if name.startswith("task-")]
     return [TopicPolicy.model_validate(s["topicPolicy"]) if "topicPolicy" in s else None for s in specs]
@@ -108,10 +110,10 @@ def test_every_task_of_a_source_has_the_policy_and_an_edit_restarts_them_without
 
 def test_an_edit_that_changes_nothing_of_rules_and_limits_restarts_nothing() -> None:
     world = governed()
-    lives, plan = list(world.lives), world.status["plan"]["hash"]
+    lives, plan = list(world.lives), world.status["operatorState"]["plan"]["hash"]
     apply(world, {**SPEC, "overridePolicy": "Forbid", "groups": []})
     world.settle()
-    assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
+    assert (world.lives, world.status["operatorState"]["plan"]["hash"]) == (lives, plan)
 
 
 def test_an_edit_waits_for_its_turn_and_lost_tasks_come_back_by_the_old_rules_meanwhile() -> None:
