@@ -80,8 +80,8 @@ def resource_status(
     try:
         resource.check(document)
     except ConfigError as e:
-        told = "; ".join(map(str, e.problems)) + resource.consequence
-        verdict = Verdict(Kind.STALLED, resource.reason, told)
+        message = "; ".join(map(str, e.problems)) + resource.consequence
+        verdict = Verdict(Kind.STALLED, resource.reason, message)
     generation, there = document["metadata"]["generation"], document.get("status") or {}
     before = [c for c in there.get("conditions") or () if isinstance(c, Mapping) and "type" in c]
     kept = there if finding is None else finding

@@ -430,10 +430,11 @@ def _plugins(options: argparse.Namespace) -> ExitCode:
 
     given = None
     if options.plugin_versions is not None or options.namespace is not None:
+        from penstock_cli.kubectl.client import Kubectl
         from penstock_cli.published import in_file, in_namespace
 
         file = options.plugin_versions
-        given = in_file(file) if file is not None else in_namespace(options.namespace)
+        given = in_file(file) if file is not None else in_namespace(Kubectl((f"--namespace={options.namespace}",)))
     text, found = listing(options.name, as_json=options.output == "json", version=options.version, given=given)
     sys.stdout.write(text)
     return ExitCode.OK if found else ExitCode.CONFIG_INVALID

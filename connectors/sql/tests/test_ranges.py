@@ -13,7 +13,7 @@ from penstock.offsets import updated
 from penstock.testing._making import make, parsed
 from penstock_sql.names import TableName
 from penstock_sql.source import SqlSource
-from penstock_sql.source.ranges import TableProgress, progress_of_tables
+from penstock_sql.source.range_offsets import TableProgress, progress_of_tables
 from penstock_sql.source.streams import partition_of
 
 TABLE = SourcePartition({"protocol": "1", "table": "public.orders"})

@@ -53,7 +53,7 @@ def verifying_pod(name: str, document: Mapping[str, Any], offer: PluginMount, se
     resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
     shape = replace(Shape.of(settings, ()), resources=resources)
     command = layout.VERIFY_MODULE, layout.VERIFY_FILE
-    spec = pod_spec(settings, layout.JOB_CONTAINER, command, shape, (mount,), tells_missing=False)
+    spec = pod_spec(settings, layout.JOB_CONTAINER, command, shape, (mount,), reports_missing=False)
     folder, _, file = layout.VERIFY_FILE.rpartition("/")
     # An annotation, since it goes with the pod; an environment variable is shorter than 64 classes may be.
     item = {"path": file, "fieldRef": {"fieldPath": f"metadata.annotations['{_REQUEST_ANNOTATION}']"}}

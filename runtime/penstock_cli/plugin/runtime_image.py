@@ -40,7 +40,7 @@ _OLDEST: Final = {"x86_64": 5, "aarch64": 17}
 _OWN_MODULES: Final = (
     "penstock",
     "penstock_cli",
-    "penstock_java",
+    "penstock_java_compat",
     "penstock_kafka",
     "penstock_logging",
     "penstock_model",

@@ -158,6 +158,7 @@ class Control(_Record):
         state: Running or Paused.
         topics_reset: token of the last reset of the active topics (KIP-558): if it changes, a task records again the
             topics that it uses. Later records keep it. A task of an earlier release ignores it. None: there was no reset.
+        log_level: log levels of the tasks (`LogLevels.parse`). None: the level of the release.
     """
 
     api_version: Literal["penstock.dev/control/v1"] = "penstock.dev/control/v1"
@@ -165,6 +166,7 @@ class Control(_Record):
     generation: int
     state: TaskState
     topics_reset: str | None = None
+    log_level: str | None = None
 
 
 class Claim(_Record):

@@ -95,11 +95,13 @@ def resolve_plugins(
 
     connector = chosen([a for a in asked if a.place == CONNECTOR], None)
     own = connector[0][0] if connector else None
-    beside = [a for a in asked if own is not None and a.place != CONNECTOR and _is_beside(a, own, offers, kept)]
+    together = [
+        a for a in asked if own is not None and a.place != CONNECTOR and _is_of_same_distribution(a, own, offers, kept)
+    ]
     if own is not None:
-        connector = [(own, [*connector[0][1], *beside])]
-        attempt(lambda: _check_beside(own, beside, offers))
-    others = [a for a in asked if a.place != CONNECTOR and a not in beside]
+        connector = [(own, [*connector[0][1], *together])]
+        attempt(lambda: _check_same_version(own, together, offers))
+    others = [a for a in asked if a.place != CONNECTOR and a not in together]
     every = [(mount, [a.place for a in group]) for mount, group in (*connector, *chosen(others, own))]
     return ResolvedPlugins(
         tuple(_numbered(every)),
@@ -116,7 +118,7 @@ def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[Pl
         yield mount.numbered(numbers.setdefault(key, len(numbers)), places)
 
 
-def _is_beside(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
+def _is_of_same_distribution(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
     """Return whether a plugin comes from the connector's image: it holds it, and no history or version excludes it."""
     owned = canonicalize_name(own.plugin)
     if not offering(asked, [own]) or (asked.place in kept and canonicalize_name(kept[asked.place].plugin) != owned):
@@ -191,7 +193,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
         )
     if common[0] in present:
         return common[0]
-    common = _beside(own, common)
+    common = _nearest(own, common)
     newest = choose_version([o.version for o in common], None)
     same = [o for o in common if Version(o.version) == Version(str(newest))]
     if any(_differ(o, same[0]) for o in same) and not _may_be_any(asked[0], same[0]):
@@ -203,7 +205,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
     return same[0]
 
 
-def _beside(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMount]:
+def _nearest(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMount]:
     """Return the offers from the connector's folder, else from its image, else all."""
     if own is None or own.runtime != "Java":
         return found
@@ -228,10 +230,10 @@ def _may_be_any(asked: AskedPlugin, offer: PluginMount) -> bool:
     return offer.runtime == "Java" and asked.place != CONNECTOR and offer.version != _NO_VERSION
 
 
-def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin], offers: _Mounts) -> None:
+def _check_same_version(own: PluginMount, together: Sequence[AskedPlugin], offers: _Mounts) -> None:
     """Refuse other versions of the distribution that the connector is of (KIP-891 allows them)."""
     problems = []
-    for a in beside:
+    for a in together:
         if (versions := _range(a)) is not None and own.version not in versions:
             text = (
                 f"{a.place} requests version {versions} of {own.plugin}, and the connector runs {own.version} of it; "

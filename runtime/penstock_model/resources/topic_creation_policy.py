@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from penstock.rules import java_regex
-from penstock_java.regex.cost import too_costly
+from penstock_java_compat.regex.cost import too_costly
 from penstock_model.resources.base import API_VERSION, ConfigMapping, ObjectMeta, Part, Resource, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled

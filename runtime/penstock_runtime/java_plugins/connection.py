@@ -16,7 +16,7 @@ from typing import Any, Final
 from penstock.errors import ConnectError
 from penstock_model.contracts.task_spec import JavaSpec
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, JvmLost
-from penstock_runtime.java_plugins.jvm.process import Jvm
+from penstock_runtime.java_plugins.jvm.jvm_process import Jvm
 from penstock_runtime.java_plugins.wire import LENGTH, PROTOCOL, decode, frame
 
 __all__ = ["Connection"]

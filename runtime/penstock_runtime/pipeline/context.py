@@ -32,7 +32,7 @@ from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.builder import build_steps, class_name, made
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
-from penstock_runtime.pipeline.record_errors import ErrorPolicy
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.mounted import append_folders, python_folders

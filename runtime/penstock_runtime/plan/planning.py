@@ -27,7 +27,6 @@ from penstock_runtime.plan.java import check_java, has_java, java_warnings
 from penstock_runtime.plan.literals import check_literals, literal_passwords
 from penstock_runtime.plan.plugin_versions import check_version, requested_version
 from penstock_runtime.plan.problems import Findings, names_of
-from penstock_runtime.plan.record_errors import check_record_errors
 from penstock_runtime.plan.standard_input import read_for_want_of
 from penstock_runtime.plan.tasks import (
     check_tasks_max,
@@ -37,6 +36,7 @@ from penstock_runtime.plan.tasks import (
     split,
     task_specs,
 )
+from penstock_runtime.plan.tolerance_warning import warn_of_untraced_skips
 from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.config_providers import ConfigProviders
@@ -189,7 +189,7 @@ def _plan(
             check_tasks_max(connector, ref.alias, resource.spec.tasks_max, findings)
         standard_input = read_for_want_of(connector, sure, ref.alias, findings)
     if framework is not None:
-        check_record_errors(framework, own.values, findings)
+        warn_of_untraced_skips(framework, own.values, findings)
     known = config_class(kind) if ref else CommonConfig
     findings.warnings += unknown_properties(own.values, known, ref.cls if ref else None, chain.plugins)
     found = {place: r.cls for place, r in chain.plugins.items()} | ({"connector": ref.cls} if ref and fits else {})

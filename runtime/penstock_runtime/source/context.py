@@ -22,7 +22,7 @@ from penstock_runtime.kafka.producer import write_alone
 from penstock_runtime.kafka.topic_creation import TopicCreator
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.delivery import Delivery
-from penstock_runtime.source.process import SourceProcess
+from penstock_runtime.source.source_process import SourceProcess
 from penstock_runtime.source.transaction_boundary import TransactionBoundary
 
 __all__ = ["SourceContext"]

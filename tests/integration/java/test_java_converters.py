@@ -13,7 +13,7 @@ from penstock_runtime.java_plugins.classes import class_of
 from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, Stage
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator, Stage
 from penstock_runtime.plugins.plugin_ref import make
 
 from ..reading import Reader, create, produce, read_all

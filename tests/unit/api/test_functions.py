@@ -34,7 +34,7 @@ from penstock._function_source import FunctionReader
 from penstock.schema import INT64, struct
 from penstock.testing import SinkSuite, SourceSuite, TransformSuite, parsed, run_source, run_writer
 from penstock_runtime.pipeline import chain
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, sentence
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator, sentence
 from penstock_runtime.plan.problems import Findings
 
 

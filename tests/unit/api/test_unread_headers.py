@@ -15,7 +15,7 @@ from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 from penstock_plugins.converters.text import StringConverter
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.converters import Converters, convert_consumed
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 
 
 class Counting(SimpleHeaderConverter):

@@ -300,4 +300,4 @@ def test_a_plugin_version_that_has_published_nothing_says_where_to_look(versions
 def test_without_kubectl_a_namespace_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     done = penstock("plugins", "--namespace", "shop")
-    assert (done.returncode, "kubectl is not installed; install it, or give manifests" in done.stderr) == (5, True)
+    assert (done.returncode, "kubectl is not installed; install it" in done.stderr) == (5, True)

@@ -4,7 +4,7 @@ import pytest
 from tests.words import words
 
 from penstock import ConfigError, Record, RecordBatch
-from penstock_java.regex import PatternError, compile_java
+from penstock_java_compat.regex import PatternError, compile_java
 from penstock_plugins.predicates import RecordIsTombstone, TopicNameMatches
 from penstock_plugins.transforms.regex_router import RegexRouter
 

@@ -145,7 +145,7 @@ class PodManifests:
         shape = replace(shape, resources=resources, secrets=secrets)
         mounts = self.mounts_of(action, plan)
         command = layout.JOB_MODULE, layout.REQUEST_FILE
-        spec = pod_spec(settings, layout.JOB_CONTAINER, command, shape, mounts, tells_missing=True)
+        spec = pod_spec(settings, layout.JOB_CONTAINER, command, shape, mounts, reports_missing=True)
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
@@ -200,10 +200,10 @@ class PodManifests:
     def _task_pod(self, plan: Plan, task: int, name: str, identity: PodIdentity) -> dict[str, Any]:
         settings = self.settings
         own = self.connector.metadata
-        tells_missing = not settings.secrets.watch
+        reports_missing = not settings.secrets.watch
         command = layout.TASK_MODULE, layout.TASK_FILE
         shape = self.shape_of(plan)
-        spec = pod_spec(settings, layout.TASK_CONTAINER, command, shape, plan.mounts, tells_missing=tells_missing)
+        spec = pod_spec(settings, layout.TASK_CONTAINER, command, shape, plan.mounts, reports_missing=reports_missing)
         volume = {
             "name": "plan",
             "configMap": {

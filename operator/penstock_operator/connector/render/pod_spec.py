@@ -21,7 +21,7 @@ def pod_spec(
     shape: Shape,
     plugins: Sequence[PluginMount],
     *,
-    tells_missing: bool,
+    reports_missing: bool,
 ) -> dict[str, Any]:
     """Return the spec of a pod, without the volumes that its container reads.
 
@@ -31,13 +31,13 @@ def pod_spec(
         command: the module that it runs, and the file that this reads.
         shape: the settings that come from the release.
         plugins: images of PluginVersions that it mounts.
-        tells_missing: whether its process reports which Secrets are missing; otherwise it does not start without them.
+        reports_missing: whether its process reports which Secrets are missing; otherwise it does not start without them.
     """
     mounts: list[dict[str, Any]] = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
     size = settings.task.temporary_size
     volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {"sizeLimit": size} if size else {}}]
     for number, name in enumerate(shape.secrets):
-        volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
+        volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": reports_missing}})
         mounts.append({"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True})
     runtime = {
         "image": shape.image,

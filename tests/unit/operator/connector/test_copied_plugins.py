@@ -37,7 +37,7 @@ def images(count: int) -> list[PluginMount]:
 
 def spec(count: int, how: str = "InitContainer") -> dict[str, Any]:
     given = settings(how)
-    return pod_spec(given, "task", ("module", "file"), Shape.of(given, ()), images(count), tells_missing=False)
+    return pod_spec(given, "task", ("module", "file"), Shape.of(given, ()), images(count), reports_missing=False)
 
 
 def test_each_image_is_copied_by_a_container_of_its_own_with_a_program_of_the_runtime() -> None:

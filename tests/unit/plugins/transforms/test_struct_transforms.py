@@ -26,7 +26,7 @@ from penstock import (
 )
 from penstock.schema import BYTES, INT32, INT64, OPTIONAL_STRING, STRING, TIMESTAMP, array_of, map_of, struct
 from penstock.testing import TransformSuite
-from penstock_java.hash_map import in_hash_order
+from penstock_java_compat.hash_map import in_hash_order
 from penstock_plugins.structs.schema_cache import SchemaCache
 from penstock_plugins.transforms.cast import Cast
 from penstock_plugins.transforms.extract_field import ExtractField

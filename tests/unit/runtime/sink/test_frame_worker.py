@@ -10,7 +10,7 @@ import pytest
 from penstock import ConnectError, DataError, TopicPartition
 from penstock.schema import INT64, STRING, Schema, struct
 from penstock_runtime.kafka.consumers import Consumed
-from penstock_runtime.pipeline.record_errors import Failure, Stage
+from penstock_runtime.pipeline.error_tolerance import Failure, Stage
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink.frame_runs import Count, Run
 from penstock_runtime.sink.frame_worker import _Chunk, _Made

@@ -17,7 +17,7 @@ from penstock_sql.names import TableName
 from penstock_sql.source.catalog import columns_of, topics_of
 from penstock_sql.source.config import SqlSourceConfig
 from penstock_sql.source.cursors import Place, Rows, offset_of, place_of
-from penstock_sql.source.ranges import RANGE
+from penstock_sql.source.range_offsets import RANGE
 
 __all__ = ["Stream", "partition_of"]
 
