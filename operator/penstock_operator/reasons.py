@@ -25,8 +25,15 @@ class ConditionType(StrEnum):
         "`True`: everything is as `spec` requests, also if that is `Paused` or `Stopped`. `False`: it is not, or not yet. "
         "`Unknown`: the operator cannot see it",
     )
-    RECONCILING = "Reconciling", "`True`: work is in progress, or is retried automatically. Otherwise absent"
-    STALLED = "Stalled", "`True`: nothing more happens until a user changes something. Otherwise absent"
+    RECONCILING = (
+        "Reconciling",
+        "`True`: work is in progress, or is retried automatically. `False`: all is as `spec` requests, or "
+        "`Stalled` is `True`. `Unknown`: as `Ready`",
+    )
+    STALLED = (
+        "Stalled",
+        "`True`: nothing more happens until a user changes something. Otherwise `False`. `Unknown`: as `Ready`",
+    )
     CONFIG_VALID = (
         "ConfigValid",
         "`True`: the plugin accepts the configuration; the message contains its warnings. `False`: the message lists every "
@@ -61,6 +68,8 @@ class Use(Flag):
     UNDER_WAY = auto()
     STALLED = auto()
     UNKNOWN = auto()
+    NOT_RECONCILING = auto()
+    NOT_STALLED = auto()
     CONFIG_VALID = auto()
     UPDATE_PENDING = auto()
     LAGGING = auto()
@@ -113,6 +122,8 @@ class Reason(StrEnum):
         Use.TASK | Use.EVENT,
         "the task failed with an error; of a connector: no task runs",
     )
+    NOT_RECONCILING = "NotReconciling", Use.NOT_RECONCILING, "all is as `spec` requests, or `Stalled` is `True`"
+    NOT_STALLED = "NotStalled", Use.NOT_STALLED, "no user must change anything"
 
     # In progress
     PLANNING = (

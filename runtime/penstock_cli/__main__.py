@@ -430,7 +430,7 @@ def _plugins(options: argparse.Namespace) -> ExitCode:
 
     given = None
     if options.plugin_versions is not None or options.namespace is not None:
-        from penstock_cli.kubectl.client import Kubectl
+        from penstock_cli.kubectl_client import Kubectl
         from penstock_cli.published import in_file, in_namespace
 
         file = options.plugin_versions

@@ -56,7 +56,7 @@ async def write_claim(document: Mapping[str, Any], observed: Observation, decisi
     Also written if pods exist already: the topic may not have existed, or not been seen, when they were created.
     """
     connector, status, release = observed.connector, context.status, context.settings.release
-    if not (decision.create or observed.task_pods or _has_unclaimed_states(connector, context)):
+    if not (decision.create or observed.pods.tasks or _has_unclaimed_states(connector, context)):
         return
     own = connector.metadata
     claim = Claim(
@@ -92,7 +92,7 @@ async def write_control(observed: Observation, decision: Decision, context: Cont
     Returns:
         Seconds until the next reconciliation: 0 after a reset, to report that it is done. None: the record is written.
     """
-    connector, before = observed.connector, observed.control
+    connector, before = observed.connector, observed.records.control
     if context.status.trouble is not None:  # the connector's status reports it once it lasts
         return TRY_AGAIN
     own = connector.metadata

@@ -140,13 +140,16 @@ class Reconciler:
         cached.undecided = True
         observed = await observe(connector, document, context, cached, trouble, self._plans)
         cached.undecided = False
-        if observed.run_by:
+        if observed.pods.other_operator:
             context.rollout.update(key, None)
             context.metrics.forget(key)
             return await leave(document, observed, context)
-        manifests = PodManifests(connector, context.settings, observed.shape, observed.plugin.mounts)
+        manifests = PodManifests(
+            connector, context.settings, observed.requested.shape, observed.requested.plugin.mounts
+        )
         # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
-        decision = decide(replace(observed, permission=context.rollout.permission(key)), manifests.pod_hash)
+        release = replace(observed.release, permission=context.rollout.permission(key))
+        decision = decide(replace(observed, release=release), manifests.pod_hash)
         context.rollout.update(key, decision.rollout)
         unseen = not context.status.exists and context.status.trouble is None
         # Another release may just have created the topic, and claimed the name in it.
@@ -175,7 +178,7 @@ class Reconciler:
         """Update the Connector's metrics and its pod count; a removed pod may free quota."""
         reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))
-        pods = (*observed.task_pods, *observed.job_pods, *observed.offsets_pods)
+        pods = (*observed.pods.tasks, *observed.pods.jobs, *observed.pods.offsets_jobs)
         before, cached.pod_count = cached.pod_count, sum(p.phase is not Phase.ENDED for p in pods) + applied.created
         if cached.pod_count < before:
             self._try_refused_by_quota(key, context)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem
 from penstock.offsets import SourcePartition
-from penstock_cli.kubectl.client import Kubectl
+from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.offsets.given import document_of
 from penstock_cli.offsets.view import change_table, list_table
 from penstock_model.contracts.exit_codes import ExitCode

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock.errors import ConfigError, ConnectError
 from penstock_cli.kubectl import actions, status
-from penstock_cli.kubectl.client import Kubectl
+from penstock_cli.kubectl_client import Kubectl
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.log_levels import LEVELS
 from penstock_runtime import logs

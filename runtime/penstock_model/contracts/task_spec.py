@@ -7,7 +7,7 @@ secret: its variables are not resolved.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -17,8 +17,6 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.topic_policy import TopicPolicy
 
 __all__ = [
-    "API_VERSION",
-    "WITH_MOUNTS",
     "JavaSpec",
     "PluginReference",
     "SparkCluster",
@@ -27,10 +25,6 @@ __all__ = [
     "TaskSpec",
     "TaskState",
 ]
-
-API_VERSION: Final = "penstock.dev/task/v1"
-WITH_MOUNTS: Final = "penstock.dev/task/v2"
-"""Version of task specs with mounts: a runtime that knows none must reject them, and run no other plugin instead."""
 
 
 class TaskState(StrEnum):
@@ -132,7 +126,7 @@ class TaskSpec(Document):
 
     called: ClassVar = "a task spec"
 
-    api_version: Literal["penstock.dev/task/v1", "penstock.dev/task/v2"] = API_VERSION
+    api_version: Literal["penstock.dev/task/v1"] = "penstock.dev/task/v1"
     connector: str
     task: int = Field(ge=0)
     tasks: int = Field(ge=1)
@@ -166,7 +160,7 @@ class TaskSpec(Document):
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
         """Return the same task in pods with these mounts and no others."""
         alone = tuple(m.model_copy(update={"classes": (), "places": ()}) for m in mounts)
-        return self.model_copy(update={"mounts": alone, "api_version": WITH_MOUNTS if alone else API_VERSION})
+        return self.model_copy(update={"mounts": alone})
 
     def to_json(self) -> str:
         """Return the text of the file."""

@@ -224,7 +224,8 @@ class ConnectorStatus(StatusPart):
     conditions: Conditions | None = Field(
         None,
         description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: a person must change "
-        "something. ConfigValid: the configuration is good. UpdatePending: a change has not reached all its tasks.",
+        "something. ConfigValid: the configuration is good. These four are always present. UpdatePending: a change has not "
+        "reached all its tasks. Lagging: the lag of a sink grows. Conditions that other controllers add are kept.",
     )
     connector: ResolvedConnector | None = Field(
         None, description="The plugin that spec.class and spec.version resolve to."

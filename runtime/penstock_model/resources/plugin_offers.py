@@ -143,7 +143,7 @@ def unverified(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         if ready.get("status") == "True":
             continue
         reason, why = str(ready.get("reason") or ""), "no pod has inspected its image yet"
-        if "Stalled" in conditions:
+        if conditions.get("Stalled", {}).get("status") == "True":
             why = str(ready.get("message") or reason)
         elif reason not in ("", "Verifying"):
             why = "ImagePullBackOff" if reason == "ErrImagePull" else reason

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from penstock_model.resources.base import ObjectName, Part
@@ -27,18 +27,6 @@ TEMPLATE_TEXT: Final = (
     "restartPolicy: Always). At most 64 KiB as JSON. The platform limits the allowed values (podSecurity.level of the "
     "release). A change replaces the pods."
 )
-_REFUSED: Final = {
-    "containers": "the task is the only container; write a sidecar as one of initContainers with restartPolicy: Always",
-    "command": "Penstock starts the task",
-    "args": "Penstock starts the task",
-    "image": "the runtime's image belongs to the release (Helm: images.runtime)",
-    "restartPolicy": "Penstock restarts tasks (spec.restart)",
-    "hostNetwork": "tasks do not share the host's network",
-    "hostPID": "tasks do not share the host's processes",
-    "hostIPC": "tasks do not share the host's memory",
-    "metadata": "write labels and annotations directly into the template",
-    "spec": "write the pod's fields directly into the template",
-}
 
 
 class PodTemplate(Part):
@@ -105,16 +93,6 @@ class PodTemplate(Part):
     host_aliases: OpenList | None = Field(None, description="Entries of the pod's /etc/hosts.")
     dns_policy: str | None = Field(None, description="How names are resolved.")
     dns_config: Open | None = Field(None, description="Name servers and search domains.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_fields(cls, value: Any) -> Any:
-        refused = (
-            [f"{name} ({_REFUSED[name]})" for name in value if name in _REFUSED] if isinstance(value, dict) else []
-        )
-        if refused:
-            raise ValueError(f"cannot contain {'; '.join(refused)}")
-        return value
 
     def to_manifest(self) -> dict[str, Any]:
         """Return the mapping that the user wrote, including nulls inside it, which remove fields of the pod."""

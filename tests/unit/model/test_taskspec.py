@@ -50,7 +50,7 @@ def test_version_1_is_read_as_ever() -> None:
     assert TaskSpec.from_json(GOLDEN.read_text()) == SPEC
 
 
-def test_version_2_is_that_of_tasks_with_mounts_and_is_written_and_read_as_ever() -> None:
+def test_a_task_with_mounts_is_written_and_read_as_ever() -> None:
     mount = PluginMount(
         name="files-1.4.2",
         plugin="penstock-files",
@@ -60,7 +60,7 @@ def test_version_2_is_that_of_tasks_with_mounts_and_is_written_and_read_as_ever(
         classes=(DeclaredClass(alias="Files", type="source"),),
     )
     mounted = SPEC.with_mounts([mount])
-    golden = GOLDEN.with_name("taskspec-v2-mounts.json").read_text()
+    golden = GOLDEN.with_name("taskspec-v1-mounts.json").read_text()
     assert json.loads(mounted.to_json()) == json.loads(golden)
     assert TaskSpec.from_json(golden) == mounted
     assert mounted.with_mounts([]) == SPEC

@@ -20,11 +20,12 @@ def log_level_problem(observed: Observation) -> str:
 
 def log_level_to_write(observed: Observation) -> str | None:
     """Return the text for the control record; empty: the level of the release; None: the record need not change."""
-    is_unknown = observed.status_unread or observed.kafka_trouble is not None or observed.name_refusal is not None
-    if is_unknown or observed.name_unseen or observed.deleting is not None or log_level_problem(observed):
+    records, name = observed.records, observed.name
+    is_unknown = records.is_unread or records.trouble is not None or name.refusal is not None or name.unknown_cause
+    if is_unknown or observed.deleting is not None or log_level_problem(observed):
         return None
     requested = _requested(observed)
-    written = "" if observed.control is None else observed.control.log_level or ""
+    written = "" if records.control is None else records.control.log_level or ""
     return None if requested == written else requested
 
 

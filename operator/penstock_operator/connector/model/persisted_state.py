@@ -198,8 +198,8 @@ class PersistedState:
         offsets: actions on offsets and topics, the latest last.
         conditions: the current ones, by type.
         state: of the connector.
-        own: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
-        asked: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
+        own_hash: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
+        reconfiguration: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
         canary: the tasks that run other plugin versions than the others; None: none do.
         observed: the `metadata.generation` of the last decision.
@@ -216,8 +216,8 @@ class PersistedState:
     offsets: tuple[OffsetsAction, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
-    own: str = ""
-    asked: str = ""
+    own_hash: str = ""
+    reconfiguration: str = ""
     rollout: RolloutRestart | None = None
     canary: PersistedCanary | None = None
     observed: int = -1
@@ -275,7 +275,7 @@ class PersistedState:
         return write(self.job) if self.job.key else {}
 
 
-_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own", "asked": "asked"}
+_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own_hash": "own", "reconfiguration": "asked"}
 """Fields of `PersistedState` that are texts of `status.plan`, by their name there."""
 
 

@@ -14,9 +14,11 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_operator import names
-from penstock_operator.settings import Resources, Settings
+from penstock_operator.connector.model.pod_resources import task_resources
+from penstock_operator.settings import Settings
 
 __all__ = [
+    "TOPIC_CREATION",
     "Plan",
     "PluginRequest",
     "PodHashOf",
@@ -30,6 +32,9 @@ __all__ = [
 
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Location of the offsets of each kind of connector."""
+
+TOPIC_CREATION: Final = "topic.creation.enable"
+"""Property of the worker configuration: whether tasks create topics (KIP-158)."""
 
 PluginRequest = tuple[str, str, str | None]
 """Place, with the requested class and version from which its PluginVersion was chosen."""
@@ -63,7 +68,7 @@ class Shape:
             images.runtime,
             images.pull_policy,
             images.pull_secrets,
-            _resources_json(task.resources),
+            task_resources(settings),
             secrets,
             task.pod_security_context,
             task.security_context,
@@ -197,6 +202,24 @@ class Plan:
             created=0.0,
         )
 
+    def without_topic_creation(self) -> "Plan":
+        """Return the same tasks with topic creation switched off in their worker configuration; itself if it is off already.
+
+        The hash of the inputs changes too, so that another plan is never revised from this one.
+        """
+        if all(t.worker.get(TOPIC_CREATION, "").strip().lower() == "false" for t in self.tasks):
+            return self
+        tasks = tuple(t.model_copy(update={"worker": {**t.worker, TOPIC_CREATION: "false"}}) for t in self.tasks)
+        inputs = names.digest(self.inputs_hash, {TOPIC_CREATION: "false"})
+        return replace(
+            self,
+            hash=plan_hash(inputs, self.shape, self.policy, self.mounts),
+            inputs_hash=inputs,
+            tasks=tasks,
+            digests=digests_of(tasks),
+            created=0.0,
+        )
+
     def fence(self, connect_name: str) -> str:
         """Return a text that is equal for plans whose tasks may replace each other one by one, without fencing all.
 
@@ -264,7 +287,3 @@ def stamped(
 def digests_of(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
     """Return the digests of task specs."""
     return tuple(names.digest(t.to_json()) for t in tasks)
-
-
-def _resources_json(resources: Resources) -> dict[str, dict[str, str]]:
-    return {k: dict(v) for k, v in (("requests", resources.requests), ("limits", resources.limits)) if v}

@@ -94,7 +94,7 @@ def test_a_dependency_without_a_wheel_for_that_python_is_told_by_its_name(index:
 
 
 def test_what_clashes_with_the_runtime_is_refused_by_name_all_of_it(tmp_path: Path) -> None:
-    problems = refused(project(tmp_path / "project", "penstock>=99", "pydantic<2", "rich"))
+    problems = refused(project(tmp_path / "project", "penstock>=99", "pydantic<2", "psutil"))
     assert [p.partition(", but")[0] for p in problems] == [
         "project.dependencies: shop-plugins 1.2 needs penstock>=99",
         "project.dependencies: shop-plugins 1.2 needs pydantic<2",
@@ -138,11 +138,11 @@ def found_in(folder: Path, wheels: Mapping[str, Sequence[str]]) -> Installed:
 
 
 def test_what_pip_leaves_out_since_it_runs_on_another_python_is_told(tmp_path: Path) -> None:
-    needs = {"shop": ["one"], "one": ["backport; python_version < '3.12'", "two; sys_platform == 'win32'", "rich<1"]}
+    needs = {"shop": ["one"], "one": ["backport; python_version < '3.12'", "two; sys_platform == 'win32'", "psutil<1"]}
     problems = [str(p) for p in problems_of(found_in(tmp_path / "target", needs), "amd64")]
     assert [p.partition(",")[0] for p in problems] == [
         "project.dependencies: one 1.0 needs backport on the runtime's Python 3.11",
-        "project.dependencies: one 1.0 needs rich<1",
+        "project.dependencies: one 1.0 needs psutil<1",
     ]
 
 

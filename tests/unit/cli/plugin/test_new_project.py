@@ -192,7 +192,7 @@ def test_what_a_pod_would_refuse_is_told_after_the_tests_have_run(
 ) -> None:
     folder = new_project("acme", "predicate", tmp_path)
     file = folder / "pyproject.toml"
-    file.write_text(file.read_text().replace('["penstock"]', '["penstock", "pydantic<2", "rich<2"]'))
+    file.write_text(file.read_text().replace('["penstock"]', '["penstock", "pydantic<2", "psutil<2"]'))
     assert main(["plugin", "check", str(folder)]) == 2
     printed = capfd.readouterr().err
     assert printed.index(" passed in ") < printed.index("2 problems:")

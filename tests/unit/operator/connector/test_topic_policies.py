@@ -69,7 +69,7 @@ def test_a_connector_that_comes_before_its_policy_is_under_way_and_follows_by_it
     assert world.condition("Ready").startswith(
         "False PolicyMissing: the TopicCreationPolicy shop-topics is not in this "
     )
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert world.condition("Reconciling").startswith("True PolicyMissing")
     assert world.condition("ConfigValid").startswith("Unknown NotChecked")
     assert not world.pods

@@ -67,7 +67,7 @@ def test_what_no_pod_has_verified_is_known_with_its_cause_until_one_has() -> Non
         return dict(found.unverified)
 
     assert unverified()["a"] == "no pod has inspected its image yet"
-    offers.seen({**document("a"), "status": {"conditions": [ready]}})
+    offers.seen({**document("a"), "status": {"conditions": [{"type": "Stalled", "status": "False"}, ready]}})
     assert unverified()["a"] == "ImagePullBackOff"
     offers.seen({**document("a"), "status": {"conditions": [{"type": "Stalled", "status": "True"}, ready]}})
     assert unverified()["a"] == "no"
