@@ -39,7 +39,7 @@ def upgrade_that_cannot_be_pulled(**spec: object) -> World:
     return world
 
 
-def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_told() -> None:
+def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_reported() -> None:
     world = upgrade_that_cannot_be_pulled()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
     assert world.condition("Ready") == "True Running: all 2 tasks are Running"
