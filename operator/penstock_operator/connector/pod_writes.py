@@ -122,7 +122,9 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         id=creation.key,
         connector=manifests.document(),
         worker=dict(context.settings.worker),
-        secrets_dir=SECRETS_DIR if manifests.shape.secrets or manifests.shape_of(creation.plan).secrets else None,
+        secrets_dir=SECRETS_DIR
+        if manifests.pod_settings.secrets or manifests.pod_settings_of(creation.plan).secrets
+        else None,
         prepare=creation.prepare,
         task=task,
         status=context.status.snapshot(manifests.connector.connect_name),

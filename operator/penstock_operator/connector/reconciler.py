@@ -11,12 +11,12 @@ from penstock_model.contracts.job import Action
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied, apply
 from penstock_operator.connector.decide.decide import decide
-from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.decide.step_outcome import soonest
 from penstock_operator.connector.failed_run import report_failure
 from penstock_operator.connector.kafka_writes import remove_records_of_deleted
 from penstock_operator.connector.model.api_failures import reported_verdict
 from penstock_operator.connector.model.decision import CreateJob, Decision
+from penstock_operator.connector.model.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.refused_pods import with_room
@@ -145,7 +145,7 @@ class Reconciler:
             context.metrics.forget(key)
             return await leave(document, observed, context)
         manifests = PodManifests(
-            connector, context.settings, observed.requested.shape, observed.requested.plugin.mounts
+            connector, context.settings, observed.requested.pod_settings, observed.requested.plugin.mounts
         )
         # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
         release = replace(observed.release, permission=context.rollout.permission(key))

@@ -67,7 +67,7 @@ def _plan_tasks(observed: Observation) -> StepOutcome:
             pending=told if goes_on else None,
         )
     if (split := observed.stored_split()) is not None:  # the same tasks, in other pods or under another policy
-        plan = split.revised(observed.requested.shape, observed.requested.policy.effective)
+        plan = split.revised(observed.requested.pod_settings, observed.requested.policy.effective)
         return _planned(observed, _accepted(observed.persisted), plan, save=(plan,))
     if observed.persisted.refused == observed.requested.hash:
         requeue_after = (
@@ -196,7 +196,7 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
     last = observed.plan(observed.persisted.plan)
     plan = Plan.of(
         observed.requested.inputs_hash,
-        observed.requested.shape,
+        observed.requested.pod_settings,
         answer,
         warnings,
         observed.requested.secrets_in_force,

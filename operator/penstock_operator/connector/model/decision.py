@@ -48,7 +48,7 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True)
 class CreateTask:
-    """Task pod; `pod_hash` is the assumed hash of its contents (`task_step.TaskObservation.pod_hash`)."""
+    """Task pod; `pod_hash` is the assumed hash of its contents (`task_observation.TaskObservation.pod_hash`)."""
 
     plan: Plan
     task: int

@@ -132,4 +132,4 @@ class Observation:
     def stored_split(self) -> Plan | None:
         """Return a stored plan of the requested tasks whose pods could start with the settings requested now."""
         fits = (p for p in reversed(self.plans) if p.inputs_hash == self.requested.inputs_hash)
-        return next((p for p in fits if p.shape.proved == self.requested.shape.proved), None)
+        return next((p for p in fits if p.pod_settings.proved == self.requested.pod_settings.proved), None)

@@ -8,7 +8,7 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
-from penstock_operator.connector.model.plans import TOPIC_CREATION, Plan, Shape, mounts_json
+from penstock_operator.connector.model.plans import TOPIC_CREATION, Plan, PodSettings, mounts_json
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.settings import Settings
 
@@ -167,4 +167,4 @@ def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, s
 
 def release_hash(settings: Settings) -> str:
     """Return the hash of everything that a release contributes to every plan; if it changes, all Connectors are updated."""
-    return names.digest(dict(settings.worker), Shape.of(settings, ()).to_json())
+    return names.digest(dict(settings.worker), PodSettings.of(settings, ()).to_json())

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from penstock_operator.connector.model.plans import Shape
+from penstock_operator.connector.model.plans import PodSettings
 from penstock_operator.connector.model.resolutions import NO_POLICY, OWN_PLUGIN, PluginResolution, PolicyResolution
 from penstock_operator.connector.model.secrets import Secrets
 
@@ -16,7 +16,7 @@ class RequestedPlan:
     Attributes:
         hash: of all its inputs (`Plan.hash`).
         inputs_hash: of the inputs of its split into tasks (`Plan.inputs_hash`).
-        shape: of newly requested pods.
+        pod_settings: of newly requested pods.
         own_hash: of the part of these inputs that is the Connector's own, and not the release's.
         own_hash_toggled: the same with the other value of `onSecretChange`.
         secrets: the Secrets in the configuration, as far as they are known.
@@ -28,7 +28,7 @@ class RequestedPlan:
 
     hash: str
     inputs_hash: str
-    shape: Shape
+    pod_settings: PodSettings
     own_hash: str = ""
     own_hash_toggled: str = ""
     secrets: Secrets = field(default_factory=Secrets)

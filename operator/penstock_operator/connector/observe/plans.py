@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock_operator.connector.model.plan_hashes import has_changed_itself, inputs_hash, own_hash, secrets_hash
-from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
+from penstock_operator.connector.model.plans import Plan, PodSettings, plan_hash
 from penstock_operator.connector.model.requested_plan import RequestedPlan
 from penstock_operator.connector.model.resolutions import PluginResolution
 from penstock_operator.connector.observe.plan_cache import PlanCache
@@ -68,11 +68,11 @@ async def look_up_plans(
         policy_selects=policy.selects,
         reconfiguration=subject.reconfiguration,
     )
-    shape = Shape.of(settings, secrets.every.names)
+    pod_settings = PodSettings.of(settings, secrets.every.names)
     requested = RequestedPlan(
-        hash=plan_hash(inputs, shape, policy.effective, plugin.mounts),
+        hash=plan_hash(inputs, pod_settings, policy.effective, plugin.mounts),
         inputs_hash=inputs,
-        shape=shape,
+        pod_settings=pod_settings,
         own_hash=own,
         own_hash_toggled=own_toggled,
         secrets=secrets.every,

@@ -112,8 +112,8 @@ def with_secret() -> World:
 
 def mounted(world: World) -> list[str]:
     plan = next(p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
-    assert plan.shape is not None
-    return list(plan.shape.secrets)
+    assert plan.pod_settings is not None
+    return list(plan.pod_settings.secrets)
 
 
 def test_a_secret_that_is_deleted_after_the_plan_ends_no_task() -> None:

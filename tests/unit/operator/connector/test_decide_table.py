@@ -22,7 +22,7 @@ from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation, ReleaseTerms
 from penstock_operator.connector.model.persisted_state import PersistedState, PersistedTask
-from penstock_operator.connector.model.plans import Plan, Shape, digests_of, plan_hash
+from penstock_operator.connector.model.plans import Plan, PodSettings, digests_of, plan_hash
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod
 from penstock_operator.connector.model.refused_pods import Refusal, of_plan
@@ -34,8 +34,8 @@ from penstock_operator.names import digest, plan_name
 from penstock_operator.rollout.progress import Permission
 
 NOW: Final = 1_000_000.0
-SHAPE: Final = Shape("runtime:1")
-SHAPE_WITH_SECRET: Final = replace(SHAPE, secrets=("db",))
+POD_SETTINGS: Final = PodSettings("runtime:1")
+POD_SETTINGS_WITH_SECRET: Final = replace(POD_SETTINGS, secrets=("db",))
 EPOCH: Final = PlanEpoch(generation=1, plan="p")
 OWN: Final = "spec-1:ignored"
 OWNER: Final = "0123456789abcdef"
@@ -65,7 +65,7 @@ def plan_of(hash_: str = "due", *, tasks: int = 2, **changes: Any) -> Plan:
         class_name="FileStreamSource",
         version="1",
         tasks=specs,
-        shape=SHAPE,
+        pod_settings=POD_SETTINGS,
         digests=digests_of(specs),
         inputs_hash="asked",
     )
@@ -151,7 +151,7 @@ def observation(**changes: Any) -> Observation:
         connector=connector(),
         persisted=PersistedState(),
         now=NOW,
-        requested=RequestedPlan(hash="due", inputs_hash="asked", shape=SHAPE, own_hash=OWN),
+        requested=RequestedPlan(hash="due", inputs_hash="asked", pod_settings=POD_SETTINGS, own_hash=OWN),
         release=ReleaseTerms(hash="release-1"),
     )
     return changed(usual, **changes)
@@ -421,11 +421,11 @@ ROWS: Final = {
     "the release changed: planned while the tasks go on": row(
         RUNNING, to("Running", "Running", ("Plan",), save=(), config=valid(RUNNING, PLAN)), **NOT_PLANNED
     ),
-    "another shape of pods: the plugin is not asked": row(
+    "other settings of pods: the plugin is not asked": row(
         RUNNING,
-        to("Running", "Running", save=(plan_hash("asked", SHAPE_WITH_SECRET),)),
-        requested__hash=plan_hash("asked", SHAPE_WITH_SECRET),
-        requested__shape=SHAPE_WITH_SECRET,
+        to("Running", "Running", save=(plan_hash("asked", POD_SETTINGS_WITH_SECRET),)),
+        requested__hash=plan_hash("asked", POD_SETTINGS_WITH_SECRET),
+        requested__pod_settings=POD_SETTINGS_WITH_SECRET,
     ),
     # Preparation.
     "planned but not prepared: a job pod prepares": row(PLANNED, to("Pending", "Preparing", ("Prepare",))),

@@ -9,7 +9,7 @@ from penstock_model.connect import plugin_names
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
-from penstock_operator.connector.model.plans import Shape, plan_hash
+from penstock_operator.connector.model.plans import PodSettings, plan_hash
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, Kind
 
@@ -418,7 +418,7 @@ def test_a_plugin_of_python_has_the_hash_that_it_had_before_there_were_plugins_o
         classes=(names,),
         places=("connector", "transforms.t"),
     )
-    assert plan_hash("inputs", Shape("runtime:2"), None, (mount,)) == "8c127d369631e2dd"
+    assert plan_hash("inputs", PodSettings("runtime:2"), None, (mount,)) == "8c127d369631e2dd"
 
 
 def test_a_new_connector_passes_over_a_newer_version_whose_image_cannot_be_pulled_and_says_so() -> None:

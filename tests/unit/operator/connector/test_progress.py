@@ -7,7 +7,8 @@ import pytest
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Restart
-from penstock_operator.connector.decide.task_step import TaskObservation, step
+from penstock_operator.connector.decide.task_observation import TaskObservation
+from penstock_operator.connector.decide.task_step import step
 from penstock_operator.connector.model.persisted_state import PersistedTask
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 

@@ -12,7 +12,7 @@ from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, release_hash
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POLICY
@@ -273,7 +273,7 @@ def test_an_operator_that_is_killed_anywhere_under_an_edit_ends_at_the_same_task
 def test_a_config_map_that_loosens_a_policy_is_no_plan() -> None:
     policy, lax = effective_policy(document(BAD | {"limits": {"topics": ["t"]}})), effective_policy(document(WIDER))
     answer = tasks_of(1)
-    plan = Plan.of("inputs", Shape("runtime:1"), answer, (), "", policy=policy)
+    plan = Plan.of("inputs", PodSettings("runtime:1"), answer, (), "", policy=policy)
     kept = config_map_of(plan, {"name": "p", "creationTimestamp": "2026-01-01T00:00:00Z"})
     found = plan_of(kept)
     assert found is not None
@@ -302,13 +302,13 @@ def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_o
             "images": {"runtime": "runtime:1"},
         }
     )
-    shape, inputs = Shape.of(settings, ()), inputs_hash(connector, settings.worker, "runtime:1", Secrets())
+    pod_settings, inputs = PodSettings.of(settings, ()), inputs_hash(connector, settings.worker, "runtime:1", Secrets())
     assert (inputs, own_hash(connector, Secrets())) == ("722995ee2a0d158b", "dc69924d98ed5985:unseen")
     answer = tasks_of(2)
     tasks = tuple(
         t.model_copy(update={"config": {"topic": "orders"}, "connector": "shop.orders-in"}) for t in answer.tasks
     )
-    plan = Plan.of(inputs, shape, answer.model_copy(update={"tasks": tasks}), (), "")
+    plan = Plan.of(inputs, pod_settings, answer.model_copy(update={"tasks": tasks}), (), "")
     assert (plan.hash, plan.digests) == ("a6956ba688866a89", ("0f4991887b472289", "1af7090c6632f1b0"))
-    assert PodManifests(connector, settings, shape).pod_hash(plan, 1) == "2.a923c07583f9c176"
+    assert PodManifests(connector, settings, pod_settings).pod_hash(plan, 1) == "2.a923c07583f9c176"
     assert release_hash(settings) == "9987ab685510bdb4"
