@@ -29,12 +29,12 @@ class RequestTexts:
 
     Attributes:
         config: `spec.config`.
-        conf: `spec.spark.conf`.
+        settings: fields of the spec that tasks read (`TaskSpec.settings`).
         worker: the worker configuration.
     """
 
     config: Mapping[str, str]
-    conf: Mapping[str, str]
+    settings: Mapping[str, Any]
     worker: Mapping[str, str]
 
     def __repr__(self) -> str:
@@ -73,17 +73,22 @@ def _answer(document: dict[str, Any], written: RequestTexts) -> JobAnswer:
         for part, name, texts in _parts(task, written):
             short = part[name]
             part[name] = {n: texts[n] for n in short["asWritten"]}
-            remaining -= sum(map(len, part[name].values()))
+            remaining -= sum(map(_length, part[name].values()))
             for n, text in short["texts"].items():
-                part[name][n] = _with_passwords(text, written.config, remaining)
-                remaining -= len(part[name][n])
+                is_text = isinstance(text, str)
+                part[name][n] = _with_passwords(text, written.config, remaining) if is_text else text
+                remaining -= _length(part[name][n])
             if remaining < 0:
                 raise ValueError(f"the answer is longer than {_MOST} characters")
     return JobAnswer.model_validate(document)
 
 
-def _parts(task: dict[str, Any], written: RequestTexts) -> tuple[tuple[dict[str, Any], str, Mapping[str, str]], ...]:
-    return (task, "config", written.config), (task["spark"], "conf", written.conf), (task, "worker", written.worker)
+def _parts(task: dict[str, Any], written: RequestTexts) -> tuple[tuple[dict[str, Any], str, Mapping[str, Any]], ...]:
+    return (task, "config", written.config), (task, "settings", written.settings), (task, "worker", written.worker)
+
+
+def _length(value: Any) -> int:
+    return len(value if isinstance(value, str) else json.dumps(value))
 
 
 def _with_passwords(text: str, config: Mapping[str, str], most: int) -> str:

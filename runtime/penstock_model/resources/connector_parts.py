@@ -1,15 +1,13 @@
-"""Parts of a Connector's spec: restarts, rollout, deletion, Spark, references to other objects. Pure."""
+"""Parts of a Connector's spec: restarts, rollout, deletion, references to other objects. Pure."""
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from penstock_model.contracts.task_spec import SparkStart
-from penstock_model.resources.base import ConfigMapping, ObjectName, Part
-from penstock_model.resources.constraints import AtMost, Mark, list_of, rule, ruled
+from penstock_model.resources.base import ObjectName, Part
 from penstock_model.resources.values import Duration
 
-__all__ = ["MOST", "Backoff", "Deletion", "Java", "Reference", "Restart", "Rollout", "Spark"]
+__all__ = ["MOST", "Backoff", "Deletion", "Reference", "Restart", "Rollout"]
 
 MOST: Final = 2**31 - 1
 """The greatest number: that of Kubernetes' scale and of Connect's INT."""
@@ -72,59 +70,6 @@ class Deletion(Part):
         description="Keep: a connector that is created again with the same name continues where this one stopped. Reset: "
         "its offsets are removed once its tasks have stopped; a finalizer holds the resource until then, for a "
         "limited time.",
-    )
-
-
-class Spark(Part):
-    """The Spark session of each task."""
-
-    conf: ConfigMapping = Field(
-        {},
-        examples=[{"spark.driver.memory": "2g"}],
-        description="Spark properties (such as spark.sql.shuffle.partitions), which override those of Penstock. Those on "
-        "which a guarantee depends, such as spark.master and spark.task.maxFailures, are refused with the reason.",
-    )
-    start: SparkStart = Field(
-        SparkStart.ON_DEMAND,
-        description="OnDemand: Spark starts when a backlog needs it, and ends when no backlog has needed it for "
-        "idleTimeout. A small connector never needs it, and a task without it needs a tenth of the memory. Eager: Spark "
-        "starts with the first batches, and stays.",
-    )
-    idle_timeout: Duration = Field(
-        "10m",
-        validate_default=True,
-        description="With OnDemand, how long Spark stays without a backlog before it ends.",
-    )
-
-
-_OPTION: Final = ruled(
-    rule("self.startsWith('-')", "must begin with '-'; write an option and its value as one entry (--add-opens=...)"),
-    rule(
-        "!self.contains('${secret:')",
-        "variables are resolved in spec.config only; pass a secret to the plugin there, or mount it as a file",
-    ),
-)
-
-
-class Java(Part):
-    """The JVM of each task that has Java plugins, and of the pod that plans them."""
-
-    heap_percent: int = Field(
-        50,
-        ge=10,
-        le=75,
-        strict=True,
-        description="The maximum heap, as a share of the container's memory limit. The rest is for other memory of the JVM "
-        "(classes, threads, code, direct buffers), for Python and the Kafka clients.",
-    )
-    options: Annotated[
-        list[Annotated[str, AtMost(1024, least=1), Mark(**_OPTION)]], AtMost(64), Mark(**list_of("atomic"))
-    ] = Field(
-        [],
-        examples=[["-Duser.timezone=UTC", "-XX:+UseG1GC"]],
-        description="Options of the JVM, one per entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and the like. "
-        "An option is refused with the reason if a guarantee depends on it, or if it sets the heap, runs commands or loads "
-        "other classes. Do not put secrets here.",
     )
 
 

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from penstock_model.resources.base import ConfigMapping, Part, Text
-from penstock_model.resources.connector_parts import MOST, Deletion, Java, Reference, Restart, Rollout, Spark
+from penstock_model.resources.base import ConfigMapping, Text
+from penstock_model.resources.connector_parts import MOST, Deletion, Reference, Restart, Rollout
 from penstock_model.resources.constraints import AtMost, rule, ruled
 from penstock_model.resources.pod_template import TEMPLATE_TEXT, Template
+from penstock_model.resources.task_settings import TaskSettings
 
 __all__ = ["OWNED", "ConnectorSpec", "State"]
 
@@ -36,8 +37,8 @@ def _version(value: Any) -> Any:
     return value
 
 
-class ConnectorSpec(Part):
-    """The spec of a Connector."""
+class ConnectorSpec(TaskSettings):
+    """The spec of a Connector. Fields that its tasks read are those of `TaskSettings`."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
@@ -107,13 +108,6 @@ class ConnectorSpec(Part):
         "Restart",
         description="The reaction to a changed key of a Secret that config refers to: Restart the tasks, or Ignore it until "
         "they start for another reason.",
-    )
-    spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")
-    java: Java | None = Field(
-        None,
-        examples=[{"heapPercent": 60, "options": ["-Duser.timezone=UTC"]}],
-        description="The JVM of each task that has Java plugins, and of the pod that plans them. A change replaces "
-        "the tasks.",
     )
     template: Template = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}], description=TEMPLATE_TEXT)
     connect_name: Annotated[Text, AtMost(255)] | None = Field(

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from penstock.errors import Problem
-from penstock_model.contracts.task_spec import SparkStart
-from penstock_model.resources.connector_parts import Spark
 from penstock_model.resources.connector_spec import ConnectorSpec
 from penstock_model.resources.java_options import refused_options
 from penstock_model.resources.spark_settings import refused_settings
+from penstock_model.resources.task_settings import Spark, SparkStart
 
 __all__ = ["refused_fields"]
 

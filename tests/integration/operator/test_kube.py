@@ -213,7 +213,7 @@ def test_a_condition_of_another_controller_stays_and_what_a_restore_left_goes(
         found = api.merge(made, {"status": {"conditions": [theirs, *own["conditions"]]}}, "status")
         assert len(found["status"]["conditions"]) == 3
     assert is_unchanged(own, write(own))
-    api.merge(made, {"status": {"plan": {"hash": "x"}, "conditions": [theirs, old, stalled, ready]}}, "status")
+    api.merge(made, {"status": {"operatorState": {}, "conditions": [theirs, old, stalled, ready]}}, "status")
     changed: dict[str, Any] = {"state": "Failed", "conditions": [{**ready, "status": "False"}, stalled]}
     stored = write(changed)
     assert theirs in stored["conditions"]

@@ -301,3 +301,15 @@ def test_a_plan_that_yields_is_before_each_other_plan_of_its_generation_and_has_
     assert yields.owner == "0123456789abcdef"
     assert yields < PlanEpoch(generation=6, plan="0" * 32) < PlanEpoch.of_owner(7, yields=True)
     assert PlanEpoch.of_owner(5).is_after(yields) is False
+
+
+def test_an_answer_refers_to_settings_of_its_request() -> None:
+    settings = {"spark": {"conf": {"spark.driver.memory": "1g"}}, "java": {"options": ["-Xss2m"]}}
+    texts = RequestTexts({}, settings, TASK.worker)
+    answer = answered()
+    assert answer.plan is not None
+    tasks = tuple(t.model_copy(update={"settings": {"spark": settings["spark"]}}) for t in answer.plan.tasks)
+    answer = answer.model_copy(update={"plan": answer.plan.model_copy(update={"tasks": tasks})})
+    line = answer_line(answer, texts)
+    assert "driver.memory" not in line
+    assert read_answer(line, texts) == answer

@@ -1,16 +1,18 @@
 """What a plugin needs comes with its image, for the runtime's Python, unless the runtime has it."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import distributions
+from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from penstock import ConfigError
 from penstock_cli.__main__ import main
 from penstock_cli.plugin.build import look_at
 from penstock_cli.plugin.examined import problems_of
 from penstock_cli.plugin.installed import Installed, install
+from penstock_cli.plugin.runtime_image import packages
 
 from .wheels import wheel
 
@@ -144,6 +146,12 @@ def test_what_pip_leaves_out_since_it_runs_on_another_python_is_reported(tmp_pat
         "project.dependencies: one 1.0 needs backport on the runtime's Python 3.11",
         "project.dependencies: one 1.0 needs psutil<1",
     ]
+
+
+def test_the_packages_of_the_runtime_have_one_module_each_which_has_their_name() -> None:
+    others = packages().keys() - {"penstock"}
+    modules = {m: {canonicalize_name(d) for d in of} for m, of in packages_distributions().items()}
+    assert {canonicalize_name(m) for m, of in modules.items() if of & others} == others
 
 
 @pytest.mark.parametrize("module", ["json", "pydantic", "penstock_kafka"])

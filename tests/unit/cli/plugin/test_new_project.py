@@ -68,7 +68,6 @@ def test_new_projects_are_clean_in_the_eyes_of_ruff_and_mypy(tmp_path: Path) -> 
         ("hoist-field", "the plugin would be called HoistField"),
         ("json", "its module json would not be found, since Python's own is imported"),
         ("penstock-kafka", "its module penstock_kafka would not be found, since Penstock's own"),
-        ("yaml", "its module yaml would not be found, since that of PyYAML, which the runtime has"),
         ("pydantic", "the runtime has a package of that name"),
         ("class", "class is a Python keyword"),
     ],

@@ -141,7 +141,7 @@ def test_another_number_of_tasks_starts_only_when_all_old_ones_are_gone_and_shut
     world.settle()  # the world asserts that nothing is prepared while a task lives
     assert world.status["taskSummary"] == f"{after}/{after}"
     assert [t["id"] for t in world.status["tasks"]] == list(range(after))
-    assert world.status["plan"]["epoch"]["generation"] == 2
+    assert world.status["operatorState"]["plan"]["epoch"]["generation"] == 2
     assert len(world.pods) == after
 
 
@@ -340,7 +340,7 @@ def test_an_unavailable_kafka_while_planning_is_reported_and_retried() -> None:
     world.settle(seconds=30)
     assert world.condition("Ready") == "False Unavailable: no broker at b:1"
     assert world.condition("Reconciling").startswith("True")
-    assert world.status["job"]["attempts"] >= 3
+    assert world.status["operatorState"]["job"]["attempts"] >= 3
     world.plugin = good
     world.settle()
     assert world.condition("Ready").startswith("True Running")

@@ -40,7 +40,7 @@ def test_the_pod_gets_the_json_as_it_was_written_and_its_answer_is_the_result() 
     assert last(world) == ("alter", "a1", "Succeeded", "done")
     assert told(world) == [("Normal", "alter (a1): done")]
     assert offsets_pods(world) == []
-    assert "fence" not in world.status["plan"]
+    assert "fence" not in world.status["operatorState"]["plan"]
 
 
 def test_it_is_done_once_per_token_and_the_annotation_may_stay() -> None:

@@ -73,7 +73,7 @@ def test_the_others_follow_when_the_canary_has_run_for_the_timeout_without_a_fai
     go(world, 90)
     assert versions(world) == [TWO] * 4
     assert pending(world) == "absent"
-    assert "canary" not in world.status
+    assert "canary" not in world.status["operatorState"]
     assert world.status["connector"]["version"] == TWO
     assert [name for name in world.lives if name.startswith("orders-in-0")] == ["orders-in-0-1", "orders-in-0-2"]
 
@@ -343,7 +343,7 @@ def test_going_back_waits_for_no_plan_of_a_release() -> None:
     world.change(version=ONE)
     go(world, 120)
     assert versions(world) == [ONE] * 4
-    assert "canary" not in world.status
+    assert "canary" not in world.status["operatorState"]
     assert "Canary" not in pending(world)
 
 

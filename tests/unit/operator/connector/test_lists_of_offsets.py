@@ -67,12 +67,12 @@ def foreign(world: World, **metadata: Any) -> Object:
 
 def test_a_running_connector_is_listed_once_per_token_and_its_pods_stay() -> None:
     world = running()
-    lives, fence = list(world.lives), world.status["plan"]["fence"]
+    lives, fence = list(world.lives), world.status["operatorState"]["plan"]["fence"]
     ask(world, "l1", LIST)
     world.settle()
     assert last(world) == DONE
     assert listed(world) == LISTED
-    assert (world.lives, world.status["plan"]["fence"]) == (lives, fence)
+    assert (world.lives, world.status["operatorState"]["plan"]["fence"]) == (lives, fence)
     assert list_pods(world) == []
     assert told(world) == [("Normal", f"list (l1): {DONE[2]}")]
     writes = world.writes

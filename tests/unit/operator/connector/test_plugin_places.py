@@ -63,7 +63,7 @@ def running(
 def runs(world: World) -> dict[str, str]:
     """The PluginVersions by place, where status, task spec, plan and pod agree on them."""
     assert world.condition("Ready").startswith("True"), world.status["conditions"]
-    (plan,) = (p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    (plan,) = (p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
     assert world.status.get("pluginVersions", []) == sorted(m.name for m in plan.mounts)
     assert world.status["connector"].get("pluginVersion") == plan.plugin_version("connector")
     for task in world.status["tasks"]:

@@ -75,7 +75,7 @@ def runs(world: World) -> str:
     assert plugin["pluginVersion"] == f"ticker-{plugin['version']}"
     for task in world.status["tasks"]:
         assert mounted(world, task["pod"]) == [image(plugin["version"])]
-    (plan,) = (p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    (plan,) = (p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
     assert {m.image for t in plan.tasks for m in t.mounts} == {image(plugin["version"])}
     return str(plugin["version"])
 

@@ -44,7 +44,7 @@ def test_tasks_that_a_late_job_pod_of_their_own_has_shut_out_are_prepared_again_
     assert world.condition("Ready").startswith("True Running")
     assert preparations(world) == 2
     assert sorted(world.lives[3:]) == ["orders-in-0-2", "orders-in-1-2", "orders-in-2-2"]
-    assert world.status["plan"]["epoch"]["generation"] == 3
+    assert world.status["operatorState"]["plan"]["epoch"]["generation"] == 3
     told = [e.message for e in world.events if e.reason == "TaskLost"]
     assert told
     assert "a late job pod of this Connector has fenced this task, and it is prepared again" in told[0]

@@ -59,7 +59,7 @@ def test_it_is_tried_seldom_and_reported_all_the_while() -> None:
 
 def test_a_restart_of_the_operator_does_not_make_it_try_more_often() -> None:
     world = refused()
-    assert world.status["job"]["attempts"] >= 7
+    assert world.status["operatorState"]["job"]["attempts"] >= 7
     assert tries(world, 200) <= 1
 
 
@@ -127,7 +127,7 @@ def test_a_plan_that_may_not_be_kept_is_made_again_when_it_is_time() -> None:
     world.keeps_plans = True
     world.settle()
     assert world.condition("Ready").startswith("True")
-    assert world.status["plan"]["hash"] == world.facts().requested.hash
+    assert world.status["operatorState"]["plan"]["hash"] == world.facts().requested.hash
 
 
 def test_a_job_pod_that_is_refused_is_no_plan_that_is_refused_though_both_have_one_name() -> None:

@@ -108,7 +108,8 @@ def test_plans_that_were_stored_without_what_plugins_were_chosen_by_continue_to_
         document["data"]["plan.json"] = json.dumps(header)
 
     lives, fence = list(world.lives), replace(world.plans[-1], split="").fence(world.connect_name)
-    world.status = {**world.status, "plan": {**world.status["plan"], "fence": fence}}
+    own = world.status["operatorState"]
+    world.status = {**world.status, "operatorState": {**own, "plan": {**own["plan"], "fence": fence}}}
     for document in world.server.list(CONFIG_MAP, KEY.namespace):
         if "plan.json" in document["data"]:
             world.server.edit(CONFIG_MAP, KEY.namespace, document["metadata"]["name"], without)

