@@ -129,6 +129,23 @@ def test_no_action_on_offsets_or_topics_is_repeated(site: Site, lost: str) -> No
     site.check()
 
 
+def test_a_condition_of_another_controller_stays_through_changes(site: Site) -> None:
+    site.operator().start()
+    site.create("orders")
+    known = site.settled("orders")["status"]["conditions"]
+    theirs = {**known[0], "type": "example.com/Audited"}
+    site.written(site.api.merge(site.manifest("orders"), {"status": {"conditions": [theirs, *known]}}, "status"))
+    site.change("orders", tasksMax=2)
+    body = site.until("orders", lambda b: is_settled(b) and len(b["status"]["tasks"]) == 2, "it has two tasks")
+    conditions = {c["type"]: c for c in body["status"]["conditions"]}
+    assert conditions["example.com/Audited"] == theirs
+    assert {k: c["status"] for k, c in conditions.items() if k in ("Stalled", "Reconciling")} == {
+        "Stalled": "False",
+        "Reconciling": "False",
+    }
+    site.check()
+
+
 def test_a_connector_that_is_restored_with_its_status_starts_each_task_once(site: Site) -> None:
     operator = site.operator().start()
     site.create("orders", tasksMax=2)
