@@ -51,10 +51,12 @@ def working(site: Site) -> int:
 
 
 def run_since(site: Site, incarnation: int) -> Json:
-    """The Connector, as soon as all tasks run in a later incarnation."""
+    """The Connector, as soon as all tasks run in a later incarnation, and the operator has nothing more to write."""
     return site.until(
         "orders",
-        lambda b: is_settled(b) and all(t["incarnation"] > incarnation for t in b["status"]["tasks"]),
+        lambda b: (
+            is_settled(b) and all(t["incarnation"] > incarnation and "startedAt" in t for t in b["status"]["tasks"])
+        ),
         f"all tasks were started more than {incarnation} times",
     )
 
