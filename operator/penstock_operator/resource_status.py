@@ -81,8 +81,8 @@ def resource_status(
     try:
         resource.check(document)
     except ConfigError as e:
-        told = "; ".join(map(str, e.problems)) + resource.consequence
-        verdict = Verdict(Kind.STALLED, resource.reason, told)
+        message = "; ".join(map(str, e.problems)) + resource.consequence
+        verdict = Verdict(Kind.STALLED, resource.reason, message)
     generation, there = document["metadata"]["generation"], without_foreign_conditions(document.get("status") or {})
     kept = there if finding is None else finding
     found = {

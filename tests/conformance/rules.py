@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from penstock import ConfigError, DataError, Predicate, Transform
-from penstock_java.date_format import PatternError, SimpleDateFormat
-from penstock_java.property_text import items, trimmed
+from penstock_java_compat.date_format import PatternError, SimpleDateFormat
+from penstock_java_compat.property_text import items, trimmed
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.errors_config import ErrorsConfig
 from penstock_model.connect.topic_creation_rules import TopicRules

@@ -34,8 +34,8 @@ from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.paused_partitions import PausedPartitions
-from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.sink.reported_records import ReportedRecords
+from penstock_runtime.sink.sink_process import SinkProcess
 from penstock_runtime.sink.spark_batches import SparkBatches
 from penstock_runtime.sink.stall_detector import StallDetector
 from penstock_runtime.sink.subscription import Subscription

@@ -48,7 +48,7 @@ def test_a_new_stream_is_read_by_a_task_of_its_own_without_anybodys_doing(
     life.check()
 
 
-def test_a_table_that_is_dropped_stops_no_task_and_stands_in_the_status_until_it_is_back(
+def test_a_table_that_is_dropped_stops_no_task_and_is_in_the_status_until_it_is_back(
     make_site: Callable[..., Site], processes: Processes, journal: Journal, tmp_path: Path
 ) -> None:
     node = functools.partial(RealTasks, processes=processes, folder=tmp_path)

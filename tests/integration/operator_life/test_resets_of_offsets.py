@@ -103,7 +103,7 @@ def pods_for_offsets(life: Site) -> list[str]:
     return [pod for pod, action in life.kubelet.jobs if action is Action.OFFSETS]
 
 
-def test_a_source_begins_anew_and_the_same_token_does_nothing_again(life: Site, lab: Lab) -> None:
+def test_a_source_starts_again_and_the_same_token_does_nothing_again(life: Site, lab: Lab) -> None:
     topic = lab.topic()
     stopped_after(life, lab, topic)
     life.annotate("orders", reset_offsets="r1")
@@ -148,7 +148,7 @@ def test_a_connector_that_runs_or_is_paused_keeps_its_offsets_and_pods(life: Sit
 
 
 @pytest.mark.slow
-def test_a_resume_waits_for_the_pod_and_its_tasks_begin_anew(life: Site, lab: Lab, held: Held) -> None:
+def test_a_resume_waits_for_the_pod_and_its_tasks_start_again(life: Site, lab: Lab, held: Held) -> None:
     topic = lab.topic()
     stopped_after(life, lab, topic)
     held.go_on.clear()

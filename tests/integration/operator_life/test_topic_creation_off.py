@@ -48,3 +48,26 @@ def test_topic_creation_that_is_switched_off_ends_in_running_sources_and_stalls_
     assert "topic.creation.default.partitions: would be ignored" in condition(refused, "Stalled")
     assert site.kubelet.alive(site.key("items")) == []
     site.check()
+
+
+def test_topic_creation_that_is_switched_off_ends_in_a_source_whose_configuration_is_refused(
+    make_site: Callable[..., Site],
+) -> None:
+    site = make_site(answers=real)
+    operator = site.operator(rollout=FAST).start().ready()
+    site.create("orders", config=RULES)
+    site.settled("orders")
+    site.change("orders", config={**RULES, "batch.size": "many"})
+    site.until("orders", lambda b: condition(b, "Stalled").startswith("True ConfigInvalid"), "its change is refused")
+    assert creates_topics(site, "orders") == {True}
+
+    assert operator.stop() == 0
+    site.operator(rollout=FAST, properties=OFF).start().ready()
+    until(lambda: creates_topics(site, "orders") == {False}, what="its task follows the switch")
+    body = site.until("orders", lambda b: condition(b, "UpdatePending") == "absent", "it waits for nothing")
+    assert condition(body, "Stalled").startswith("True ConfigInvalid")
+
+    site.change("orders", config={**RULES, "batch.size": "100"})
+    site.settled("orders")
+    assert creates_topics(site, "orders") == {False}
+    site.check()

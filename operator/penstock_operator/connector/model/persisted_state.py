@@ -198,8 +198,8 @@ class PersistedState:
         offsets: actions on offsets and topics, the latest last.
         conditions: the current ones, by type.
         state: of the connector.
-        own: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
-        asked: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
+        own_hash: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
+        reconfiguration: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
         canary: the tasks that run other plugin versions than the others; None: none do.
         observed: the `metadata.generation` of the last decision.
@@ -216,8 +216,8 @@ class PersistedState:
     offsets: tuple[OffsetsAction, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
-    own: str = ""
-    asked: str = ""
+    own_hash: str = ""
+    reconfiguration: str = ""
     rollout: RolloutRestart | None = None
     canary: PersistedCanary | None = None
     observed: int = -1
@@ -293,7 +293,7 @@ class PersistedState:
         return without_empty({**texts, "epoch": epoch, "problems": list(self.refusal)})
 
 
-_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own", "asked": "asked"}
+_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own_hash": "own", "reconfiguration": "asked"}
 """Fields of `PersistedState` that are texts of `status.operatorState.plan`, by their name there."""
 
 

@@ -89,7 +89,7 @@ def recovered_state(
         tasks=tasks,
         job=FailedJob(),
         handled=_handled(persisted.handled, plan.restarted, annotations, now),
-        own=persisted.own if is_same_plan else "",
+        own_hash=persisted.own_hash if is_same_plan else "",
         rollout=persisted.rollout if is_same_plan else None,
         canary=None,
     )

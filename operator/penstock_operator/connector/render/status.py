@@ -42,8 +42,8 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             plugin["pluginVersion"] = of
     of_canary = observed.plan(persisted.canary.plan) if persisted.canary is not None else None
     used = {v for p in (plan, of_canary) if p is not None for v in p.plugin_versions}
-    used |= {v for p in observed.task_pods if p.phase is not Phase.ENDED for v in p.plugin_versions}
-    topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
+    used |= {v for p in observed.pods.tasks if p.phase is not Phase.ENDED for v in p.plugin_versions}
+    topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.records.active_topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
     status = {
         **without_empty(
@@ -51,7 +51,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 "state": decision.state,
                 "connector": plugin,
                 "pluginVersions": sorted(used),
-                "newerPluginVersions": list(observed.plugin.newer),
+                "newerPluginVersions": list(observed.requested.plugin.newer),
                 "lastRecord": timestamp(max(records))
                 if (records := [t.last_record for t in tasks if t.last_record])
                 else "",
@@ -73,8 +73,12 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             _lagging(observed, tasks),
         ),
         "taskSummary": f"{running}/{len(wanted)}",
-        "replicas": sum(p.phase is not Phase.ENDED for p in observed.task_pods),
-        **({} if observed.topic_count is None else {"activeTopicCount": observed.topic_count}),
+        "replicas": sum(p.phase is not Phase.ENDED for p in observed.pods.tasks),
+        **(
+            {}
+            if observed.records.active_topic_count is None
+            else {"activeTopicCount": observed.records.active_topic_count}
+        ),
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }
     return with_short_texts(status)
@@ -82,7 +86,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
 
 def _lagging(observed: Observation, tasks: Sequence[PersistedTask]) -> str:
     """Describe how the lag of the running tasks grows; empty: it does not grow."""
-    reports = {n: r for n, r in observed.reports.items() if r.lagging}
+    reports = {n: r for n, r in observed.records.reports.items() if r.lagging}
     lagging = [t.id for t in tasks if t.state == "Running" and t.id in reports and reports[t.id].pod_uid == t.pod_uid]
     return "; ".join(f"task {n}: {reports[n].lagging}" for n in lagging)
 

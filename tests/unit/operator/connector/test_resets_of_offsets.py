@@ -127,7 +127,7 @@ def test_the_request_has_the_verb_the_owner_and_the_generation_that_may_be_recor
     assert request.owner == owner_mark(KEY, UID, world.settings.release)
 
 
-def test_tasks_are_prepared_anew_after_it_and_run() -> None:
+def test_tasks_are_prepared_again_after_it_and_run() -> None:
     world = stopped()
     ask(world)
     world.settle()
@@ -348,7 +348,7 @@ def test_a_second_token_waits_for_the_first_one() -> None:
 
 
 @pytest.mark.parametrize("change", ["value", "state"])
-def test_each_that_waits_behind_another_is_refused_at_once_when_it_is_not_asked_for_any_more(change: str) -> None:
+def test_each_that_waits_after_another_is_refused_immediately_when_it_is_no_longer_requested(change: str) -> None:
     world = stopped()
     ask(world)
     pod = running_pod(world)

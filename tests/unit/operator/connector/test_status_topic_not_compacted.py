@@ -84,7 +84,7 @@ def test_a_task_that_is_lost_meanwhile_is_replaced_as_it_was() -> None:
     assert world.condition("UpdatePending").startswith("True StatusTopicNotCompacted")
 
 
-def test_a_connector_without_a_living_task_is_corrected_and_restarted_at_once(world: World) -> None:
+def test_a_connector_without_a_living_task_is_corrected_and_restarted_immediately(world: World) -> None:
     world.change(restart={"maxRestarts": 0})
     world.settle()
     world.end("orders-in-0-1", 1, message="bad record")

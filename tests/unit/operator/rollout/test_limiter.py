@@ -53,7 +53,7 @@ class Release:
         (5, 1_000, 5),
     ],
 )
-def test_so_many_at_once_of_so_many(most: str | int, count: int, at_once: int) -> None:
+def test_so_many_together_of_so_many(most: str | int, count: int, at_once: int) -> None:
     release = Release(Rollout(max_unavailable=most))
     release.begin(("shop", count))
     assert release.limiter.limit == at_once
