@@ -88,6 +88,7 @@ def plan(
     *,
     policy_selects: bool = False,
     registered: bool = False,
+    splits: bool = True,
 ) -> Plan:
     """Plan a connector.
 
@@ -99,6 +100,8 @@ def plan(
         environment: values of `${env:..}`; the process's environment if None.
         policy_selects: according to the operator, a TopicCreationPolicy applies that the connector does not name.
         registered: the operator has run the connector before.
+        splits: the plugin splits its work into tasks. Otherwise the plan has one task, with all of the connector's
+            properties, which is not run.
 
     Raises:
         ConfigError: all problems together, including those of the resource's text (`resource.reading`), without secrets,
@@ -121,6 +124,7 @@ def plan(
             providers,
             found,
             policy=policy,
+            splits=splits,
         )
 
 
@@ -134,6 +138,7 @@ def _plan(
     findings: Findings,
     *,
     policy: PolicyUse,
+    splits: bool,
 ) -> Plan:
     own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
     shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
@@ -205,7 +210,9 @@ def _plan(
     unused = unused_overrides(connector.kind, own.values, has_policy=policy.applies)
     if resource.spec.java is not None:
         findings.warnings += java_warnings(resource.spec.java, places)
-    tasks, given = _tasks(connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings)
+    tasks, given = _tasks(
+        connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings, splits=splits
+    )
     findings.raise_for(resource.reading, own.problems, redactor)
     references = providers.references(resource.spec.config, worker.raw)
     tasks = tuple(t.model_copy(update={"config_providers": references}) for t in tasks)
@@ -293,6 +300,8 @@ def _tasks(
     framework: CommonConfig,
     secrets_dir: Path | None,
     findings: Findings,
+    *,
+    splits: bool,
 ) -> tuple[tuple[TaskSpec, ...], tuple[tuple[str, ...], ...]]:
     """Return the tasks, and the names of the properties that the plugin gave each of them."""
     alias, cls = places["connector"].alias, type(connector)
@@ -300,11 +309,13 @@ def _tasks(
         return (), ()
     mine = own_properties(own.values, type(framework), cls)
     assert parsed is not None
-    tasks = findings.attempt_plugin(
-        "spec.config",
-        returned.name(connector, "task_configs", alias),
-        lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
-    )
+    tasks: Sequence[Mapping[str, str]] | None = [mine]
+    if splits:
+        tasks = findings.attempt_plugin(
+            "spec.config",
+            returned.name(connector, "task_configs", alias),
+            lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
+        )
     if not tasks:
         if tasks is not None:
             findings.warn("", f"{alias} has nothing to do: it asks for no task")
