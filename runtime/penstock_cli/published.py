@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock import ConfigError
-from penstock_cli.kubectl.client import Kubectl
+from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.manifests.reader import read_resources
 from penstock_model.contracts.definitions import KEY, Definitions, unpack
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ..integration.running import until
 from .place import Connector, Place
 
 
@@ -79,6 +80,10 @@ def test_an_engineer_sees_and_operates_a_connector_by_kubectl_penstock(place: Pl
     assert re.search(r"^connector +\S+ +0$", plugin("versions", "orders"), re.MULTILINE)
     assert '"message"' in plugin("logs", "orders", "--task", "0", "--tail", "5")
     assert "rate" in plugin("explain", "Datagen")
+
+    assert "log level DEBUG 0" in plugin("log-level", "orders", "DEBUG", "--tasks", "0")
+    until(lambda: "Batch of " in plugin("logs", "orders", "--task", "0", "--tail", "20"))
+    plugin("log-level", "orders", "--reset")
 
     changed = json.loads(source.manifest())
     changed["spec"]["config"]["rate"] = 300

@@ -24,7 +24,7 @@ def test_a_paused_connector_keeps_its_pods_and_goes_on_where_it_was(
     assert source.lives() == before
     status = source.status
     assert (status["state"], status["taskSummary"]) == ("Paused", "2/2")
-    assert not condition(source.get(), "Stalled")
+    assert condition(source.get(), "Stalled")["status"] == "False"
 
     source.apply(state="Running")
     begun = time.monotonic()

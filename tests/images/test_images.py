@@ -132,6 +132,7 @@ def test_no_image_has_the_command_line(image: Callable[[str], Image], name: str)
     installed = image(name).root / "opt/penstock"
     assert not (installed / "bin/penstock").exists()
     assert not list(installed.rglob("penstock_cli"))
+    assert not list(installed.rglob("rich"))
 
 
 SPARK = """

@@ -139,9 +139,9 @@ def test_the_sink_of_the_guide_holds_a_partition_from_the_first_write_that_met_t
         (HTTPError("", 404, "not found", Message(), None), (DataError, "'EUR' has no rate", None)),
         (
             HTTPError("", 503, "busy", Message(), None),
-            (RetriableError, "Rates cannot be had now: HTTP Error 503: busy", 5),
+            (RetriableError, "Rates are unavailable: HTTP Error 503: busy", 5),
         ),
-        (TimeoutError("timed out"), (RetriableError, "Rates cannot be had now: timed out", 5)),
+        (TimeoutError("timed out"), (RetriableError, "Rates are unavailable: timed out", 5)),
         (None, None),
     ],
 )

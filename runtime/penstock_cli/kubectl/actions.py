@@ -10,13 +10,23 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem
 from penstock.offsets import SourcePartition
-from penstock_cli.kubectl.client import Kubectl
+from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.offsets.given import document_of
 from penstock_cli.offsets.view import change_table, list_table
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.log_levels import LOG_LEVEL_ANNOTATION, LogLevels
 from penstock_runtime.logs import say
 
-__all__ = ["Waiting", "alter_offsets", "list_offsets", "reset_offsets", "reset_topics", "restart", "set_state"]
+__all__ = [
+    "Waiting",
+    "alter_offsets",
+    "list_offsets",
+    "reset_offsets",
+    "reset_topics",
+    "restart",
+    "set_log_level",
+    "set_state",
+]
 
 _POLL: Final = 0.5
 """Seconds between two looks at a Connector."""
@@ -90,6 +100,23 @@ def restart(
     else:
         kubectl.annotate(name, f"{_RESTART}-failed" if only_failed else _RESTART, token)
     return _result(kubectl, name, "restartActions", token, waiting)
+
+
+def set_log_level(kubectl: Kubectl, name: str, level: str | None, tasks: str | None) -> ExitCode:
+    """Set the log level of running tasks, without a restart; None: that of the release.
+
+    Raises:
+        ConfigError: the level or the task numbers are wrong.
+        ConnectError: the API server refuses.
+    """
+    value = None if level is None else f"{level} {tasks or ''}".strip()
+    try:
+        LogLevels.parse(value or "")
+    except ValueError as e:
+        raise ConfigError(Problem("LEVEL", str(e))) from None
+    kubectl.annotate(name, LOG_LEVEL_ANNOTATION, value)
+    say(f"{name}: log level {value or 'of the release'}, a few seconds from now")
+    return ExitCode.OK
 
 
 def reset_topics(kubectl: Kubectl, name: str, waiting: Waiting) -> ExitCode:

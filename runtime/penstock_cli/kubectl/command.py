@@ -8,8 +8,9 @@ from typing import Final
 
 from penstock.errors import ConfigError, ConnectError
 from penstock_cli.kubectl import actions, status
-from penstock_cli.kubectl.client import Kubectl
+from penstock_cli.kubectl_client import Kubectl
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.log_levels import LEVELS
 from penstock_runtime import logs
 from penstock_runtime.logs import say
 
@@ -74,6 +75,9 @@ def _run(options: argparse.Namespace) -> ExitCode:
             words = [f"--{name}={value}" for name, value in given.items() if value is not None]
             words += ["--follow"] if options.follow else []
             return status.show_logs(kubectl, options.name, options.task, words)
+        case "log-level":
+            level = None if options.reset else options.level
+            return actions.set_log_level(kubectl, options.name, level, options.tasks)
         case "plan":
             from penstock_cli.kubectl.plan import show_plan
 
@@ -148,6 +152,12 @@ def parser() -> argparse.ArgumentParser:
     log.add_argument("-f", "--follow", action="store_true", help="also show what is logged from now on")
     log.add_argument("--tail", type=int, metavar="N", help="only the last lines")
     log.add_argument("--since", metavar="5m", help="only of the last minutes, hours or seconds")
+    level = add("log-level", "set the log level of running tasks, without a restart")
+    level.add_argument("name", metavar="NAME")
+    how = level.add_mutually_exclusive_group(required=True)
+    how.add_argument("level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG has a line for each batch")
+    how.add_argument("--reset", action="store_true", help="return to the level of the release")
+    level.add_argument("--tasks", metavar="0,2", help="only of these tasks")
     plan = add("plan", "show what applying manifests would change, and which tasks it would restart")
     plan.add_argument("-f", "--filename", required=True, metavar="FILE", help="manifests; - is standard input")
     explain = add("explain", "describe a plugin of the namespace, with its configuration")

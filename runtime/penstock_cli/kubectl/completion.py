@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from penstock.errors import ConnectError
-from penstock_cli.kubectl.client import Kubectl
 from penstock_cli.kubectl.command import parser
+from penstock_cli.kubectl_client import Kubectl
 
 __all__ = ["completions", "main"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from penstock_cli.kubectl.client import Kubectl
+from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.migration.secret_texts import secret_properties
 from penstock_cli.text_table import text_table
 from penstock_model.contracts.exit_codes import ExitCode

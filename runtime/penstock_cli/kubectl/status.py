@@ -6,9 +6,9 @@ from time import sleep, time
 from typing import Any, Final
 
 from penstock.errors import ConnectError
-from penstock_cli.kubectl.client import Kubectl
 from penstock_cli.kubectl.status_view import Measured, connector_list, connector_view, pods_of, versions_view
 from penstock_cli.kubectl.task_figures import MAX_TASKS, Figures, Pod, read_figures
+from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.text_table import text_table
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.logs import say

@@ -9,7 +9,7 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.errors import ConnectError
-from penstock_cli.kubectl.client import Kubectl
+from penstock_cli.kubectl_client import Kubectl
 from penstock_model.contracts.pod_layout import METRICS_PORT
 
 __all__ = ["MAX_TASKS", "Figures", "Pod", "read_figures"]

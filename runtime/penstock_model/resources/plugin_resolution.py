@@ -23,7 +23,7 @@ __all__ = ["ResolvedPlugins", "resolve_plugins"]
 
 _NO_VERSION: Final = "undefined"
 """The version of a Java class that has none."""
-_ONE_VERSION: Final = "a pod holds one version of a distribution, so ask for versions that agree"
+_ONE_VERSION: Final = "a pod holds only one version of a distribution; request versions that agree"
 T = TypeVar("T")
 _Mounts = Sequence[PluginMount]
 _ByPlace = Mapping[str, PluginMount]
@@ -157,7 +157,7 @@ def _distribution(
     if asked.place in before:
         last = before[asked.place]
         text = (
-            f"no PluginVersion of this namespace offers {asked.name} any more; create one again (version {last.version} "
+            f"no PluginVersion of this namespace offers {asked.name} any longer; create it again (version {last.version} "
             f"came from {last.name})"
         )
         raise _Missing(Problem(asked.type_property, text))
@@ -188,7 +188,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
         raise _refused(
             asked[0].version_property,
             f"{places} are of the distribution "
-            f"{offers[0].plugin}, of which no version fits them all, {there_are(o.version for o in offers)}; "
+            f"{offers[0].plugin}, and no version of it fits all of them, {there_are(o.version for o in offers)}; "
             f"{_ONE_VERSION}",
         )
     if common[0] in present:
@@ -199,7 +199,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
     if any(_differ(o, same[0]) for o in same) and not _may_be_any(asked[0], same[0]):
         raise _refused(
             asked[0].version_property,
-            f"version {newest} of {asked[0].name} is that of several PluginVersions that differ, "
+            f"version {newest} of {asked[0].name} is in several PluginVersions that differ, "
             f"{', '.join(o.name for o in same)}; delete all but one",
         )
     return same[0]
@@ -236,7 +236,7 @@ def _check_same_version(own: PluginMount, together: Sequence[AskedPlugin], offer
     for a in together:
         if (versions := _range(a)) is not None and own.version not in versions:
             text = (
-                f"{a.place} asks for version {versions} of {own.plugin}, and the connector runs {own.version} of it; "
+                f"{a.place} requests version {versions} of {own.plugin}, and the connector runs {own.version} of it; "
                 f"{there_are(o.version for o in offering(a, [*offers, own]))}; {_ONE_VERSION}: here and in spec.version"
             )
             problems.append(Problem(a.version_property, text))
@@ -246,7 +246,9 @@ def _check_same_version(own: PluginMount, together: Sequence[AskedPlugin], offer
 
 def _range(asked: AskedPlugin, offers: _Mounts = ()) -> VersionRange | None:
     if "${" in (asked.version or ""):
-        raise _refused(asked.version_property, "is resolved before any pod could resolve variables; write the version")
+        raise _refused(
+            asked.version_property, "cannot contain variables, because no pod resolves it; write the version"
+        )
     try:
         return VersionRange.requested(asked.version)
     except ValueError as e:

@@ -46,7 +46,7 @@ class Target:
     Attributes:
         kinds: `source`, `sink`, or both if the kind is unknown.
         place: place of the incarnation records.
-        transactional: whether earlier incarnations may have had transactional ids that no record names.
+        transactional: whether earlier incarnations may have transactional ids that no record names yet.
         topics: offsets topics and their clients, in the order of writing (`offsets_change`).
         group: consumer group of a sink.
         ask: calls the plugin's `alter_offsets`.

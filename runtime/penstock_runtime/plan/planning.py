@@ -14,7 +14,7 @@ from penstock_model.connect.plugin_chain import CONNECTOR
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
 from penstock_model.connect.variables import Resolved, misspelt_variables, resolve
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.task_spec import JavaSpec, PluginReference, TaskSpec
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
@@ -23,7 +23,7 @@ from penstock_runtime.java_plugins.hosts import use_java
 from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_boundary, check_delivery, exactly_once
-from penstock_runtime.plan.java import check_java, has_java, java_warnings
+from penstock_runtime.plan.java import check_java, java_warnings
 from penstock_runtime.plan.literals import check_literals, literal_passwords
 from penstock_runtime.plan.plugin_versions import check_version, requested_version
 from penstock_runtime.plan.problems import Findings, names_of
@@ -121,7 +121,6 @@ def plan(
             providers,
             found,
             policy=policy,
-            java=java,
         )
 
 
@@ -135,7 +134,6 @@ def _plan(
     findings: Findings,
     *,
     policy: PolicyUse,
-    java: JavaSpec | None,
 ) -> Plan:
     own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
     shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
@@ -210,8 +208,7 @@ def _plan(
     tasks, given = _tasks(connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings)
     findings.raise_for(resource.reading, own.problems, redactor)
     references = providers.references(resource.spec.config, worker.raw)
-    jvm = java if has_java(places) else None
-    tasks = tuple(t.model_copy(update={"config_providers": references, "java": jvm}) for t in tasks)
+    tasks = tuple(t.model_copy(update={"config_providers": references}) for t in tasks)
     return Plan(
         resource.connect_name,
         kind,

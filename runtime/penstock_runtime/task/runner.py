@@ -22,7 +22,8 @@ from penstock_logging import log_warnings_and_uncaught_errors
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
-from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
+from penstock_model.resources.task_settings import SparkStart, TaskSettings
 from penstock_runtime import logs
 from penstock_runtime.java_plugins.hosts import close_host, expect_long_work, use_java
 from penstock_runtime.java_plugins.java_error import JvmLost, JvmOomKilled
@@ -113,13 +114,14 @@ def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
         if Pod.is_here():
             pod = Pod.of_environment(spec)
             spec = pod.spec
+        settings = TaskSettings.of_task(spec.settings)
     except (ConfigError, OSError) as e:
         if not Pod.is_here():
             raise
         sys.stderr.write(f"{e}\n")
         termination_message.write(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
-    use_java(spec.java)
+    use_java(settings.java)
     if pod is None:
         die_with_parent(options.parent)
     return _Process(spec, pod, options, stopping).run()
@@ -215,14 +217,16 @@ class _Process:
             self._connection.on_topics_reset = self._reports.forget_topics
             self._connection.begin(context, self._options.reach_seconds, self._stopping.asked)
             self._contact = KafkaContact(context.shared)
+        given = context.task_settings.spark
+        is_eager = given.start is SparkStart.EAGER
         spark = Spark(
             cores=context.cores,
-            conf=self._spec.spark.conf,
+            conf=given.conf,
             name=self._spec.id,
-            eager=self._spec.spark.start is SparkStart.EAGER,
-            idle_seconds=self._spec.spark.idle_seconds,
+            eager=is_eager,
+            idle_seconds=None if is_eager else given.idle_timeout.total_seconds(),
             scratch=self._scratch,
-            cluster=None if self._spec.spark.cluster is None else Cluster.of(self._spec.spark.cluster),
+            cluster=None if self._spec.spark_cluster is None else Cluster.of(self._spec.spark_cluster),
             plugins=self._spec.plugins,
         )
         self._spark = spark

@@ -133,7 +133,13 @@ def test_a_connector_that_an_operator_has_is_left_to_its_annotations(pods: Pods)
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
     claim = Claim(
-        connector_uid="u", namespace="shop", name="in", created="2026-01-01T00:00:00Z", operator="penstock/penstock"
+        connector_uid="u",
+        namespace="shop",
+        name="in",
+        created="2026-01-01T00:00:00Z",
+        operator="penstock/penstock",
+        cluster="c",
+        installation="i",
     )
     write(pods.lab.servers, STATUS, claim_key(name), claim.to_value())
     refused = penstock(pods, "alter", resource, "--offsets", "-", "--yes", stdin=document(({"p": "a0"}, None)))

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from penstock.errors import ConfigError
+from penstock_operator.connector.render.status import is_unchanged
 from penstock_operator.errors import Conflict, NotYet, Refused, Unavailable
 from penstock_operator.kubernetes import client as module
 from penstock_operator.kubernetes.client import Kube
@@ -183,6 +184,43 @@ def test_a_status_is_written_over_what_changed_since_it_was_read(
     requests = metrics.requests()
     assert requests["apply", "Connector", "409"] == requests["get", "Connector", "200"] == 1
     assert requests["apply", "Connector", "200"] == 1
+
+
+@pytest.mark.parametrize("how", ["applied", "updated"])
+def test_a_condition_of_another_controller_stays_and_what_a_restore_left_goes(
+    kube: Kube, api: Api, namespace: str, how: str
+) -> None:
+    made = kube.create(connector(namespace))
+    assert made is not None
+    uid = made["metadata"]["uid"]
+    own: dict[str, Any] = running("Running", state="Running")
+    (ready,) = own["conditions"]
+    theirs, old = {**ready, "type": "example.com/Audited"}, {**ready, "type": "Lagging"}
+    stalled = {**ready, "type": "Stalled", "status": "False"}
+    own["conditions"].append(stalled)
+
+    def write(status: dict[str, Any]) -> dict[str, Any]:
+        found = kube.apply_status(CONNECTOR, namespace, "orders-in", status, uid=uid, manager="penstock")
+        assert found is not None
+        stored: dict[str, Any] = found["status"]
+        return stored
+
+    write(own)
+    if how == "applied":
+        manifest = {n: v for n, v in connector(namespace).items() if n != "spec"}
+        api.apply({**manifest, "status": {"conditions": [theirs]}}, manager="auditor", part="status")
+    else:
+        found = api.merge(made, {"status": {"conditions": [theirs, *own["conditions"]]}}, "status")
+        assert len(found["status"]["conditions"]) == 3
+    assert is_unchanged(own, write(own))
+    api.merge(made, {"status": {"plan": {"hash": "x"}, "conditions": [theirs, old, stalled, ready]}}, "status")
+    changed: dict[str, Any] = {"state": "Failed", "conditions": [{**ready, "status": "False"}, stalled]}
+    stored = write(changed)
+    assert theirs in stored["conditions"]
+    assert is_unchanged(changed, stored)
+    if how == "applied":
+        gone = api.apply({**manifest, "status": {}}, manager="auditor", part="status")
+        assert {c["type"] for c in gone["status"]["conditions"]} == {"Ready", "Stalled"}
 
 
 def test_only_the_object_of_that_uid_is_deleted(kube: Kube, namespace: str) -> None:

@@ -134,7 +134,13 @@ def report(task: int = 0, state: str = "RUNNING", name: str = NAME) -> tuple[byt
 
 CONTROL = Control(connector_uid="u", generation=3, state="Paused")
 CLAIM = Claim(
-    connector_uid="u", namespace="shop", name="orders-in", created="2026-01-01T00:00:00Z", operator="ns/penstock"
+    connector_uid="u",
+    namespace="shop",
+    name="orders-in",
+    created="2026-01-01T00:00:00Z",
+    operator="ns/penstock",
+    cluster="c",
+    installation="i",
 )
 ACTIVE = (
     f"status-topic-orders:connector-{NAME}".encode(),

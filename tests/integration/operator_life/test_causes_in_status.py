@@ -109,11 +109,11 @@ def test_an_edit_that_the_cluster_lets_nothing_come_of_says_why_and_ends_no_task
         site.change("orders", config={"file": "/data/b"})
         body = told(site, *words)
         assert condition(body, "Reconciling").startswith("True")
-        assert condition(body, "Stalled") == "absent"
+        assert condition(body, "Stalled") == "False NotStalled: "
         assert body["status"]["state"] == "Running"
         assert alive(site) == before
     body = site.settled("orders", seconds=AFTER)
-    assert condition(body, "Reconciling") == "absent"
+    assert condition(body, "Reconciling") == "False NotReconciling: "
     assert len(alive(site)) == 2
     assert not set(alive(site)) & set(before)
     site.check()

@@ -19,11 +19,11 @@ OLD = "2020-01-01T00:00:00Z"
 def claim_of(
     site: Site,
     *,
-    cluster: str | None,
+    cluster: str,
     name: str = "far",
     created: str = OLD,
     uid: str = "uid-elsewhere",
-    installation: str | None = None,
+    installation: str = "another-lease",
 ) -> Claim:
     """What a release of this one's name and namespace says that it owns, in another cluster."""
     return Claim(
@@ -62,7 +62,6 @@ def test_claims_carry_the_cluster(site: Site) -> None:
 
 def test_records_of_another_cluster_are_no_orphans(site: Site) -> None:
     there = stand(site, "theirs", claim_of(site, cluster=OTHER))
-    unknown = stand(site, "older", claim_of(site, cluster=None, name="older"))
     operator = site.operator().start().ready()
     site.create("orders")
     site.settled("orders")
@@ -75,7 +74,6 @@ def test_records_of_another_cluster_are_no_orphans(site: Site) -> None:
     operator.start().ready()
     site.kubelet.records.until(lambda: not site.kubelet.records.of(gone), "its own orphans are forgotten")
     assert site.kubelet.records.of("theirs") == there
-    assert site.kubelet.records.of("older") == unknown
     site.check()
 
 
@@ -108,18 +106,6 @@ def test_a_name_of_another_cluster_is_refused_and_taken_over_by_its_name(
     assert claim is not None
     assert claim.cluster == OTHER
     records.until(lambda: not records.of(f"{site.namespace}.gone"), "those that are gone are forgotten")
-    site.check()
-
-
-def test_a_claim_of_an_older_release_is_understood_and_gets_the_cluster(site: Site) -> None:
-    name = f"{site.namespace}.orders"
-    uid = site.create("orders")["metadata"]["uid"]
-    stand(site, name, claim_of(site, cluster=None, name="orders", uid=uid))
-    records = site.kubelet.records
-    records.write(report_key(name, 0), None)
-    site.operator().start()
-    site.settled("orders")
-    records.until(lambda: (c := records.claim(name)) and c.cluster, "the cluster")
     site.check()
 
 
@@ -210,7 +196,7 @@ def twins(site: Site, name: str, created: str) -> list[tuple[str, Claim]]:
     cluster = site.api.call("GET", "/api/v1/namespaces/kube-system")["metadata"]["uid"]
     found = []
     for of in (name, "lonely"):
-        claim = claim_of(site, cluster=cluster, name=of, created=created, installation="another-lease")
+        claim = claim_of(site, cluster=cluster, name=of, created=created)
         found.append((f"{site.namespace}.{of}", claim))
         stand(site, *found[-1])
     return found

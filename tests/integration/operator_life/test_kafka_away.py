@@ -90,6 +90,7 @@ def test_a_fresh_connector_starts_only_once_its_name_is_known_to_be_free(
         created="2020-01-01T00:00:00Z",
         operator="elsewhere/penstock",
         cluster="elsewhere",
+        installation="another-lease",
     )
     records.write(claim_key("taken"), foreign.to_value())
     records.until(lambda: records.claim("taken"), "the claim")
@@ -123,7 +124,15 @@ def test_records_of_connectors_that_went_while_the_operator_was_away_are_forgott
     site.settled("others")
     name = connect_name or f"{site.namespace}.orders"
     site.kubelet.records.until(lambda: site.kubelet.records.claim(name), "a claim")
-    foreign = Claim(connector_uid="x", namespace="elsewhere", name="orders", created="", operator="elsewhere.penstock")
+    foreign = Claim(
+        connector_uid="x",
+        namespace="elsewhere",
+        name="orders",
+        created="",
+        operator="elsewhere.penstock",
+        cluster="elsewhere",
+        installation="another-lease",
+    )
     site.kubelet.records.write(claim_key("elsewhere.orders"), foreign.to_value())
     site.kubelet.records.write(report_key("elsewhere.orders", 0), b'{"apiVersion": "penstock.dev/report/v9"}')
     operator.kill()

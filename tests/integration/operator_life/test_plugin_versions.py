@@ -28,7 +28,7 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     site.create("orders", **FILES, rollout={"canary": 0})
     told = "False PluginVersionMissing: spec.version: Plugin Files not found that matches the version range [1,2)"
     site.until("orders", lambda b: condition(b, "Ready").startswith(told), "waits")
-    assert condition(site.get("orders"), "Stalled") == "absent"
+    assert condition(site.get("orders"), "Stalled") == "False NotStalled: "
     assert "available versions: [2.0.0]" in condition(site.get("orders"), "ConfigValid")
 
     site.api.create(plugin_version(site, "1.0.0"))

@@ -94,7 +94,7 @@ def test_a_template_with_values_of_wrong_types_is_told_and_its_connector_can_be_
     for number in range(len(WRONG)):
         body = site.until(
             f"orders-{number}",
-            lambda b: bool(condition(b, "Stalled")),
+            lambda b: condition(b, "Stalled").get("status") == "True",
             "refused",
         )
         assert condition(body, "Ready")["status"] == "False"

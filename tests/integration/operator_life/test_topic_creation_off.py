@@ -38,7 +38,7 @@ def test_topic_creation_that_is_switched_off_ends_in_running_sources_and_stalls_
     until(lambda: creates_topics(site, "orders") == {False}, what="its task follows the switch")
     site.settled("orders")
     body = site.until("orders", lambda b: condition(b, "UpdatePending") == "absent", "it waits for nothing")
-    assert condition(body, "Stalled") == "absent"
+    assert condition(body, "Stalled") == "False NotStalled: "
     assert condition(body, "ConfigValid").startswith("True")
     for name in ("partitions", "replication.factor"):
         assert f"topic.creation.default.{name}: is ignored" in condition(body, "ConfigValid")

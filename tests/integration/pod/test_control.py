@@ -194,3 +194,19 @@ def test_a_pod_that_starts_after_a_reset_goes_by_what_it_was_told_then(pods: Pod
     control(lab.servers, name, 0, "Running", topics_reset="r2")
     until(lambda: len(lab.status(f"status-topic-{topic}:connector-{name}")) == 1)
     task.process.stop()
+
+
+def test_a_task_logs_its_batches_while_its_level_is_debug_and_keeps_running(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    task = pods.start(numbers(topic))
+    task.await_report("RUNNING", acted=1)
+    task.control(1, "Running", log_level="DEBUG 1")  # another task
+    task.control(1, "Running", log_level="DEBUG 0")
+    until(lambda: "Batch of " in task.process.log_text())
+    task.control(1, "Running")
+    until(lambda: "Log level is that of the release" in task.process.log_text())
+    assert task.process.log_text().count("Log level is DEBUG") == 1
+    task.process.stop()
+    after = task.process.log_text().partition("Log level is that of the release")[2]
+    assert "Batch of " not in after
+    assert [r.state for r in task.reports()] == ["RUNNING", "UNASSIGNED"]

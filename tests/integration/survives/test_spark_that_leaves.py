@@ -152,4 +152,4 @@ def test_an_eager_spark_stays(lab: Lab, tmp_path: Path) -> None:
     """Who wants no backlog to wait for it says so."""
     topic, lines = lab.topic(), Lines(tmp_path / "lines")
     resource = manifest(new_name(), "FileStreamSource", STRING, file=lines.path, topic=topic, spark="Eager")
-    assert lab.spec(resource).spark.idle_seconds is None
+    assert lab.spec(resource).settings == {"spark": {"start": "Eager"}}

@@ -39,7 +39,7 @@ def test_a_first_port_that_leaves_none_for_later_tasks_is_refused(tmp_path: Path
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize("command", [("run", "a.yaml"), ("validate", "a.yaml"), ("kafka",)])
+@pytest.mark.parametrize("command", [("run", "a.yaml"), ("kafka",)])
 def test_a_log_level_that_there_is_not_is_refused(command: tuple[str, ...]) -> None:
     done = penstock(*command, "--log-level", "loud")
     assert done.returncode == 2

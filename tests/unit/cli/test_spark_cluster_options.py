@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock_cli.spark_cluster import cluster_options, on_cluster
-from penstock_model.contracts.task_spec import SparkCluster, SparkSpec, TaskSpec
+from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 from penstock_runtime.pipeline.context import TaskContext
 
 MASTER = "spark://spark.example:7077"
@@ -128,10 +128,9 @@ def test_a_sink_that_says_that_it_can_be_written_from_any_machine_is_given_the_c
     options = cluster_options("spark://a:7077", secret, [])
     fields: dict[str, Any] = {
         "connector": "c",
-        "spark": SparkSpec(),
         "plugins": {"connector": SimpleNamespace(alias="A")},
     }
     spec = TaskSpec.model_construct(**fields)
     context = cast("TaskContext", SimpleNamespace(connector=Anywhere(half), plugin_config=None, spec=spec))
     (found,) = on_cluster([spec], context, options)
-    assert found.spark.cluster is not None
+    assert found.spark_cluster is not None

@@ -13,13 +13,13 @@ from penstock_model.resources.spark_settings import REFUSED, reason_against, ref
         ("spark.stage.maxConsecutiveAttempts", "deliver its records twice"),
         ("spark.speculation", "deliver its records twice"),
         ("spark.speculation.quantile", "deliver its records twice"),
-        ("spark.excludeOnFailure.enabled", "Spark runs no job with it"),
-        ("spark.scheduler.executorTaskExcludeOnFailureTime", "Spark runs no job with it"),
+        ("spark.excludeOnFailure.enabled", "with it, Spark runs no job"),
+        ("spark.scheduler.executorTaskExcludeOnFailureTime", "with it, Spark runs no job"),
         ("spark.master", "in the task's own process"),
         ("spark.task.cpus", "one worker for each core"),
         ("spark.submit.deployMode", "nothing is submitted"),
         ("spark.submit.pyFiles", "the modules of its plugins"),
-        ("spark.deploy.recoveryMode", "for a cluster of Spark's"),
+        ("spark.deploy.recoveryMode", "for a Spark cluster"),
         ("spark.remote", "in the task's own process"),
         ("spark.dynamicAllocation.enabled", "there are no executors"),
         ("spark.executor.instances", "there are no executors"),
@@ -27,13 +27,13 @@ from penstock_model.resources.spark_settings import REFUSED, reason_against, ref
         ("spark.executor.decommission.killInterval", "there are no executors"),
         ("spark.storage.decommission.enabled", "there are no executors"),
         ("spark.python.worker.reuse", "keeps its Kafka clients and its transactional id"),
-        ("spark.python.daemon.module", "a process of Penstock's starts the workers"),
+        ("spark.python.daemon.module", "Penstock starts the workers"),
         ("spark.local.dir", "TMPDIR"),
-        ("spark.driver.bindAddress", "ask for no password"),
-        ("spark.driver.host", "ask for no password"),
+        ("spark.driver.bindAddress", "need no password"),
+        ("spark.driver.host", "need no password"),
         ("spark.driver.port", "the same port"),
         ("spark.blockManager.port", "the same port"),
-        ("spark.driver.defaultJavaOptions", "write spark.driver.extraJavaOptions"),
+        ("spark.driver.defaultJavaOptions", "use spark.driver.extraJavaOptions"),
     ],
 )
 def test_a_spark_setting_that_would_break_a_guarantee_is_refused_with_its_reason(name: str, reason: str) -> None:
@@ -75,7 +75,7 @@ def test_every_other_spark_setting_is_the_users(name: str) -> None:
 def test_a_refused_setting_says_what_to_do(name: str) -> None:
     reason = reason_against(f"{name}x" if name.endswith(".") else name)
     assert reason is not None
-    assert "remove it" in reason or "write spark." in reason
+    assert "remove it" in reason or "use spark." in reason
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_the_brokers_own_number_is_refused_under_a_limit_on_numbers_since_nobody
         ({"groups": [{"name": "g", "include": ["a("]}]}, "spec.groups.0.include.0", ""),
         ({"limits": {"topics": ["a("]}}, "spec.limits.topics.0", ""),
         ({"default": None}, "spec", "has neither rules (default, groups) nor limits"),
-        ({"default": None, "groups": [COMPACTED]}, "spec", "groups: need default"),
+        ({"default": None, "groups": [COMPACTED]}, "spec", "groups: require default"),
         (
             {"connectorSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
             "spec.connectorSelector.matchExpressions.0",
@@ -153,7 +153,7 @@ def test_a_pattern_that_would_take_the_operators_memory_is_refused_unread(patter
     with pytest.raises(ConfigError) as caught:
         effective_policy(document(limits={"topics": [pattern]}))
     assert [p.property for p in caught.value.problems] == ["spec.limits.topics.0"]
-    assert "; write it simpler" in caught.value.problems[0].message
+    assert "; simplify it" in caught.value.problems[0].message
 
 
 @pytest.mark.parametrize(

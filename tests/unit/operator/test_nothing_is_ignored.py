@@ -25,7 +25,14 @@ from .connector.world.plugins import tasks_of
 from .connector.world.world import World
 
 ROOT = Path(__file__).parents[3]
-MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "connector_status.py", "settings.py")
+MODELS = (
+    "connector_spec.py",
+    "connector_parts.py",
+    "task_settings.py",
+    "pod_template.py",
+    "connector_status.py",
+    "settings.py",
+)
 """Where fields are declared, which is not yet reading them."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from penstock_model.resources.refused_fields import refused_fields
+from penstock_operator.connector.decide.log_level import log_level_problem
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.secrets import too_many, with_namespace
@@ -15,6 +16,8 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 def valid(observed: Observation, plan: Plan) -> Config:
     """Return that the plugin accepts the configuration, perhaps with warnings."""
     warnings = [*plan.warnings, *observed.requested.plugin.passed_over]
+    if problem := log_level_problem(observed):
+        warnings.append(problem)
     if left := plan.left_behind:
         warnings.append(
             f"it had another kind before: {left} stay in Kafka under its name, even with deletion.offsets: Reset, and "

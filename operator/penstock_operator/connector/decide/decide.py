@@ -16,6 +16,7 @@ from penstock_operator.connector.decide.held_template import (
     is_template_refused,
     without_new_pods,
 )
+from penstock_operator.connector.decide.log_level import log_level_to_write
 from penstock_operator.connector.decide.offsets_step import OffsetsStep, offsets_step
 from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
@@ -74,6 +75,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         control_state=outcome.control_state,
         forget=outcome.forget,
         topics_reset=topics.mark,
+        log_level=log_level_to_write(observed),
         used_tokens=() if is_deleted else newly_used(observed, topics.persisted, topics.mark),
         requeue_after=soonest(offsets.requeue_after, topics.requeue_after, outcome.requeue_after),
         queued=offsets.queued or outcome.queued,

@@ -329,8 +329,6 @@ def _is_proven(persisted: PersistedTask, report: Report) -> bool:
     It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds more.
     So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
     """
-    if report.progress is None:  # an earlier release, which does not report it
-        return True
     is_suspect = persisted.incarnation <= 1 or persisted.failures + persisted.losses + persisted.unavailable > 0
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)
 

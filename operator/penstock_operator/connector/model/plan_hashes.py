@@ -7,7 +7,6 @@ from typing import Final
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.connector_parts import Java
 from penstock_operator import names
 from penstock_operator.connector.model.plans import TOPIC_CREATION, Plan, PodSettings, mounts_json
 from penstock_operator.connector.model.secrets import Secrets
@@ -63,7 +62,7 @@ def inputs_hash(
         connector.connect_name,
         dict(worker),
         runtime_image,
-        spec.spark.model_dump(mode="json"),
+        spec.for_task(),
         secrets_hash(connector, secrets, last, restarted) or None,
         secrets.missing,
         restarted,
@@ -73,11 +72,6 @@ def inputs_hash(
         # Likewise, if the plan pod checks something that depends on it; otherwise no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
         *([{"asked": reconfiguration}] if reconfiguration else []),
-        *(
-            [{"java": spec.java.model_dump(mode="json", exclude_defaults=True)}]
-            if spec.java not in (None, Java())
-            else []
-        ),
     )
 
 

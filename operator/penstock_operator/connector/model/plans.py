@@ -14,7 +14,8 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_operator import names
-from penstock_operator.settings import Resources, Settings
+from penstock_operator.connector.model.pod_resources import task_resources
+from penstock_operator.settings import Settings
 
 __all__ = [
     "TOPIC_CREATION",
@@ -67,7 +68,7 @@ class PodSettings:
             images.runtime,
             images.pull_policy,
             images.pull_secrets,
-            _resources_json(task.resources),
+            task_resources(settings),
             secrets,
             task.pod_security_context,
             task.security_context,
@@ -286,7 +287,3 @@ def stamped(
 def digests_of(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
     """Return the digests of task specs."""
     return tuple(names.digest(t.to_json()) for t in tasks)
-
-
-def _resources_json(resources: Resources) -> dict[str, dict[str, str]]:
-    return {k: dict(v) for k, v in (("requests", resources.requests), ("limits", resources.limits)) if v}

@@ -14,6 +14,7 @@ from penstock_model.resources.connector import Connector
 from penstock_operator import names
 from penstock_operator.connector.decide.pod_hash import pod_hash
 from penstock_operator.connector.model.plans import Plan, PodSettings
+from penstock_operator.connector.model.pod_resources import job_resources
 from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.connector.policy.template_policy import with_init_containers
 from penstock_operator.connector.render.job_volumes import sharable
@@ -137,12 +138,11 @@ class PodManifests:
             plain: without anything of `spec.template`.
         """
         settings = self.settings
-        resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
         pod_settings = self.pod_settings_of(plan)
         secrets = tuple(
             sorted({*pod_settings.secrets, *self.pod_settings.secrets})
         )  # its request may contain references of the current spec
-        pod_settings = replace(pod_settings, resources=resources, secrets=secrets)
+        pod_settings = replace(pod_settings, resources=job_resources(settings), secrets=secrets)
         mounts = self.mounts_of(action, plan)
         command = layout.JOB_MODULE, layout.REQUEST_FILE
         spec = pod_spec(settings, layout.JOB_CONTAINER, command, pod_settings, mounts, reports_missing=True)

@@ -13,6 +13,7 @@ from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.connector.render.conditions import all_conditions, undecided_conditions
 from penstock_operator.connector.render.status_size import with_short_texts
+from penstock_operator.kubernetes.leftovers import without_foreign_conditions
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType
 from penstock_operator.status_fields import without_empty, write
@@ -94,8 +95,8 @@ def _lagging(observed: Observation, tasks: Sequence[PersistedTask]) -> str:
 
 
 def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
-    """Return whether a status is the one that the Connector has, and need not be written."""
-    return dict(status) == (before or {})
+    """Return whether the Connector already has this status, apart from conditions of other controllers."""
+    return dict(status) == without_foreign_conditions(before or {})
 
 
 def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
@@ -116,4 +117,4 @@ def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: floa
         **status,
         "conditions": undecided_conditions(before, trouble, metadata["generation"], now),
     }
-    return None if with_conditions == status else with_conditions
+    return None if is_unchanged(with_conditions, status) else with_conditions

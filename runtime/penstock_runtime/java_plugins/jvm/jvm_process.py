@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import IO, Any, Final
 
 from penstock.errors import ConnectError
-from penstock_model.contracts.task_spec import JavaSpec
+from penstock_model.resources.task_settings import Java
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins import class_archive
 from penstock_runtime.java_plugins.hidden import hidden
@@ -61,7 +61,7 @@ class Jvm:
         ConnectError: Java is missing, or its jars cannot be fetched.
     """
 
-    def __init__(self, java_spec: JavaSpec, *, is_long: bool) -> None:
+    def __init__(self, java_spec: Java, *, is_long: bool) -> None:
         java = find_java()
         jars = class_path(java, say)
         self._heap = Heap.of_this_process(java_spec.heap_percent, is_long=is_long)

@@ -66,15 +66,15 @@ def test_a_value_is_the_text_that_kubernetes_makes_of_it(yaml: str, text: str) -
 @pytest.mark.parametrize(
     ("yaml", "message"),
     [
-        ("null", "null is no value"),
-        ("", "null is no value"),
+        ("null", "null is not allowed"),
+        ("", "null is not allowed"),
         ("[a, b]", "not a list; lists are written a,b,c"),
-        ("{a: b}", "is a mapping; properties are flat, so write p.a: ... in place of a: ... below it"),
+        ("{a: b}", "is a mapping, but properties are flat; write p.a: ... instead of the nested a: ..."),
         (".nan", "must be a finite number"),
-        ("1.10", "write it in quotes, since a number with a fraction or an exponent changes in the API server"),
-        ("1e3", "write it in quotes, since a number with a fraction or an exponent changes in the API server"),
-        ("12345678901234567890", "write it in quotes, since integers beyond 2^53 change in the API server"),
-        ("-9007199254740993", "write it in quotes, since integers beyond 2^53 change in the API server"),
+        ("1.10", "write it in quotes, because the API server changes numbers with a fraction or an exponent"),
+        ("1e3", "write it in quotes, because the API server changes numbers with a fraction or an exponent"),
+        ("12345678901234567890", "write it in quotes, because the API server changes integers beyond 2^53"),
+        ("-9007199254740993", "write it in quotes, because the API server changes integers beyond 2^53"),
     ],
 )
 def test_a_value_that_is_no_text_is_refused_by_name(yaml: str, message: str) -> None:

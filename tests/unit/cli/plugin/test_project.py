@@ -40,8 +40,8 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     [
         ("[project]\nname = 'shop'\nversion = 'one'\n" + ENTRY, "project.version: 'one' is not a version"),
         (
-            "[project]\nname = 'PyYAML'\nversion = '1'\n" + ENTRY,
-            "project.name: PyYAML is a package that the runtime has",
+            "[project]\nname = 'PSUtil'\nversion = '1'\n" + ENTRY,
+            "project.name: PSUtil is a package that the runtime has",
         ),
         ("[project]\nname = 'penstock'\nversion = '1'\n" + ENTRY, "project.name: penstock is a package"),
         ("[tool.poetry]\nname = 'shop'\n", "project: is missing"),
@@ -80,7 +80,7 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
     [
         (
             ("Shop =", "Cast ="),
-            'project.entry-points."penstock.plugins": Cast is the name of a transform that Penstock',
+            'project.entry-points."penstock.plugins": Cast is the name of a built-in transform',
         ),
         (
             ('"shop:Shop"', '"shop:Shopp"'),

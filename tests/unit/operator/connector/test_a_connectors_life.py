@@ -30,11 +30,12 @@ def test_a_new_connector_is_planned_and_prepared_by_one_short_pod_and_then_its_t
     assert [(w.action, w.prepare) for w in first.create if isinstance(w, CreateJob)] == [(Action.PLAN, True)]
     assert world.condition("Ready").startswith("False Planning")
     assert world.condition("Reconciling").startswith("True Planning")
+    assert world.condition("Stalled") == "False NotStalled: "
     assert world.condition("ConfigValid").startswith("Unknown")
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
     assert world.condition("Ready") == "True Running: all 2 tasks are Running"
-    assert world.condition("Reconciling") == "absent"
+    assert world.condition("Reconciling") == "False NotReconciling: "
     assert world.condition("ConfigValid").startswith("True Valid")
     assert world.status["state"] == "Running"
     assert world.status["taskSummary"] == "2/2"
@@ -63,6 +64,21 @@ def test_nothing_is_written_where_nothing_changes() -> None:
         world.advance(600)
         world.reconcile()
     assert world.writes == writes
+
+
+def test_a_condition_that_another_controller_added_is_kept_and_causes_no_write() -> None:
+    world = running()
+    before = {c["type"]: c["lastTransitionTime"] for c in world.status["conditions"]}
+    theirs = {**world.status["conditions"][0], "type": "example.com/Audited"}
+    world.status = {**world.status, "conditions": [theirs, *world.status["conditions"]]}
+    writes = world.writes
+    world.advance(600)
+    world.reconcile()
+    assert world.writes == writes
+    assert theirs in world.status["conditions"]
+    world.change(restart={"maxRestarts": 3})
+    world.settle()
+    assert before.items() <= {c["type"]: c["lastTransitionTime"] for c in world.status["conditions"]}.items()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +222,7 @@ def test_a_wrong_configuration_tells_every_problem_at_once_and_what_runs_goes_on
     assert world.condition("ConfigValid") == "False ConfigInvalid: 2 problems; file: is wrong; topic: is wrong"
     assert world.condition("Ready").startswith("False ConfigInvalid")
     assert world.condition("Stalled").startswith("True ConfigInvalid")
-    assert world.condition("Reconciling") == "absent"
+    assert world.condition("Reconciling") == "False NotReconciling: "
     assert world.status["state"] == "Running"
     assert world.status["observedGeneration"] == 2
 
@@ -269,7 +285,7 @@ def test_a_missing_secret_is_waited_for_and_named_with_all_else_that_is_wrong() 
     assert not world.pods
     missing = "Secret db is missing (password of spec.config refers to it)"
     assert world.condition("Ready") == f"False SecretMissing: {missing}; file: is wrong"
-    assert world.condition("Stalled") == "absent"  # apply order within one commit is not guaranteed
+    assert world.condition("Stalled") == "False NotStalled: "  # apply order within one commit is not guaranteed
     world.secrets = FIRST
     world.settle()
     assert world.condition("Ready").startswith("True Running")

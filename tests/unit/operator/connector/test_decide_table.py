@@ -142,6 +142,7 @@ def report(number: int, state: str = "RUNNING", acted: int = 1) -> Report:
         state=state,
         acted=acted,
         since=int(NOW * 1000) - 50_000,
+        progress="steady",
     )
 
 

@@ -61,7 +61,7 @@ def test_it_waits_while_a_pod_looks_which_classes_there_are_and_runs_once_they_a
     assert world.condition("Ready").startswith(
         f"False PluginVersionMissing: spec.class: waits for a pod to check whether the Java plugins of acme contain {CLOCK}"
     )
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert not world.requests
     looked(world, verifiedBy="runtime:1", classes=CLASSES)
     assert world.condition("Ready").startswith("True")

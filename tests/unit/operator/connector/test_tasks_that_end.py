@@ -201,7 +201,7 @@ def test_no_number_of_losses_fails_a_task() -> None:
         world.end(world.task(0).name, None, "Evicted")
         decision = world.reconcile()
         assert (task(world)["state"], world.status["state"]) == ("Pending", "Pending")
-        assert world.condition("Stalled") == "absent"
+        assert world.condition("Stalled") == "False NotStalled: "
         world.advance(decision.requeue_after or 0)
         world.settle(seconds=0)
     assert decision.requeue_after == 300
@@ -241,7 +241,7 @@ def test_a_task_that_fails_its_health_check_is_lost_and_pending_with_its_cause_a
         assert losses == 1 or found["reason"] == "HealthCheckFailed"
         world.advance(decision.requeue_after or 0)
         world.settle(seconds=0)
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
 
 
 def test_ten_minutes_of_running_begin_the_back_off_of_losses_anew() -> None:
@@ -440,7 +440,7 @@ def test_without_kafka_the_last_word_of_the_tasks_stands_and_is_called_unknown()
     world.advance(30)
     world.reconcile()
     assert world.status["state"] == "Running"
-    assert world.condition("Ready").startswith("Unknown KafkaUnavailable")
+    assert all(world.condition(c).startswith("Unknown KafkaUnavailable") for c in ("Ready", "Reconciling", "Stalled"))
 
 
 def test_a_failed_task_gets_another_chance_with_another_configuration() -> None:

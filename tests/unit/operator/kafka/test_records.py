@@ -97,7 +97,7 @@ def test_a_tombstone_removes_and_what_is_empty_leaves_nothing() -> None:
 def test_control_and_claim_are_read() -> None:
     records = Records()
     control = Control(connector_uid="u", generation=3, state="Paused")
-    claim = Claim(connector_uid="u", namespace="shop", name="orders-in", created="2026-01-01T00:00:00Z")
+    claim = claim_of("orders-in", "u")
     records.put(control_key(NAME), control.to_value())
     records.put(claim_key(NAME), claim.to_value())
     assert (records.control(NAME), records.claim(NAME)) == (control, claim)
@@ -176,9 +176,21 @@ def test_two_states_of_a_name_are_compared_by_what_a_reader_sees() -> None:
     assert one.same(other, "neither")
 
 
+def claim_of(name: str, uid: str) -> Claim:
+    return Claim(
+        connector_uid=uid,
+        namespace="shop",
+        name=name,
+        created="",
+        operator="ns/penstock",
+        cluster="c",
+        installation="i",
+    )
+
+
 def test_names_are_found_by_who_claims_them_for_as_long_as_that_is_so() -> None:
     def claimed(name: str, uid: str) -> bytes:
-        return Claim(connector_uid=uid, namespace="shop", name=name, created="", operator="ns/penstock").to_value()
+        return claim_of(name, uid).to_value()
 
     records = Records()
     records.put(claim_key("a"), claimed("one", "u1"))

@@ -55,9 +55,10 @@ class Kubectl:
         """Return a Connector. Raises as `text`."""
         return self.json("get", "connectors.penstock.dev", name)
 
-    def annotate(self, name: str, annotation: str, value: str) -> None:
-        """Set an annotation of a Connector, whatever it was before. Raises as `text`."""
-        words = ("annotate", "connectors.penstock.dev", name, f"{annotation}={value}")
+    def annotate(self, name: str, annotation: str, value: str | None) -> None:
+        """Set or replace an annotation of a Connector; None removes it. Raises as `text`."""
+        change = f"{annotation}-" if value is None else f"{annotation}={value}"
+        words = ("annotate", "connectors.penstock.dev", name, change)
         self.text(*words, "--overwrite", f"--field-manager={FIELD_MANAGER}")
 
     def patch_spec(self, name: str, spec: Mapping[str, Any]) -> None:
