@@ -178,7 +178,7 @@ def test_the_rows_of_a_query_in_the_guide_become_records_with_its_schema() -> No
     }
 
 
-def test_the_distribution_of_the_guide_installs_the_module_alone() -> None:
+def test_the_distribution_of_the_guide_installs_only_the_module() -> None:
     """Beside its test a module is not found by itself: setuptools refuses two top-level modules."""
     project = tomllib.loads(blocks("toml")[0])
     module, _, _ = project["project"]["entry-points"]["penstock.plugins"]["Shout"].partition(":")

@@ -15,11 +15,14 @@ __all__ = [
     "EpochStatus",
     "JobStatus",
     "OffsetsAction",
+    "OffsetsActionState",
+    "OperatorState",
     "PlanStatus",
     "PluginVersions",
     "ResolvedConnector",
     "RestartAction",
     "RolloutStatus",
+    "TaskState",
     "TaskStatus",
 ]
 
@@ -73,7 +76,6 @@ class TaskStatus(StatusPart):
     incarnation: int | None = Field(
         None, ge=0, description="The number of starts. It is raised before the pod of the next start is created."
     )
-    over: bool | None = Field(None, description="Whether its pod has ended. retryAt is the time of the next start.")
     restarts: int | None = Field(None, ge=0, description="The number of restarts after a failure or a lost pod.")
     failures: int | None = Field(None, ge=0, description="The number of failures in a row, limited by spec.restart.")
     losses: int | None = Field(
@@ -85,7 +87,6 @@ class TaskStatus(StatusPart):
         description="How often in a row it ended because Kafka or another service could not be reached.",
     )
     retry_at: Time | None = Field(None, description="When it is restarted.")
-    pod_hash: str | None = Field(None, description="A hash of the inputs of its current pod.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
     last_record: Time | None = Field(
         None, description="When it last delivered a record, up to a minute too early. Absent if it never has."
@@ -119,16 +120,6 @@ class OffsetsAction(StatusPart):
     )
     message: str | None = Field(None, description="The result in a sentence.")
     at: Time | None = Field(None, description="The time of the result.")
-    began: Time | None = Field(
-        None, description="The earliest time at which its pod may exist. For the operator itself."
-    )
-    generation: int | None = Field(
-        None, ge=0, description="The greatest plan generation that its pod may find in Kafka. For the operator itself."
-    )
-    pod_uid: str | None = Field(None, description="The uid of its pod. For the operator itself.")
-    content: str | None = Field(
-        None, description="For alter, a hash of the JSON in the annotation's value. For the operator itself."
-    )
 
 
 class RestartAction(StatusPart):
@@ -212,6 +203,42 @@ class CanaryStatus(StatusPart):
     failure: str | None = Field(None, description="The last failure of one of them.")
 
 
+class TaskState(StatusPart):
+    """State of one task that only the operator uses."""
+
+    id: int = Field(ge=0, description="The number of the task.")
+    over: bool | None = Field(None, description="Its pod has ended; retryAt says when the next one starts.")
+    pod_hash: str | None = Field(None, description="The hash of the contents of its pod.")
+
+
+class OffsetsActionState(StatusPart):
+    """State of an action on offsets or topics that only the operator uses."""
+
+    began: Time | None = Field(None, description="Since when its pod may exist.")
+    generation: int | None = Field(
+        None, ge=0, description="The greatest plan generation that its pod may find in Kafka."
+    )
+    pod_uid: str | None = Field(None, description="The uid of its pod.")
+    content: str | None = Field(None, description="Of alter: the hash of the JSON in the annotation's value.")
+
+
+class OperatorState(StatusPart):
+    """State that the operator keeps from one run to the next."""
+
+    plan: PlanStatus | None = Field(None, description="The plan from which the tasks are created.")
+    job: JobStatus | None = Field(None, description="The job pod that failed last.")
+    rollout: RolloutStatus | None = Field(None, description="The last restart for a change of the release.")
+    canary: CanaryStatus | None = Field(
+        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
+    )
+    tasks: Annotated[list[TaskState], Mark(**list_of("map", "id"))] | None = Field(
+        None, description="The tasks, by number."
+    )
+    offsets_actions: Annotated[list[OffsetsActionState], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The entries of status.offsetsActions, in their order."
+    )
+
+
 class ConnectorStatus(StatusPart):
     """Status of a Connector."""
 
@@ -261,13 +288,8 @@ class ConnectorStatus(StatusPart):
     restart_actions: Annotated[list[RestartAction], Mark(**list_of("atomic"))] | None = Field(
         None, description="The last 10 restarts that annotations requested, the latest last."
     )
-    plan: PlanStatus | None = Field(
-        None, description="The plan from which the tasks are created. For the operator itself."
+    operator_state: OperatorState | None = Field(
+        None,
+        description="State that the operator keeps from one run to the next. Do not edit it, and do not rely on its form: "
+        "it may change in any release.",
     )
-    canary: CanaryStatus | None = Field(
-        None, description="The tasks that run other plugin versions first, as spec.rollout requests."
-    )
-    rollout: RolloutStatus | None = Field(
-        None, description="The last restart for a change of the release. For the operator itself."
-    )
-    job: JobStatus | None = Field(None, description="The job pod that failed last. For the operator itself.")

@@ -266,7 +266,7 @@ def test_what_a_status_no_longer_says_goes(api: Api, namespace: str) -> None:
     status = whole_status()
     api.apply({**without_spec(own), "status": status}, manager="penstock", part="status")
     less = copy.deepcopy(status)
-    del less["tasks"][1], less["conditions"][1], less["job"]
+    del less["tasks"][1], less["conditions"][1], less["operatorState"]["job"]
     stored = api.apply({**without_spec(own), "status": less}, manager="penstock", part="status")
     assert stored["status"] == less
 
@@ -366,13 +366,12 @@ def whole_status() -> Json:
                 "id": 0,
                 "pod": "a-0-1",
                 "podUid": "u",
-                "podHash": "0123abcd",
                 "startedAt": since,
                 "lastRecord": since,
                 "lastLoop": since,
                 **running,
             },
-            {"id": 1, "pod": "a-1-1", "over": True, "trace": "...", **running, **lost, "state": "Restarting"},
+            {"id": 1, "pod": "a-1-1", "trace": "...", **running, **lost, "state": "Restarting"},
         ],
         "lastRecord": since,
         "taskSummary": "2/2",
@@ -384,14 +383,18 @@ def whole_status() -> Json:
         "restartActions": [
             {"token": "1", "action": "restart-tasks", "tasks": [0], "result": "Succeeded", "message": "", "at": since}
         ],
-        "plan": {
-            "hash": "0123abcd",
-            "epoch": {"generation": 3, "plan": "p"},
-            "fence": "f",
-            "refused": "r",
-            "problems": ["spec.config.file: is missing"],
+        "operatorState": {
+            "plan": {
+                "hash": "0123abcd",
+                "epoch": {"generation": 3, "plan": "p"},
+                "fence": "f",
+                "refused": "r",
+                "problems": ["spec.config.file: is missing"],
+            },
+            "job": {"key": "plan", "attempts": 2, "retryAt": since, "reason": "Deadline", "message": "took too long"},
+            "tasks": [{"id": 0, "podHash": "0123abcd"}, {"id": 1, "over": True}],
+            "offsetsActions": [{"content": "x"}],
         },
-        "job": {"key": "plan", "attempts": 2, "retryAt": since, "reason": "Deadline", "message": "took too long"},
     }
 
 
@@ -420,7 +423,7 @@ def test_a_version_with_the_same_fields_takes_over_stored_objects(
             return None
 
     before = until(lambda: taken(old))
-    before = api.merge(old, {"status": {"state": "Running", "plan": {"hash": "x"}}}, "status")
+    before = api.merge(old, {"status": {"state": "Running", "operatorState": {"plan": {"hash": "x"}}}}, "status")
     (alpha,) = next_definition["spec"]["versions"]
     stable = {**copy.deepcopy(alpha), "name": "v1"}
     next_definition["spec"]["versions"] = [{**alpha, "storage": False}, stable]

@@ -88,7 +88,7 @@ def test_a_record_that_cannot_be_converted_is_the_only_one_that_fails(probe: Pro
     assert "at dev.penstock.probe.ProbeConverter" in asked.failures[0].trace()
 
 
-def test_a_record_is_tried_again_alone(probe: Probe) -> None:
+def test_a_record_is_retried_separately(probe: Probe) -> None:
     asked = operator(RETRYING)
     made = convert_outgoing(converters(probe), batch("a", "slow", "b"), asked)
     assert made.value == [b"value:t:a", b"value:t:slow", b"value:t:b"]

@@ -204,7 +204,7 @@ def test_records_of_a_connector_that_went_while_nobody_watched_are_looked_at(
         running.keys.get(timeout=1.0)
 
 
-def test_a_second_operator_waits_and_takes_over_at_once_when_the_first_ends(
+def test_a_second_operator_waits_and_takes_over_immediately_when_the_first_ends(
     begin: Begin, api: Api, namespace: str
 ) -> None:
     api.create(connector(namespace))

@@ -145,7 +145,7 @@ def test_of_two_releases_that_watch_one_namespace_one_leaves_it_to_the_other(mak
     site.settled("orders-1")
 
 
-def test_two_releases_that_begin_at_once_in_one_namespace_come_to_one(make_site: Callable[..., Site]) -> None:
+def test_two_releases_that_begin_together_in_one_namespace_come_to_one(make_site: Callable[..., Site]) -> None:
     site = make_site(spaces=3)
     shared, one, two = site.namespaces
     for space, name in ((one, "one"), (two, "two")):

@@ -15,7 +15,9 @@ from .world.site import Site, condition
 pytestmark = pytest.mark.slow
 
 
-def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Site], own_kafka: EmbeddedKafka) -> None:
+def test_connectors_come_and_go_while_kafka_is_unavailable(
+    make_site: Callable[..., Site], own_kafka: EmbeddedKafka
+) -> None:
     away = [False]
 
     def answers(request: JobRequest) -> JobAnswer:
@@ -59,7 +61,9 @@ def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Sit
     site.check()
 
 
-def test_the_operator_starts_while_kafka_is_away(make_site: Callable[..., Site], own_kafka: EmbeddedKafka) -> None:
+def test_the_operator_starts_while_kafka_is_unavailable(
+    make_site: Callable[..., Site], own_kafka: EmbeddedKafka
+) -> None:
     site = make_site(servers=own_kafka.bootstrap_servers)
     operator = site.operator().start()
     site.create("orders")
@@ -113,7 +117,7 @@ def test_a_fresh_connector_starts_only_once_its_name_is_known_to_be_free(
 
 
 @pytest.mark.parametrize("connect_name", [None, "moved"], ids=["its-own-name", "a-name-that-it-brought"])
-def test_records_of_connectors_that_went_while_the_operator_was_away_are_forgotten(
+def test_records_of_connectors_that_went_while_the_operator_was_unavailable_are_forgotten(
     site: Site, connect_name: str | None
 ) -> None:
     operator = site.operator().start()

@@ -84,7 +84,7 @@ def test_tasks_continue_and_no_restart_is_repeated(site: Site, lost: str) -> Non
     body = site.until("orders", lambda b: actions(b) == {("list", "Succeeded")}, "the list is made")
     assert pods(site) == before
     assert len(site.kubelet.jobs) == jobs + 1
-    assert body["status"]["plan"] == known["status"]["plan"]
+    assert body["status"]["operatorState"]["plan"] == known["status"]["operatorState"]["plan"]
     assert [(t["pod"], t["incarnation"]) for t in body["status"]["tasks"]] == [
         (t["pod"], t["incarnation"]) for t in known["status"]["tasks"]
     ]

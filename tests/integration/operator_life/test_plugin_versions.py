@@ -223,7 +223,7 @@ def test_a_log_that_is_gone_leaves_it_verified_without_configurations_after_thre
 
 
 @pytest.mark.slow
-def test_an_image_that_is_gone_holds_up_lost_tasks_and_new_connectors_alone_and_they_say_which(site: Site) -> None:
+def test_an_image_that_is_gone_holds_up_only_lost_tasks_and_new_connectors_and_they_say_which(site: Site) -> None:
     clock, other = "com.acme.ClockConnector", "com.acme.OtherConnector"
     gone, never = image_of("7"), image_of("8")
     site.kubelet.holds(gone, FoundClass(class_name=clock, type="source", version="2.1.0", paths=("clock",)))

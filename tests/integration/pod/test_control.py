@@ -42,7 +42,7 @@ def numbers(topic: str) -> dict[str, object]:
     return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, "batch.max.records": "2000", **converters})
 
 
-def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_is_resumed(pods: Pods) -> None:
+def test_a_source_under_load_stops_when_it_is_paused_and_continues_when_it_is_resumed(pods: Pods) -> None:
     topic = pods.lab.topic()
     task = pods.start(numbers(topic))
     task.await_report("RUNNING", acted=1)
@@ -105,7 +105,7 @@ def test_an_idle_sink_is_paused_and_resumed(pods: Pods) -> None:
     assert pods.lab.journal.values(1) == ["a"]
 
 
-def test_a_batch_that_is_being_written_is_finished_and_committed_before_the_pause_is_told(
+def test_a_batch_that_is_being_written_is_finished_and_committed_before_the_pause_is_reported(
     pods: Pods, tmp_path: Path
 ) -> None:
     topic = pods.lab.topic()
@@ -156,7 +156,7 @@ def test_a_life_that_begins_paused_moves_nothing_until_it_is_resumed(pods: Pods)
     task.process.stop()  # killed in a transaction, it would hold up the next source for a minute
 
 
-def test_a_task_that_is_told_of_a_reset_records_the_topics_that_it_goes_on_to_use_once_more(pods: Pods) -> None:
+def test_a_task_records_the_topics_that_it_still_uses_again_after_a_reset(pods: Pods) -> None:
     topic, lab = pods.lab.topic(), pods.lab
     task = pods.start(numbers(topic))
     name = task.spec.connector
@@ -179,7 +179,7 @@ def test_a_task_that_is_told_of_a_reset_records_the_topics_that_it_goes_on_to_us
     task.process.stop()
 
 
-def test_a_pod_that_starts_after_a_reset_goes_by_what_it_was_told_then(pods: Pods) -> None:
+def test_a_pod_that_starts_after_a_reset_follows_the_control_record_of_that_time(pods: Pods) -> None:
     topic, lab = pods.lab.topic(), pods.lab
     resource = numbers(topic)
     known = Control(connector_uid=UID, generation=0, state=TaskState.RUNNING, topics_reset="r1")

@@ -170,7 +170,7 @@ def test_a_folder_that_takes_too_long_to_look_into_says_what_to_raise(plugins: P
     assert "imported" not in message
 
 
-def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refused_where_nothing_else_is_there(
+def test_what_is_compiled_for_a_newer_java_is_reported_with_both_versions_and_refused_where_nothing_else_is_there(
     probe: Probe, tmp_path: Path
 ) -> None:
     folder = tmp_path / "connect"
@@ -262,7 +262,7 @@ def test_converters_transforms_and_predicates_of_images_work_at_a_connector_of_p
 
 
 @pytest.mark.slow
-def test_a_pod_that_was_frozen_writes_nothing_when_it_goes_on_after_its_successor_has_started(
+def test_a_pod_that_was_frozen_writes_nothing_when_it_continues_after_its_successor_has_started(
     pods: Pods, plugins: Path
 ) -> None:
     """As on a node that was away: the kubelet ends neither the task nor its JVM."""

@@ -108,7 +108,7 @@ def test_a_plan_whose_jvm_ran_out_of_memory_is_tried_again_and_names_the_setting
     assert "raise job.resources.limits.memory of the release" in answer.message
 
 
-def test_a_problem_of_the_configuration_is_told_though_the_jvm_ran_out_of_memory(
+def test_a_problem_of_the_configuration_is_reported_though_the_jvm_ran_out_of_memory(
     pods: Pods, mount: PluginMount
 ) -> None:
     resource = source("t", validate_action="memory", errors_tolerance="some")
@@ -148,7 +148,7 @@ def test_options_reach_the_jvm_that_plans_and_the_jvm_of_the_task(pods: Pods, mo
         (["-Xmx1g"], "spec.java.options[0]: cannot be -Xmx1g: spec.java.heapPercent sets the heap"),
     ],
 )
-def test_an_option_that_cannot_be_used_is_a_problem_beside_all_others(
+def test_an_option_that_cannot_be_used_is_a_problem_in_addition_to_all_others(
     pods: Pods, mount: PluginMount, options: list[str], told: str
 ) -> None:
     resource = source("t", {"options": options}, errors_tolerance="some")

@@ -113,7 +113,7 @@ _STEPS = st.lists(
 
 @settings(deadline=None)
 @given(st.lists(st.lists(_RAW, max_size=3), min_size=1, max_size=6), _STEPS)
-def test_they_are_what_they_would_be_if_they_were_read_at_once(rows: list[list[RawHeader]], steps: list) -> None:  # type: ignore[type-arg]
+def test_they_are_what_they_would_be_if_they_were_read_together(rows: list[list[RawHeader]], steps: list) -> None:  # type: ignore[type-arg]
     later, now = converted(Counting(), rows), converted(AtOnce(), rows)
     assert isinstance(later.held_headers, UnreadHeaders)
     assert not isinstance(now.held_headers, UnreadHeaders)

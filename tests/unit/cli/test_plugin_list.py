@@ -206,7 +206,7 @@ def test_a_missing_version_is_reported_once_and_not_for_each_stage_with_the_defa
     assert all("] (default and recommended: " in line for line in (of_class, of_steps))
 
 
-def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     def shown(text: str) -> Done:
         (tmp_path / "a.yaml").write_text(text)
         return penstock("plugins", "--plugin-versions", str(tmp_path / "a.yaml"))

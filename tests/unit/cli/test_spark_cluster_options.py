@@ -22,7 +22,7 @@ def secret(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_task_takes_eight_cores_of_a_cluster_unless_it_is_told(secret: Path) -> None:
+def test_a_task_takes_eight_cores_of_a_cluster_by_default(secret: Path) -> None:
     found = cluster_options(MASTER, secret, ["spark.executor.memory=2g"])
     assert found is not None
     assert found.cluster == SparkCluster(master=MASTER, secret_file=str(secret), cores=8)
@@ -63,7 +63,7 @@ def test_another_master_is_refused(secret: Path, master: str) -> None:
         cluster_options(master, secret, [])
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_reported_together(tmp_path: Path) -> None:
     given = [
         "spark.task.maxFailures=4",
         "spark.authenticate=false",

@@ -71,7 +71,7 @@ def test_one_image_may_hold_several_versions_of_a_class_each_in_a_folder_of_its_
     assert chosen(resolve([image("both", *both)], POSTGRES, "3.5.0.Final"))["connector"][2].endswith("/connect/a")
 
 
-def test_a_transform_that_lies_beside_the_connector_comes_from_there_and_shares_its_folder() -> None:
+def test_a_transform_that_is_next_to_the_connector_comes_from_there_and_shares_its_folder() -> None:
     newer = image("newer", found(UNWRAP, "transform", "4.0.0.Final", "x"))
     config = {"transforms": "x", "transforms_x_type": UNWRAP}
     resolved = resolve([image("debezium", *DEBEZIUM), newer], POSTGRES, **config)

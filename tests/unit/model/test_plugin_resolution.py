@@ -281,7 +281,7 @@ def test_places_of_one_distribution_get_the_newest_version_that_all_allow_or_are
     )
 
 
-def test_all_problems_are_told_at_once_and_only_missing_versions_may_still_come() -> None:
+def test_all_problems_are_reported_together_and_only_missing_versions_may_still_come() -> None:
     wrong: dict[str, Any] = {"value_converter": "Avro", "value_converter_plugin_version": "[9,)", "transforms": "t"}
     found = resolve("Clock", "(1", offers(version("1.0")), **wrong, transforms_t_type="Trim")
     assert [p.property for p in found.problems] == ["spec.version", "value.converter.plugin.version"]

@@ -221,7 +221,7 @@ def test_an_answer_is_found_among_the_lines_of_a_log() -> None:
     assert read_answer("penstock-answer: {", WRITTEN_TEXTS) is None
 
 
-def test_a_line_holds_no_text_that_stands_in_the_request() -> None:
+def test_a_line_holds_no_text_that_is_in_the_request() -> None:
     line = answer_line(answered(password=" tell-it ", file="/data/part-1"), WRITTEN_TEXTS)
     assert "tell-it" not in line
     assert "kafka:9092" not in line
@@ -265,7 +265,7 @@ def test_the_task_spec_of_a_life_is_that_of_the_plan_made_alive() -> None:
     assert live.config == TASK.config
 
 
-def test_a_text_that_names_no_property_stands_in_an_answer_as_its_author_wrote_it() -> None:
+def test_a_text_that_names_no_property_is_in_an_answer_as_its_author_wrote_it() -> None:
     text = "${config:other}/${config:password"
     read = read_answer(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
     assert read is not None

@@ -60,7 +60,7 @@ def test_a_pattern_is_a_regular_expression_of_java() -> None:
         policy(groups=[{"name": "a", "include": ["("]}])
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_together() -> None:
     with pytest.raises(ConfigError) as refused:
         PluginVersion.read(
             {"metadata": {"name": "A"}, "spec": {"plugin": "", "version": "[1,2]", "image": "a:b", "classes": []}}

@@ -43,7 +43,7 @@ def test_a_spark_setting_that_would_break_a_guarantee_is_refused_with_its_reason
     assert reason in problem.message
 
 
-def test_all_settings_that_are_refused_are_told_at_once() -> None:
+def test_all_settings_that_are_refused_are_reported_together() -> None:
     names = ["spark.master", "spark.speculation", "spark.submit.pyFiles", "spark.driver.port"]
     assert [p.property for p in refused_settings(dict.fromkeys([*names, "spark.jars"], "x"))] == [
         f"spec.spark.conf.{name}" for name in names
@@ -51,7 +51,7 @@ def test_all_settings_that_are_refused_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "hunter2"])
-def test_a_refused_setting_is_refused_whatever_its_value_and_the_value_is_not_shown(value: str) -> None:
+def test_a_refused_setting_is_refused_with_any_value_and_the_value_is_not_shown(value: str) -> None:
     (problem,) = refused_settings({" spark.task.maxFailures ": value})
     assert value not in problem.message
 
@@ -81,7 +81,7 @@ def test_a_refused_setting_says_what_to_do(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["spark.executor.memory", "spark.executor.cores", "spark.pyspark.python", "spark.driver.host"]
 )
-def test_settings_of_executors_are_for_a_cluster_alone(name: str) -> None:
+def test_settings_of_executors_are_only_for_a_cluster(name: str) -> None:
     assert reason_against(name) is not None
     assert reason_against(name, on_cluster=True) is None
 

@@ -168,7 +168,7 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
     assert pod({name: value}) != pod({})
 
 
-def test_refused_actions_are_kept_in_bounds_but_for_those_whose_token_still_stands() -> None:
+def test_refused_actions_are_limited_except_those_whose_token_is_still_there() -> None:
     world = World()
     for number in range(30):
         world.annotations = {"penstock.dev/list-offsets": str(number), "penstock.dev/alter-offsets": "always"}

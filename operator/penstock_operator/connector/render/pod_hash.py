@@ -14,7 +14,7 @@ _FORM: Final = "2."
 
 
 def pod_hash(plan: Plan, task: int, pod_settings: PodSettings, template: Mapping[str, Any]) -> str:
-    """Return the hash of a task's pod, for annotation `penstock.dev/pod-hash` and `podHash` in `status.tasks`.
+    """Return the hash of a task's pod, for annotation `penstock.dev/pod-hash` and `podHash` in `status.operatorState.tasks`.
 
     Only settings that the task notices are hashed. A change of anything else in the manifest (labels, tolerations, how an
     image is pulled, additions of a later operator) comes with the next pod, and ends no running one.

@@ -57,12 +57,9 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 else "",
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
-                "plan": persisted.plan_status(),
-                "job": persisted.job_status(),
-                "rollout": write(persisted.rollout) if persisted.rollout is not None else {},
-                "canary": write(persisted.canary) if persisted.canary is not None else {},
                 "restartActions": [write(h) for h in persisted.handled],
                 "offsetsActions": [write(h) for h in persisted.offsets],
+                "operatorState": persisted.operator_state(),
             }
         ),
         "observedGeneration": connector.metadata.generation,

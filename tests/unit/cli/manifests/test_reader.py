@@ -147,7 +147,7 @@ def test_a_name_must_fit_into_the_names_of_pods(name: str) -> None:
     assert "metadata.name: " in problem
 
 
-def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
+def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> None:
     one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
     one.write_text(f"{GOOD}  tasksMax: x\n---\n{HEAD}metadata: {{name: b}}\nspec: {{}}\n")
     two.write_text("kind: Conector\n---\n- a\n---\na: [\n---\n" + GOOD.replace("name: a", "name: d") + "  state: On\n")
@@ -190,7 +190,7 @@ def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
         ("a: !!python/object:os.system x\n", "line 1: is not YAML: a '!' begins a tag"),
     ],
 )
-def test_what_is_no_connector_is_told(text: str, message: str) -> None:
+def test_what_is_no_connector_is_reported(text: str, message: str) -> None:
     assert message in problems(text)[0]
 
 
@@ -213,7 +213,7 @@ def test_several_documents_anchors_and_lists_are_read() -> None:
     assert [c.spec.config for c in read(text)] == [{"x": "1"}, {"x": "1", "y": "2"}]
 
 
-def test_metadata_and_status_of_kubernetes_are_left_alone() -> None:
+def test_metadata_and_status_of_kubernetes_are_left_untouched() -> None:
     text = (
         GOOD.replace("{name: a}", "{name: a, resourceVersion: '1', managedFields: []}") + "status: {state: Running}\n"
     )

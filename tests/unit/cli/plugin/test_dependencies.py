@@ -88,7 +88,7 @@ def test_native_code_is_that_for_the_python_and_the_machine_of_the_runtime(
     assert (found.folder / "shop_native.py").read_text() == f"TAG = 'cp311-cp311-manylinux_2_28_{machine}'\n"
 
 
-def test_a_dependency_without_a_wheel_for_that_python_is_told_by_its_name(index: Path, tmp_path: Path) -> None:
+def test_a_dependency_without_a_wheel_for_that_python_is_reported_by_its_name(index: Path, tmp_path: Path) -> None:
     wheel(index, "shop-native", "2.0", tag="cp312-cp312-manylinux_2_28_x86_64")
     (problem,) = refused(project(tmp_path / "project", "shop-native"))
     assert "cannot be installed for the runtime, which is CPython 3.11 on Linux" in problem
@@ -139,7 +139,7 @@ def found_in(folder: Path, wheels: Mapping[str, Sequence[str]]) -> Installed:
     return Installed(folder, folder / "none.whl", held[own], {n: held[n] for n in brought}, ())  # type: ignore[misc]
 
 
-def test_what_pip_leaves_out_since_it_runs_on_another_python_is_told(tmp_path: Path) -> None:
+def test_what_pip_leaves_out_since_it_runs_on_another_python_is_reported(tmp_path: Path) -> None:
     needs = {"shop": ["one"], "one": ["backport; python_version < '3.12'", "two; sys_platform == 'win32'", "psutil<1"]}
     problems = [str(p) for p in problems_of(found_in(tmp_path / "target", needs), "amd64")]
     assert [p.partition(",")[0] for p in problems] == [

@@ -39,7 +39,7 @@ def upgrade_that_cannot_be_pulled(**spec: object) -> World:
     return world
 
 
-def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_told() -> None:
+def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_reported() -> None:
     world = upgrade_that_cannot_be_pulled()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
     assert world.condition("Ready") == "True Running: all 2 tasks are Running"
@@ -111,7 +111,7 @@ def with_secret() -> World:
 
 
 def mounted(world: World) -> list[str]:
-    plan = next(p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    plan = next(p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
     assert plan.pod_settings is not None
     return list(plan.pod_settings.secrets)
 
@@ -369,7 +369,7 @@ def test_a_change_of_its_own_waits_for_nobody() -> None:
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
     assert world.condition("UpdatePending") == "absent"
-    assert "rollout" not in world.status
+    assert "rollout" not in world.status["operatorState"]
 
 
 def test_a_change_of_its_pod_template_waits_for_nobody() -> None:
@@ -395,7 +395,7 @@ def test_a_restart_in_its_turn_is_written_down_and_followed_until_it_was_ready_f
     world = waiting()
     world.permission = GRANTED
     decision = world.reconcile()
-    assert world.status["rollout"]["wasReady"] is True
+    assert world.status["operatorState"]["rollout"]["wasReady"] is True
     assert decision.rollout is not None
     assert (decision.rollout.phase, decision.rollout.fails) == (Phase.RESTARTING, True)
     assert decision.rollout.until == world.now + 600
@@ -409,7 +409,7 @@ def test_a_restart_in_its_turn_is_written_down_and_followed_until_it_was_ready_f
     assert share.phase is Phase.RESTING
     world.advance(600)
     world.settle()
-    assert "rollout" not in world.status
+    assert "rollout" not in world.status["operatorState"]
 
 
 def failing(**more: Any) -> World:
@@ -446,7 +446,7 @@ def test_a_connector_that_is_paused_or_stopped_while_it_restarts_gives_its_place
     world.settle(60)
     share = world.reconcile().rollout
     assert share is None or share.phase is Phase.RESTING
-    assert "rollout" not in world.status or state == "Stopped"
+    assert "rollout" not in world.status["operatorState"] or state == "Stopped"
 
 
 def test_a_connector_that_is_deleted_while_it_restarts_gives_its_place_back() -> None:

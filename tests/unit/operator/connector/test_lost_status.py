@@ -32,8 +32,9 @@ def actions(world: World) -> list[tuple[str, str, str]]:
 
 def stable(world: World) -> dict[str, Any]:
     """The parts of the status that the operator reads back, without times."""
-    tasks = [(t["id"], t["state"], t["incarnation"], t["pod"], t["podHash"]) for t in world.status["tasks"]]
-    return {"plan": world.status["plan"], "tasks": tasks, "state": world.status["state"]}
+    tasks = [(t["id"], t["state"], t["incarnation"], t["pod"]) for t in world.status["tasks"]]
+    own = {name: world.status["operatorState"][name] for name in ("plan", "tasks")}
+    return {"own": own, "tasks": tasks, "state": world.status["state"]}
 
 
 @pytest.mark.parametrize("state", ["Running", "Paused"])

@@ -75,7 +75,7 @@ def runs(world: World) -> str:
     assert plugin["pluginVersion"] == f"ticker-{plugin['version']}"
     for task in world.status["tasks"]:
         assert mounted(world, task["pod"]) == [image(plugin["version"])]
-    (plan,) = (p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    (plan,) = (p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
     assert {m.image for t in plan.tasks for m in t.mounts} == {image(plugin["version"])}
     return str(plugin["version"])
 
@@ -122,7 +122,7 @@ def test_plan_pods_get_the_declaration_to_compare_and_tasks_the_mounts() -> None
     assert [(m.name, m.classes) for m in task.mounts] == [("ticker-1.0.0", ())]
 
 
-def test_a_connector_before_its_plugin_version_is_under_way_and_follows_by_itself() -> None:
+def test_a_connector_before_its_plugin_version_is_in_progress_and_follows_automatically() -> None:
     world = ticking("1.0.0", version="[2,3)")
     message = "Plugin Ticker not found that matches the version range [2,3), available versions: [1.0.0]"
     assert world.condition("Ready").startswith(f"False PluginVersionMissing: spec.version: {message}")
@@ -145,7 +145,7 @@ def test_a_class_that_no_plugin_version_offers_is_asked_of_the_runtime_and_found
     assert runs(world) == "1.0.0"
 
 
-def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_lost_ones() -> None:
+def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_continue_also_lost_ones() -> None:
     world = ticking("1.0.0", "2.0.0", version="[1,2)")
     lives = list(world.lives)
     world.change(version="[3,)")
@@ -165,7 +165,7 @@ def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_l
     assert runs(world) == "1.0.0"
 
 
-def test_only_class_version_and_a_restart_choose_anew() -> None:
+def test_only_class_version_and_a_restart_choose_again() -> None:
     world = ticking("1.0.0")
     apply(world, "1.1.0")
     world.settle()
@@ -198,7 +198,7 @@ def test_only_class_version_and_a_restart_choose_anew() -> None:
     [unverified(), unverified("ImagePullBackOff"), unverified("VerificationFailed", "no class", is_final=True)],
     ids=["verified anew", "not pulled", "refused by a later runtime"],
 )
-def test_a_restart_never_goes_back_from_a_version_that_runs_and_is_verified_anew(status: Json) -> None:
+def test_a_restart_never_goes_back_from_a_version_that_runs_and_is_verified_again(status: Json) -> None:
     world = ticking("1.0.0", "2.0.0")
     assert runs(world) == "2.0.0"
     set_status(world, "2.0.0", status)
@@ -268,7 +268,7 @@ def test_another_version_is_another_plan_and_all_tasks_follow() -> None:
         ({"name": "other", "plugin": "acme"}, "Ticker is a class of several plugins, acme (other), penstock-ticker"),
     ],
 )
-def test_what_is_ambiguous_is_refused_by_name_and_the_tasks_go_on(more: dict[str, Any], told: str) -> None:
+def test_what_is_ambiguous_is_refused_by_name_and_the_tasks_continue(more: dict[str, Any], told: str) -> None:
     world = ticking("1.0.0")
     apply(world, "1.0.0", **more)
     world.settle()

@@ -117,7 +117,7 @@ def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
     )
 
 
-def test_a_task_is_told_which_life_it_is() -> None:
+def test_a_task_knows_which_life_it_is() -> None:
     env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
     identity = PodIdentity.from_json(env["PENSTOCK_POD_IDENTITY"]["value"])
     assert (identity.connector_uid, identity.connector_generation) == ("u-1", 7)
@@ -134,7 +134,7 @@ def test_only_the_secrets_that_are_referred_to_are_mounted() -> None:
     assert mounts["/etc/penstock/secrets/db"]["readOnly"] is True
 
 
-def test_a_short_pod_starts_without_a_secret_and_tells_that_it_is_missing() -> None:
+def test_a_short_pod_starts_without_a_secret_and_reports_that_it_is_missing() -> None:
     optional = [v["secret"]["optional"] for v in job_pod()["spec"]["volumes"] if "secret" in v]
     assert optional == [True]
     assert [v["secret"]["optional"] for v in task_pod(("db",))["spec"]["volumes"] if "secret" in v] == [False]
@@ -182,7 +182,7 @@ def test_resources_of_the_tasks_are_not_those_of_short_pods() -> None:
     assert pod["spec"]["nodeSelector"] == {"disk": "ssd"}
 
 
-def test_a_pod_leaves_a_node_that_is_away_after_half_a_minute() -> None:
+def test_a_pod_leaves_a_node_that_is_unavailable_after_half_a_minute() -> None:
     assert {t["tolerationSeconds"] for t in task_pod()["spec"]["tolerations"]} == {30}
 
 

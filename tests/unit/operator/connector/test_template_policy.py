@@ -59,7 +59,7 @@ def test_a_control_is_refused_from_its_level_on_under_the_fields_path(control: C
     )
 
 
-def test_every_problem_of_a_template_is_told_at_once() -> None:
+def test_every_problem_of_a_template_is_reported_together() -> None:
     template = {
         "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
         "securityContext": {"runAsUser": 0},
@@ -100,7 +100,7 @@ def test_a_token_of_the_api_server_is_for_connectors_only_where_the_platform_ope
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_nobody_runs_as_the_operator_whatever_the_level(level: str) -> None:
+def test_nobody_runs_as_the_operator_at_any_level(level: str) -> None:
     given, field = settings(level), "spec.template.serviceAccountName"
     assert set(told({"serviceAccountName": "penstock-operator"}, given, "penstock-system")) == {field}
     assert told({"serviceAccountName": "penstock-operator"}, given, "shop") == {}
@@ -125,7 +125,7 @@ def test_nobody_runs_as_the_operator_whatever_the_level(level: str) -> None:
         ({"volumeMounts": [{"name": "a", "mountPath": "/etc/penstock/task/"}]}, "volumeMounts[/etc/penstock/task]"),
     ],
 )
-def test_what_tells_a_task_who_it_is_is_not_for_the_taking(template: dict[str, Any], field: str) -> None:
+def test_names_that_identify_a_task_are_reserved(template: dict[str, Any], field: str) -> None:
     for level in LEVELS:
         assert set(told(template, settings(level))) == {f"spec.template.{field}"}
 

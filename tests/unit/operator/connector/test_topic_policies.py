@@ -57,13 +57,15 @@ def governed(policy: dict[str, Any] = SPEC, **spec: Any) -> World:
 
 def stamped(world: World) -> list[TopicPolicy | None]:
     """The policies in the specs of the tasks that run, as their pods have them."""
-    kept = world.server.get(CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["plan"]["hash"]))
+    kept = world.server.get(
+        CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["operatorState"]["plan"]["hash"])
+    )
     assert kept is not None
     specs = [json.loads(text) for name, text in sorted(kept["data"].items()) if name.startswith("task-")]
     return [TopicPolicy.model_validate(s["topicPolicy"]) if "topicPolicy" in s else None for s in specs]
 
 
-def test_a_connector_that_comes_before_its_policy_is_under_way_and_follows_by_itself() -> None:
+def test_a_connector_that_comes_before_its_policy_is_in_progress_and_follows_automatically() -> None:
     world = World(spec=NAMED)
     world.settle()
     assert world.condition("Ready").startswith(
@@ -108,10 +110,10 @@ def test_every_task_of_a_source_has_the_policy_and_an_edit_restarts_them_without
 
 def test_an_edit_that_changes_nothing_of_rules_and_limits_restarts_nothing() -> None:
     world = governed()
-    lives, plan = list(world.lives), world.status["plan"]["hash"]
+    lives, plan = list(world.lives), world.status["operatorState"]["plan"]["hash"]
     apply(world, {**SPEC, "overridePolicy": "Forbid", "groups": []})
     world.settle()
-    assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
+    assert (world.lives, world.status["operatorState"]["plan"]["hash"]) == (lives, plan)
 
 
 def test_an_edit_waits_for_its_turn_and_lost_tasks_come_back_by_the_old_rules_meanwhile() -> None:
@@ -148,7 +150,7 @@ def test_naming_another_policy_is_a_change_of_the_connector_and_waits_for_nobody
 @pytest.mark.parametrize(
     ("spec", "reason"), [(None, "PolicyMissing"), (BAD, "PolicyInvalid")], ids=["deleted", "a bad edit"]
 )
-def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rules_go_on(
+def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rules_continue(
     spec: dict[str, Any] | None, reason: str
 ) -> None:
     world = governed()
@@ -175,7 +177,7 @@ def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rule
     assert world.lives == lives
 
 
-def test_rules_of_another_policy_never_stand_in_for_one_that_is_missing() -> None:
+def test_rules_of_another_policy_never_replace_one_that_is_missing() -> None:
     world = governed()
     world.change(topicCreationPolicyRef={"name": "missing"})
     lives = list(world.lives)
@@ -222,7 +224,7 @@ def test_a_sink_is_planned_with_its_policy_and_not_restarted_for_an_edit() -> No
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
+def test_inline_rules_next_to_a_policy_are_refused_without_a_plan_pod() -> None:
     world = World(spec={**NAMED, "config": {"topic": "t", "topic.creation.default.partitions": "1"}})
     apply(world, SPEC)
     world.settle()
@@ -233,7 +235,7 @@ def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
     assert not world.pods
 
 
-def test_a_policy_that_makes_the_plan_too_large_for_the_api_server_is_told_and_stops_nothing() -> None:
+def test_a_policy_that_makes_the_plan_too_large_for_the_api_server_is_reported_and_stops_nothing() -> None:
     world = governed()
     usual, lives = world.server.admit, list(world.lives)
     too_long = failure(

@@ -144,7 +144,7 @@ def test_a_restart_takes_up_secrets_that_are_ignored() -> None:
     assert world.lives[lives:] == ["orders-in-0-2"]
 
 
-def test_offsets_of_another_kind_that_stay_are_told_while_it_lives_and_when_they_are_reset() -> None:
+def test_offsets_of_another_kind_that_stay_are_reported_while_it_lives_and_when_they_are_reset() -> None:
     world = running(deletion={"offsets": "Reset"})
 
     def sink(connector: Connector) -> JobAnswer | list[str]:

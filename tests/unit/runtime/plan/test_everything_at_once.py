@@ -35,7 +35,7 @@ def warned(file: Path, text: str) -> Sequence[str]:
     return [w.rpartition("Connector a: ")[2] for w in warnings]
 
 
-def test_fields_types_and_properties_are_told_together(file: Path) -> None:
+def test_fields_types_and_properties_are_reported_together(file: Path) -> None:
     found = told(
         file,
         f"{HEAD}spec:\n  class: FileStreamSource\n  restart: 5\n  tasksMax: two\n  state: running\n  config:\n"
@@ -128,7 +128,7 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_field_is_told_with_what_was_given_and_an_example(file: Path, spec: str, problem: str) -> None:
+def test_a_wrong_field_is_reported_with_what_was_given_and_an_example(file: Path, spec: str, problem: str) -> None:
     config = "" if spec.startswith("config:") else f"  config:\n{FILE}"
     assert told(file, f"{HEAD}spec:\n  class: FileStreamSource\n{config}{spec}") == [problem]
 
@@ -165,5 +165,5 @@ def test_a_number_may_be_spelt_as_one_likes_where_a_number_is_meant(file: Path) 
     "document",
     [{}, {"spec": None}, {"spec": {"config": 1}}, {"metadata": [], "spec": {"class": None}}, {"metadata": {"name": 1}}],
 )
-def test_whatever_stands_there_becomes_a_draft_with_flaws(document: dict[str, object]) -> None:
+def test_any_document_becomes_a_draft_with_its_problems(document: dict[str, object]) -> None:
     assert Connector.draft(document).reading.problems

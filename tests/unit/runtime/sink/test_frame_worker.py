@@ -74,7 +74,7 @@ def test_runs_of_one_schema_are_merged_across_portions_and_count_the_rest() -> N
     ]
 
 
-def test_numbers_go_on_from_chunk_to_chunk() -> None:
+def test_numbers_continue_from_chunk_to_chunk() -> None:
     made = _Made(16)
     add(made, chunk("12"))
     assert [number for number, _ in add(made, chunk("2", first=2))] == [2]
