@@ -12,12 +12,12 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
-from penstock_operator.connector.decide.pod_hash import pod_hash
 from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.model.pod_resources import job_resources
 from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.connector.policy.template_policy import with_init_containers
 from penstock_operator.connector.render.job_volumes import sharable
+from penstock_operator.connector.render.pod_hash import pod_hash
 from penstock_operator.connector.render.pod_spec import pod_spec
 from penstock_operator.settings import Settings
 
