@@ -216,7 +216,7 @@ def running(name: str, class_name: str, **config: str) -> dict[str, Any]:
 
 
 def test_a_plugin_of_a_running_kafka_connect_is_brought_once_in_the_version_that_runs_there() -> None:
-    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.ExtractNewRecordState"}
+    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.outbox.EventRouter"}
     listed = [
         {"class": POSTGRES, "type": "source", "version": "3.6.1.Final"},
         {"class": unwrap["transforms.a.type"], "type": "transformation", "version": "3.6.1.Final"},
@@ -247,7 +247,7 @@ def test_of_a_class_whose_version_is_not_known_the_report_says_so() -> None:
 
 
 def test_transforms_of_debezium_come_with_the_archive_of_the_connector() -> None:
-    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.ExtractNewRecordState"}
+    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.outbox.EventRouter"}
     _, brought = moved(running("a", POSTGRES, **unwrap))
     (archive,) = brought.archives
     assert (archive.name, archive.classes) == ("debezium-connector-postgres", (POSTGRES, unwrap["transforms.a.type"]))
