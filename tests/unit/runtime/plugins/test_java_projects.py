@@ -29,7 +29,11 @@ def test_forty_classes_are_known_each_of_one_project() -> None:
             "io.debezium.connector.sqlserver.SqlServerConnector",
             "It is part of Debezium for SQL Server: get io.debezium:debezium-connector-sqlserver from Maven Central",
         ),
-        (Converter, "io.confluent.connect.avro.AvroConverter", "get confluentinc/kafka-connect-avro-converter from"),
+        (
+            Converter,
+            "io.confluent.connect.protobuf.ProtobufConverter",
+            "get confluentinc/kafka-connect-protobuf-converter from",
+        ),
         (Transform, "io.debezium.transforms.outbox.EventRouter", "the archive of any of Debezium's connectors"),
         (
             Connector,
