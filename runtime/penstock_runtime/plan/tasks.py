@@ -15,7 +15,7 @@ from penstock_model.connect.variables import Resolved, Secret
 from penstock_model.contracts.task_spec import SparkSpec, SparkStart, TaskSpec, TaskState
 from penstock_model.resources import connector as resources
 from penstock_model.resources.connector_parts import Spark
-from penstock_runtime.plan.clients import OVERRIDES
+from penstock_model.validation.clients import OVERRIDES
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import PluginRef
