@@ -25,8 +25,8 @@ class Answer:
         warnings: for the user who applies it.
     """
 
-    problems: Sequence[Problem] = ()
-    warnings: Sequence[Problem] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
 
 ALLOWED: Final = Answer()

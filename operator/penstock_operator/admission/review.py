@@ -89,8 +89,8 @@ def review(
     if not answer.problems or not is_update:
         return answer
     before = check(_named(request["oldObject"], request), scope).problems
-    kept = [p for p in answer.problems if p in before]
-    return Answer([p for p in answer.problems if p not in kept], [*kept, *answer.warnings])
+    kept = tuple(p for p in answer.problems if p in before)
+    return Answer(tuple(p for p in answer.problems if p not in kept), (*kept, *answer.warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _connector(document: Mapping[str, Any], scope: _Scope) -> Answer:
         problems, warnings = e.problems, e.warnings
     else:
         problems = ()
-    return Answer(problems, [*warnings, *_of_policies(binding)])
+    return Answer(problems, (*warnings, *_of_policies(binding)))
 
 
 def _policy(document: Mapping[str, Any], scope: _Scope) -> Answer:

@@ -7,6 +7,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
@@ -41,6 +42,8 @@ class HttpsServer:
 
     def __init__(self, port: int, context: Callable[[], ssl.SSLContext], respond: Respond) -> None:
         turns = threading.BoundedSemaphore(_PARALLEL)
+        self._lock = lock = threading.Lock()
+        self._open = opened = set[socket.socket]()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"  # the API server keeps its connections open
@@ -51,10 +54,14 @@ class HttpsServer:
                 # Here, and not where connections are accepted: a client that is silent must not hold up others.
                 self.request.settimeout(self.timeout)
                 self.request = context().wrap_socket(self.request, server_side=True)
+                with lock:
+                    opened.add(self.request)
                 super().setup()
 
             def finish(self) -> None:
                 super().finish()
+                with lock:
+                    opened.discard(self.request)
                 self.request.close()  # the server closes only the socket below it
 
             def do_POST(self) -> None:
@@ -109,6 +116,10 @@ class HttpsServer:
         threading.Thread(target=self._server.serve_forever, name=f"https-{self.port}", daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening. Connections that are open end with their requests."""
+        """Stop listening, and end connections. A request that was received is still answered."""
         self._server.shutdown()
         self._server.server_close()
+        with self._lock:
+            for each in self._open:
+                with suppress(OSError):
+                    socket.socket.shutdown(each, socket.SHUT_RD)  # that of TLS would also end writing

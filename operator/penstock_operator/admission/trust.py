@@ -102,6 +102,7 @@ class Trust:
         return None if written is None else (authority, authority.certificate + before)
 
     def _replace(self, manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Replace an object; None: it was changed or deleted since it was read."""
         try:
             return self._kube.replace(manifest)
         except Conflict:
@@ -118,7 +119,7 @@ class Trust:
         if all(w["clientConfig"].get("caBundle") == text for w in webhooks):
             return True
         trusting = [{**w, "clientConfig": {**w["clientConfig"], "caBundle": text}} for w in webhooks]
-        self._kube.replace({**there, "webhooks": trusting})
+        self._replace({**there, "webhooks": trusting})  # if it was changed meanwhile, the next call does it
         return False
 
 

@@ -1,7 +1,7 @@
 """Reads what the review of an object needs to know of its namespace. Thread-safe.
 
 Each operator of a release reads it with requests, so that those on standby, which watch nothing, answer too. A list is kept
-for seconds, so that many objects that are applied together cost few requests.
+for two seconds, so that many objects that are applied together cost few requests.
 """
 
 import base64
@@ -23,7 +23,7 @@ __all__ = ["Views"]
 
 log = logging.getLogger(__name__)
 
-_KEPT_SECONDS: Final = 10.0
+_KEPT_SECONDS: Final = 2.0
 _MOST_NAMESPACES: Final = 500
 _MOST_KEYS: Final = 20_000
 """Limit of properties in all definitions that are kept, some 20 MB. Debezium has about 200 in each connector."""
@@ -51,7 +51,7 @@ class Views:
 
         Args:
             namespace: its name.
-            since: time of `clock` since which everything must have been read; None: some seconds ago is enough.
+            since: time of `clock` since which everything must have been read; None: two seconds ago is enough.
         """
         since = self._clock() - _KEPT_SECONDS if since is None else since
         versions = self._list(PLUGIN_VERSION, namespace, since)

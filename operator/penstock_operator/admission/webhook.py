@@ -40,6 +40,7 @@ PATHS: Final[Mapping[str, UnknownProperties]] = {
 }
 """Paths for namespaces whose label says which unknown properties are refused."""
 _CONNECT_SECONDS, _READ_SECONDS = 0.5, 1.0
+_RETRY_SECONDS: Final = 2.0
 _AGAIN_SECONDS: Final = 20.0
 """Seconds between two looks at the certificate. A changed authority signs only after one look found it trusted."""
 _VERSION: Final = importlib.metadata.version("penstock")
@@ -89,7 +90,8 @@ class Webhook:
     def close(self) -> None:
         """Stop serving."""
         self._closing.set()
-        self._thread.join(timeout=_READ_SECONDS)
+        if self._thread.is_alive():
+            self._thread.join(timeout=_READ_SECONDS)
         if self._server is not None:
             self._server.close()
         self._quick.close()
@@ -119,16 +121,17 @@ class Webhook:
 
     def _run(self) -> None:
         while not self._closing.is_set():
+            pause = _RETRY_SECONDS
             try:
                 self.renew()
-                self._told = ""
+                self._told, pause = "", _AGAIN_SECONDS
             except (ConnectError, OSError, ssl.SSLError) as e:
                 if str(e) != self._told:
                     self._told = str(e)
                     log.warning("The webhook's certificate cannot be renewed, so objects may not be checked: %s", e)
             except Exception:
                 log.exception("The webhook's certificate cannot be renewed, so objects may not be checked")
-            self._closing.wait(_AGAIN_SECONDS)
+            self._closing.wait(pause)
 
     def renew(self) -> None:
         """Renew the certificate, if necessary, and begin to serve with the first one.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from penstock.errors import Problem
@@ -31,6 +32,8 @@ from penstock_model.validation.values import value_problems
 __all__ = ["PluginKnowledge", "check_connector"]
 
 _CHAIN: Final = ("transforms", "predicates")
+_MOST_UNKNOWN: Final = 100
+"""Limit of unknown properties that are reported: the search for a similar name takes time for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,7 @@ def _unknown_properties(checked: _Checked, kind: str | None, plugins: KnownPlugi
     connector = known.pop(CONNECTOR, None)
     hidden = tuple(f"{of}." for of in _CHAIN if of in checked.opaque)
     config = {n: t for n, t in checked.config.items() if not (hidden and n.startswith(hidden))}
-    return list(unknown_properties(config, framework, connector, known))
+    return list(islice(unknown_properties(config, framework, connector, known), _MOST_UNKNOWN))
 
 
 def _redactor(resource: Connector, worker: WorkerConfig, plugins: KnownPlugins) -> Redactor:
