@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from typing import Final
 
@@ -212,12 +213,17 @@ def _check_variant(place: Place, definition: ClassDefinition, findings: Findings
 
 
 def _unknown_properties(checked: _Checked, kind: str | None, plugins: KnownPlugins) -> list[Unknown]:
-    framework = Known.of(config_class(kind) if kind else CommonConfig)
+    framework = _framework(kind)
     known = {place: Known.defined(definition) for place, definition in plugins.definitions.items()}
     connector = known.pop(CONNECTOR, None)
     hidden = tuple(f"{of}." for of in _CHAIN if of in checked.opaque)
     config = {n: t for n, t in checked.config.items() if not (hidden and n.startswith(hidden))}
     return list(islice(unknown_properties(config, framework, connector, known), _MOST_UNKNOWN))
+
+
+@cache
+def _framework(kind: str | None) -> Known:
+    return Known.of(config_class(kind) if kind else CommonConfig)
 
 
 def _redactor(resource: Connector, worker: WorkerConfig, plugins: KnownPlugins) -> Redactor:
