@@ -18,10 +18,13 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
+from penstock_model.validation.clients import check_clients, unused_overrides
+from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
+from penstock_model.validation.topics import PolicyUse, check_topic_rules
+from penstock_model.validation.unknown_properties import Known, typed_properties, unknown_properties
 from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.java_plugins.hosts import use_java
 from penstock_runtime.plan.chain import check_chain
-from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_boundary, check_delivery, exactly_once
 from penstock_runtime.plan.java import check_java, java_warnings
 from penstock_runtime.plan.literals import check_literals, literal_passwords
@@ -36,9 +39,6 @@ from penstock_runtime.plan.tasks import (
     split,
     task_specs,
 )
-from penstock_runtime.plan.tolerance_warning import warn_of_untraced_skips
-from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
-from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 from penstock_runtime.plugins.plugin_ref import make
@@ -193,12 +193,15 @@ def _plan(
         standard_input = read_for_want_of(connector, sure, ref.alias, findings)
     if framework is not None:
         warn_of_untraced_skips(framework, own.values, findings)
-    known = config_class(kind) if ref else CommonConfig
-    findings.warnings += unknown_properties(own.values, known, ref.cls if ref else None, chain.plugins)
+    known = (
+        Known.of(config_class(kind) if ref else CommonConfig),
+        Known.of(ref.cls.Config, ref.cls.__name__) if ref else None,
+    )
+    findings.warnings += (u.problem for u in unknown_properties(own.values, *known, chain.known))
     found = {place: r.cls for place, r in chain.plugins.items()} | ({"connector": ref.cls} if ref and fits else {})
     literals = literal_passwords(resource.spec.config, found)
     findings.warnings += check_literals(literals)
-    typed = typed_properties(known, ref.cls if ref else None, chain.plugins)
+    typed = typed_properties(*known, chain.known)
     findings.warnings += (r for r in resource.reading.warnings if r.property not in typed)
     findings.raise_for(resource.reading, own.problems, redactor)
     assert ref is not None

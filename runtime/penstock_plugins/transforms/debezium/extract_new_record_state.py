@@ -8,7 +8,7 @@ from typing import Any, Final
 from penstock import DataError, Fields, Header, Record, RecordBatch, Same, Schema, Transform, Type
 from penstock.fields import Column
 from penstock.schema import STRING
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_plugins.structs.header_columns import appended_headers, header_column
 from penstock_plugins.structs.schema_cache import SchemaCache
 from penstock_plugins.transforms.debezium.change_events import ChangeEvents, RowPlan, is_envelope, read_references
