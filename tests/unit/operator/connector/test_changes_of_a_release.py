@@ -271,7 +271,7 @@ def refused() -> World:
 
 def creates_topics(world: World) -> list[bool]:
     """Whether each task that lives may create topics, by the task spec in its pod's plan."""
-    plan = next(p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    plan = next(p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
     alive = [p for p in world.pods.values() if isinstance(p, TaskPod) and p.ended is None]
     assert {p.pod_hash for p in alive} == {world.pod_hash(plan, p.task) for p in alive}
     return [t.worker.get("topic.creation.enable") != "false" for t in plan.tasks]
