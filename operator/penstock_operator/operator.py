@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.resources.policy_binding import selector_of
+from penstock_operator.admission.webhook import Webhook
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.model.plan_hashes import release_hash
 from penstock_operator.connector.observe.pods import living_job_pods
@@ -147,6 +148,10 @@ class Operator:
             ),
             Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.page)}),
         ]
+        # Also on standby: the Service selects every operator that is ready.
+        webhook = Webhook(self._settings, self._kube) if self._settings.webhook.enabled else None
+        if webhook is not None:
+            webhook.start()
         watching: KopfWatch | None = None
         tasks = [self._task("heart", self._live())]
         try:
@@ -163,7 +168,7 @@ class Operator:
                     await self._stopping.wait()
         finally:
             await self._end(watching, [*tasks, *([self._plugins_listing] if self._plugins_listing else [])])
-            for server in servers:
+            for server in (*servers, *([webhook] if webhook is not None else ())):
                 server.close()
         if self._failure is not None:
             raise self._failure

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, PrivateAttr, ValidationError
@@ -23,7 +23,7 @@ from penstock_model.kafka_properties.translation import translate_layers
 from penstock_model.resources.messages import field_problems
 from penstock_model.resources.values import ConfigText
 
-__all__ = ["USER", "Level", "Release", "Resources", "Rollout", "Settings", "Worker"]
+__all__ = ["USER", "Level", "Release", "Resources", "Rollout", "Settings", "UnknownProperties", "Webhook", "Worker"]
 
 _LABEL_LENGTH: Final = 63
 USER: Final = 65532
@@ -60,6 +60,8 @@ Size = Annotated[str, Field(pattern=r"^([0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?
 Portion = Annotated[int | str, PlainValidator(_portion)]
 Names = Annotated[tuple[str, ...], AfterValidator(_once)]
 Text = Annotated[str, AfterValidator(_filled)]
+UnknownProperties: TypeAlias = Literal["Warn", "RefuseSimilar", "RefuseAll"]
+"""Which properties that no plugin reads the webhook refuses: none, those with a name similar to a known one, or all."""
 
 
 class _Part(BaseModel):
@@ -250,6 +252,27 @@ def _of_java(texts: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem(f"config.providers.{name}.class", text)
 
 
+class Webhook(_Part):
+    """Validating admission webhook.
+
+    Attributes:
+        enabled: whether the operator serves it.
+        port: port that the API server connects to, through the Service.
+        service: name of the Service, in the release's namespace, that the certificate is for.
+        configuration: name of the ValidatingWebhookConfiguration.
+        certificate: Penstock: the operator creates the certificate and writes the caBundle. Mounted: a Secret is mounted
+            that another controller, such as cert-manager, renews, and that controller writes the caBundle.
+        unknown_properties: which properties that no plugin reads are refused, unless a label of the namespace says it.
+    """
+
+    enabled: bool = Field(default=False, strict=True)
+    port: Port = 9443
+    service: str = ""
+    configuration: str = ""
+    certificate: Literal["Penstock", "Mounted"] = "Penstock"
+    unknown_properties: UnknownProperties = "RefuseSimilar"
+
+
 class Settings(_Part):
     """Whole configuration. `worker` holds the properties as written, variables unresolved, as pods receive them."""
 
@@ -267,6 +290,7 @@ class Settings(_Part):
     task: Task = Task()
     metrics: Listener = Listener(port=8080)
     probes: Listener = Listener(port=8081)
+    webhook: Webhook = Webhook()
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     _secrets_dir: Path = PrivateAttr(default=Path(SECRETS_DIR))
@@ -313,6 +337,9 @@ class Settings(_Part):
                 problems += (Problem(f"worker.{p.property}" if p.property else "worker", p.message) for p in e.problems)
         if settings is not None and settings.metrics.port == settings.probes.port:
             problems.append(Problem("probes.port", f"is {settings.probes.port}, as metrics.port; give each its own"))
+        if settings is not None and settings.webhook.port in (settings.metrics.port, settings.probes.port):
+            text = f"is {settings.webhook.port}, as metrics.port or probes.port; give each its own"
+            problems.append(Problem("webhook.port", text))
         if problems or settings is None:
             raise ConfigError(problems)
         settings._secrets_dir = Path(secrets_dir)  # noqa: SLF001 (its own class)

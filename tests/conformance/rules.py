@@ -15,9 +15,9 @@ from penstock_model.connect.errors_config import ErrorsConfig
 from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.variables import resolve
 from penstock_model.kafka_properties.translation import translate
+from penstock_model.validation.clients import used
 from penstock_plugins.converters._charsets import Charset
 from penstock_plugins.converters.json.reader import JsonReader
-from penstock_runtime.plan.clients import used
 
 from .case_files import Case
 from .connectors import PLUGINS, planned, worker_of
@@ -253,6 +253,21 @@ def _is_source(case: Case) -> bool:
     return "FileStreamSource" in str(case["config"].get("connector.class"))
 
 
+def _schemas_of_header_structs(case: Case) -> bool:
+    if case["area"] != "smt" or "record" not in str(case["expected"]):
+        return False
+    results = case["expected"].get("results", [case["expected"]])
+    headers = [h for r in results for h in (r.get("record") or {}).get("headers", ())]
+    return any(h["name"].startswith("__") and _is_hollow(h["schema"] or {}) for h in headers)
+
+
+def _is_hollow(schema: Mapping[str, object]) -> bool:
+    """Whether it is the schema of a struct that has a name but no fields, or of a map of nothing."""
+    if schema.get("type") == "struct":
+        return not schema.get("fields") and "name" in schema
+    return schema.get("type") == "map" and schema.get("keys") is None
+
+
 RULES: Final[Mapping[str, Rule]] = {
     "taken-kindly": _taken_kindly,
     "undefined-predicate": _undefined_predicate,
@@ -263,4 +278,5 @@ RULES: Final[Mapping[str, Rule]] = {
     "dead-letters-of-sources": _dead_letters_of_sources,
     "variable-without-value": _variable_without_value,
     "behind-a-version": _behind_a_version,
+    "schemas-of-header-structs": _schemas_of_header_structs,
 }

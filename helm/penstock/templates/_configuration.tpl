@@ -85,5 +85,12 @@ metrics:
   port: {{ int64 .Values.metrics.port }}
 probes:
   port: {{ int64 .Values.probes.port }}
+webhook:
+  enabled: {{ .Values.webhook.enabled }}
+  port: {{ int64 .Values.webhook.port }}
+  service: {{ include "penstock.webhookService" . }}
+  configuration: {{ include "penstock.webhookName" . }}
+  certificate: {{ .Values.webhook.certManager.enabled | ternary "Mounted" "Penstock" }}
+  unknownProperties: {{ .Values.webhook.unknownProperties }}
 logLevel: {{ .Values.logLevel }}
 {{- end -}}

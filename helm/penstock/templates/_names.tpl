@@ -29,6 +29,20 @@ penstock:{{ .Release.Namespace }}:{{ include "penstock.name" . }}
 {{- default (printf "%s-secret-hash-key" .Release.Name) .Values.secretHashKey.existingSecret -}}
 {{- end -}}
 
+{{- define "penstock.webhookService" -}}
+{{- include "penstock.name" . }}-webhook
+{{- end -}}
+
+{{- /* Name of the ValidatingWebhookConfiguration, which is cluster-scoped. */ -}}
+{{- define "penstock.webhookName" -}}
+{{ include "penstock.operatorName" . }}.{{ .Release.Namespace }}.penstock.dev
+{{- end -}}
+
+{{- /* The operator derives the same name from `release` in its configuration. */ -}}
+{{- define "penstock.webhookSecret" -}}
+{{ .Release.Name }}-webhook-authority
+{{- end -}}
+
 {{- /* Label of pods that the operator creates: penstock_operator.settings.Release.label. */ -}}
 {{- define "penstock.releaseLabel" -}}
 {{- $text := printf "%s.%s" .Release.Namespace .Release.Name -}}

@@ -114,6 +114,10 @@ class ApiServer:
             raise ConfigError(Problem(str(kubeconfig), f"cannot be read: {e.strerror}")) from e
         return cls(configuration, **more)
 
+    def within_seconds(self, connect: float, read: float) -> "ApiServer":
+        """Return a client of the same API server with other timeouts."""
+        return ApiServer(self._configuration, on_request=self._on_request, timeouts=(connect, read))
+
     @property
     def connection(self) -> Connection:
         c = self._configuration

@@ -60,6 +60,10 @@ class Kube:
         """Return a client for the same API server that sends changes only if `permit` does not raise."""
         return Kube(self.server, permit)
 
+    def within_seconds(self, connect: float, read: float) -> "Kube":
+        """Return a client for the same API server with other timeouts. Close it, too."""
+        return Kube(self.server.within_seconds(connect, read), self._permit)
+
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
         """Return an object; None: it does not exist.
 

@@ -15,6 +15,7 @@ __all__ = [
     "POD",
     "POLICY",
     "SECRET",
+    "WEBHOOKS",
     "Kind",
     "kind_of",
     "name_of_plural",
@@ -50,11 +51,17 @@ CONFIG_MAP: Final = Kind("v1", "ConfigMap", "configmaps")
 SECRET: Final = Kind("v1", "Secret", "secrets")
 NAMESPACE: Final = Kind("v1", "Namespace", "namespaces", namespaced=False)
 EVENT: Final = Kind("events.k8s.io/v1", "Event", "events")
+WEBHOOKS: Final = Kind(
+    "admissionregistration.k8s.io/v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
 LEASE: Final = Kind("coordination.k8s.io/v1", "Lease", "leases")
 
 _ALL: Final = {
     (k.api_version, k.kind): k
-    for k in (CONNECTOR, POLICY, PLUGIN_VERSION, POD, CONFIG_MAP, SECRET, NAMESPACE, EVENT, LEASE)
+    for k in (CONNECTOR, POLICY, PLUGIN_VERSION, POD, CONFIG_MAP, SECRET, NAMESPACE, EVENT, WEBHOOKS, LEASE)
 }
 
 

@@ -11,7 +11,7 @@ from penstock_cli.plugin.project import ENTRY_POINTS
 from penstock_model.connect.connector_config import config_class
 from penstock_model.connect.plugin_chain import CONVERTERS, PLUGIN_VERSION
 from penstock_model.resources.connector_spec import OWNED
-from penstock_runtime.plan.clients import OVERRIDES
+from penstock_model.validation.clients import OVERRIDES
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["refuse_taken_names"]

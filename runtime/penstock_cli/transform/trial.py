@@ -26,12 +26,12 @@ from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.variables import Resolved, misspelt_variables, resolve
 from penstock_model.resources.connector import Connector as Resource
 from penstock_model.resources.partial import PLACEHOLDER
+from penstock_model.validation.unknown_properties import Known, typed_properties, unknown_properties
 from penstock_runtime.pipeline.builder import build_steps
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, Failure, RetryWithToleranceOperator
 from penstock_runtime.plan.chain import Chain, check_transforms
 from penstock_runtime.plan.problems import Findings
-from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.open_plugins import OpenPlugins
@@ -152,8 +152,9 @@ class Trial:
         findings.attempt(lambda: CommonConfig.parse({n: t for n, t in resolved.values.items() if n in _OF_CHAIN}))
         chain = Chain(resource.connect_name)
         check_transforms(resolved.values, plugins, findings, chain)
-        findings.warnings += unknown_properties(resolved.values, CommonConfig, None, chain.plugins)
-        typed = typed_properties(CommonConfig, None, chain.plugins)
+        framework = Known.of(CommonConfig)
+        findings.warnings += (u.problem for u in unknown_properties(resolved.values, framework, None, chain.known))
+        typed = typed_properties(framework, None, chain.known)
         findings.warnings += (r for r in resource.reading.warnings if r.property in own and r.property not in typed)
         sink = _is_sink(resource, plugins, findings)
         redactor = Redactor([*resolved.secrets, *chain.secrets], own, own)

@@ -31,10 +31,12 @@ __all__ = [
     "ProviderTable",
     "Resolved",
     "Secret",
+    "has_variable",
     "misspelt_variables",
     "provider_of",
     "providers_in",
     "resolve",
+    "unknown_providers",
 ]
 
 Provider: TypeAlias = Callable[[str, Sequence[str]], Mapping[str, str]]
@@ -134,6 +136,31 @@ def provider_of(reference: str) -> str:
 def providers_in(texts: Iterable[str]) -> frozenset[str]:
     """Return the names of the providers in all variables of these texts."""
     return frozenset(match[1] for text in texts for match in _VARIABLE.finditer(text))
+
+
+def has_variable(text: str) -> bool:
+    """Return whether a text holds a variable, so that only a pod knows the value."""
+    return _VARIABLE.search(text) is not None
+
+
+def unknown_providers(properties: Mapping[str, str], providers: Iterable[str] = ()) -> Iterator[Problem]:
+    """Yield a problem for each variable that no pod can resolve, because of its provider or its form.
+
+    Args:
+        properties: properties by name.
+        providers: names of config providers of the worker configuration.
+    """
+    known = (*_PROVIDERS, *providers)
+    for name, text in properties.items():
+        for match in _VARIABLE.finditer(text):
+            if match[1] not in known:
+                hint = _hint(match[1], known)
+                yield Problem(name, f"{match[0]} cannot be resolved: there is no provider {match[1]}; {hint}")
+            elif match[1] == "secret" and not all(match[2].partition(":")):
+                yield Problem(name, f"{match[0]} cannot be resolved: write ${{secret:<name>:<key>}}")
+            elif match[1] in ("file", "dir", "directory") and ":" not in match[2]:
+                key = "key" if match[1] == "file" else "file"
+                yield Problem(name, f"{match[0]} cannot be resolved: write ${{{match[1]}:<path>:<{key}>}}")
 
 
 def _wanted(texts: Iterable[str], known: Mapping[str, Secret]) -> Mapping[tuple[str, str], Sequence[str]]:

@@ -16,7 +16,7 @@ from penstock_model.resources.constraints import AtMost, Mark, list_of, rule, ru
 from penstock_model.resources.messages import field_problems
 from penstock_model.resources.values import Duration
 
-__all__ = ["Java", "Spark", "SparkStart", "TaskSettings"]
+__all__ = ["Java", "RateLimits", "Spark", "SparkStart", "TaskSettings"]
 
 
 class SparkStart(StrEnum):
@@ -79,8 +79,36 @@ class Java(Part):
     )
 
 
+class RateLimits(Part):
+    """Rate limits of each task."""
+
+    records_per_second: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        strict=True,
+        examples=[500],
+        description="The maximum number of records per second, averaged over about a second.",
+    )
+    bytes_per_second: int | None = Field(
+        None,
+        ge=1,
+        le=10**12,
+        strict=True,
+        examples=[1048576],
+        description="The maximum number of bytes of keys and values per second, likewise.",
+    )
+
+
 class TaskSettings(Part):
     """Fields of a Connector's spec that its tasks read."""
+
+    limits: RateLimits = Field(
+        RateLimits(),
+        examples=[{"recordsPerSecond": 500}],
+        description="How fast each task may move records, to protect an external system. A task with a limit delivers in "
+        "its own process, without Spark. A change replaces the tasks.",
+    )
 
     spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")
     java: Java | None = Field(

@@ -17,13 +17,13 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
 from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
+from penstock_model.validation.clients import OVERRIDES, unused_overrides
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_internal_topics, place_of
 from penstock_runtime.job.validating import planned
 from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import client_settings
-from penstock_runtime.plan.clients import OVERRIDES, unused_overrides
 from penstock_runtime.plan.delivery import exactly_once
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.sink.context import SinkContext
@@ -65,12 +65,13 @@ class Target:
 def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
     """Return the target of a connector whose configuration is valid.
 
+    Its plugin does not split its work, which may need the external system: as in Kafka Connect, `alter_offsets` receives the
+    connector's configuration, not that of a task.
+
     Raises:
-        ConfigError: the configuration is not valid, or it has no task, so that its plugin cannot be asked.
+        ConfigError: the configuration is not valid.
     """
-    plan, _ = planned(request)
-    if not plan.tasks:
-        raise ConfigError("the connector asks for no task")
+    plan, _ = planned(request, splits=False)
     context = task_context(plan.tasks[0], slots_dir=Path(os.devnull), on_error=client_errors)
     context = replace(context, shared=replace(context.shared, on_error=client_errors))
     connector, parsed = context.connector, context.plugin_config

@@ -34,6 +34,7 @@ from penstock_runtime.pipeline.builder import build_steps, class_name, made
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.error_tolerance import ErrorPolicy
+from penstock_runtime.pipeline.rate_limit import RateLimit
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.mounted import append_folders, python_folders
@@ -277,7 +278,12 @@ class TaskContext(ABC):
     @property
     def limits(self) -> Limits:
         """Limits of one batch."""
-        return Limits(self.framework.batch_max_records, self.framework.batch_max_bytes)
+        return self.rate_limit.batch(Limits(self.framework.batch_max_records, self.framework.batch_max_bytes))
+
+    @cached_property
+    def rate_limit(self) -> RateLimit:
+        """Rate limit of the task."""
+        return RateLimit(self.task_settings.limits)
 
     @property
     def batch_seconds(self) -> float:

@@ -102,6 +102,7 @@ class RetryWithToleranceOperator:
 
         The wait before retry n is what the error asks for, else 0.3 s * 2^(n-1), or a random part of the cap once that
         exceeds it; the last wait ends at the deadline, counted from the start of the first attempt (connect-semantics 5).
+        An outage is retried until it ends if no timeout is set: skipping the record would not help the next one.
 
         Raises:
             RetriableError: the task stops, or may no longer wait here, while a record waits for its next attempt. The record
@@ -119,6 +120,8 @@ class RetryWithToleranceOperator:
             except RetriableError as e:
                 now = self.clock()
                 attempt += 1
+                if e.outage and limit == 0:
+                    deadline = float("inf")
                 if now >= deadline:
                     self.failures.append(Failure(position, stage, plugin, e))
                     return False, None

@@ -1,15 +1,16 @@
 """Check converters, transforms and predicates: installed, of the right kind and version, and configurable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from penstock import ConfigError, Converter, HeaderConverter, Plugin, PluginContext, Predicate, Problem, Transform
-from penstock.config import nearest
 from penstock_model.connect import plugin_chain
-from penstock_model.connect.plugin_chain import Place, TransformPlace
+from penstock_model.connect.plugin_chain import Place
 from penstock_model.connect.redaction import literal_secrets
 from penstock_model.connect.variables import Secret
+from penstock_model.validation.steps import check_guard, check_negation, check_type, check_unused
+from penstock_model.validation.unknown_properties import Known
 from penstock_runtime.plan.plugin_versions import check_syntax, check_version, requested_version
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
@@ -32,6 +33,11 @@ class Chain:
     connector: str
     plugins: dict[str, PluginRef[Plugin]] = field(default_factory=dict)
     secrets: list[Secret] = field(default_factory=list)
+
+    @property
+    def known(self) -> dict[str, Known]:
+        """Return the properties of the plugins, by place."""
+        return {place: Known.of(ref.cls.Config, ref.alias) for place, ref in self.plugins.items()}
 
 
 def check_chain(
@@ -61,39 +67,25 @@ def check_chain(
 
 def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Findings, chain: Chain) -> None:
     """Find and configure the transforms and predicates, and add them to the chain; arguments as for `check_chain`."""
-    predicates = plugin_chain.predicates(config)
+    predicates, transforms = plugin_chain.predicates(config), plugin_chain.transforms(config)
     for predicate in predicates:
         _check(predicate, Predicate, plugins, findings, chain)
-    unused = dict.fromkeys(p.name.removeprefix("predicates.") for p in predicates)
-    known = tuple(unused)
-    for transform in plugin_chain.transforms(config):
+    known = tuple(dict.fromkeys(p.name.removeprefix("predicates.") for p in predicates))
+    for transform in transforms:
         if _check(transform, Transform, plugins, findings, chain):
-            _check_negation(transform, config, findings)
-        _check_guard(transform, known, config, findings)
-        unused.pop(transform.predicate or "", None)
-    for alias in unused:
-        findings.warn(
-            f"predicates.{alias}.type",
-            f"has no effect: no transform is guarded by {alias}; set transforms.<alias>.predicate: {alias}",
-        )
+            check_negation(transform, config, findings)
+        check_guard(transform, known, config, findings)
+    check_unused(predicates, transforms, findings)
 
 
 def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Findings, chain: Chain) -> bool:
     """Check a plugin; return whether it is installed in the requested version. Only then are its properties known."""
     version = f"{place.name}.plugin.version"
-    if place.type is None or not place.type.strip():
-        if place.name.endswith("."):
-            remedy = f"Remove the extra comma from {place.name[:-1]}."
-        else:
-            remedy = f"Write the class of {place.name.replace('.', ' ', 1)}."
-        findings.refuse(
-            place.type_property,
-            f'Missing required configuration "{place.type_property}" which has no default value. {remedy}',
-        )
+    if not check_type(place, findings):
         if place.type is not None:
             check_syntax(place.version, version, findings)
         return False
-    name = place.type
+    name = place.type or ""
     asked = requested_version(place.version)
     ref = findings.attempt(
         lambda: plugins.at(place.name).find(kind, name, property_name=place.type_property, version=asked)
@@ -145,35 +137,3 @@ def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any, connector: str
         ) from e
     finally:
         opened.close()
-
-
-def _check_negation(place: TransformPlace, config: Mapping[str, str], findings: Findings) -> None:
-    predicate, negate = f"{place.name}.predicate", f"{place.name}.negate"
-    if place.negate is not None and predicate not in config:
-        findings.refuse(
-            place.type_property,
-            f"Config '{negate}' was provided but there is no config '{predicate}' defining a predicate to be negated.",
-        )
-    if place.negate is not None and place.negate.strip().lower() not in ("true", "false"):
-        findings.refuse(
-            negate,
-            f"Invalid value {place.negate} for configuration {negate}: Expected value to be either true or false",
-        )
-    elif place.negate is not None and place.negate.strip() != place.negate and "true" in place.negate.lower():
-        findings.warn(negate, "has blanks around it, which makes it false in Kafka Connect; write true")
-
-
-def _check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[str, str], findings: Findings) -> None:
-    predicate = f"{place.name}.predicate"
-    asked = config.get(predicate) or ""  # with its blanks, as Kafka Connect takes it
-    if asked and asked not in known:
-        near = next((k for k in known if k.lower() == asked.strip().lower()), None) or nearest(asked, known)
-        hint = f"did you mean {near}?" if near else "add it to"
-        listed = f"the list predicates, which now has {', '.join(sorted(known)) or 'none'}"
-        blanks = " (with its blanks)" if asked.strip() != asked else ""
-        findings.refuse(
-            predicate,
-            f"there is no predicate {asked.strip()}{blanks} in {listed}; {hint}"
-            if near
-            else f"there is no predicate {asked.strip()}; {hint} {listed}",
-        )

@@ -18,10 +18,13 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
+from penstock_model.validation.clients import check_clients, unused_overrides
+from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
+from penstock_model.validation.topics import PolicyUse, check_topic_rules
+from penstock_model.validation.unknown_properties import Known, typed_properties, unknown_properties
 from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.java_plugins.hosts import use_java
 from penstock_runtime.plan.chain import check_chain
-from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_boundary, check_delivery, exactly_once
 from penstock_runtime.plan.java import check_java, java_warnings
 from penstock_runtime.plan.literals import check_literals, literal_passwords
@@ -36,9 +39,6 @@ from penstock_runtime.plan.tasks import (
     split,
     task_specs,
 )
-from penstock_runtime.plan.tolerance_warning import warn_of_untraced_skips
-from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
-from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 from penstock_runtime.plugins.plugin_ref import make
@@ -88,6 +88,7 @@ def plan(
     *,
     policy_selects: bool = False,
     registered: bool = False,
+    splits: bool = True,
 ) -> Plan:
     """Plan a connector.
 
@@ -99,6 +100,8 @@ def plan(
         environment: values of `${env:..}`; the process's environment if None.
         policy_selects: according to the operator, a TopicCreationPolicy applies that the connector does not name.
         registered: the operator has run the connector before.
+        splits: the plugin splits its work into tasks. Otherwise the plan has one task, with all of the connector's
+            properties, which is not run.
 
     Raises:
         ConfigError: all problems together, including those of the resource's text (`resource.reading`), without secrets,
@@ -121,6 +124,7 @@ def plan(
             providers,
             found,
             policy=policy,
+            splits=splits,
         )
 
 
@@ -134,6 +138,7 @@ def _plan(
     findings: Findings,
     *,
     policy: PolicyUse,
+    splits: bool,
 ) -> Plan:
     own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
     shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
@@ -188,12 +193,15 @@ def _plan(
         standard_input = read_for_want_of(connector, sure, ref.alias, findings)
     if framework is not None:
         warn_of_untraced_skips(framework, own.values, findings)
-    known = config_class(kind) if ref else CommonConfig
-    findings.warnings += unknown_properties(own.values, known, ref.cls if ref else None, chain.plugins)
+    known = (
+        Known.of(config_class(kind) if ref else CommonConfig),
+        Known.of(ref.cls.Config, ref.cls.__name__) if ref else None,
+    )
+    findings.warnings += (u.problem for u in unknown_properties(own.values, *known, chain.known))
     found = {place: r.cls for place, r in chain.plugins.items()} | ({"connector": ref.cls} if ref and fits else {})
     literals = literal_passwords(resource.spec.config, found)
     findings.warnings += check_literals(literals)
-    typed = typed_properties(known, ref.cls if ref else None, chain.plugins)
+    typed = typed_properties(*known, chain.known)
     findings.warnings += (r for r in resource.reading.warnings if r.property not in typed)
     findings.raise_for(resource.reading, own.problems, redactor)
     assert ref is not None
@@ -205,7 +213,9 @@ def _plan(
     unused = unused_overrides(connector.kind, own.values, has_policy=policy.applies)
     if resource.spec.java is not None:
         findings.warnings += java_warnings(resource.spec.java, places)
-    tasks, given = _tasks(connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings)
+    tasks, given = _tasks(
+        connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings, splits=splits
+    )
     findings.raise_for(resource.reading, own.problems, redactor)
     references = providers.references(resource.spec.config, worker.raw)
     tasks = tuple(t.model_copy(update={"config_providers": references}) for t in tasks)
@@ -293,6 +303,8 @@ def _tasks(
     framework: CommonConfig,
     secrets_dir: Path | None,
     findings: Findings,
+    *,
+    splits: bool,
 ) -> tuple[tuple[TaskSpec, ...], tuple[tuple[str, ...], ...]]:
     """Return the tasks, and the names of the properties that the plugin gave each of them."""
     alias, cls = places["connector"].alias, type(connector)
@@ -300,11 +312,13 @@ def _tasks(
         return (), ()
     mine = own_properties(own.values, type(framework), cls)
     assert parsed is not None
-    tasks = findings.attempt_plugin(
-        "spec.config",
-        returned.name(connector, "task_configs", alias),
-        lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
-    )
+    tasks: Sequence[Mapping[str, str]] | None = [mine]
+    if splits:
+        tasks = findings.attempt_plugin(
+            "spec.config",
+            returned.name(connector, "task_configs", alias),
+            lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
+        )
     if not tasks:
         if tasks is not None:
             findings.warn("", f"{alias} has nothing to do: it asks for no task")

@@ -79,9 +79,12 @@ class Api:
         """Put an object in the place of the one of its name."""
         return self.call("PUT", self._path_of(manifest), manifest, fieldValidation="Strict")
 
-    def apply(self, manifest: Mapping[str, Any], *, manager: str = "test", part: str = "") -> Json:
+    def apply(
+        self, manifest: Mapping[str, Any], *, manager: str = "test", part: str = "", dry_run: bool = False
+    ) -> Json:
         """Server-side apply, by force; `part` is a subresource such as `status`."""
         query = {"fieldManager": manager, "force": "true", "fieldValidation": "Strict"}
+        query |= {"dryRun": "All"} if dry_run else {}
         return self.call("PATCH", self._path_of(manifest, part), manifest, _APPLY, **query)
 
     def get(self, manifest: Mapping[str, Any], part: str = "") -> Json:

@@ -309,15 +309,15 @@ def test_kubectl_finds_all_resources_by_their_category_and_short_names(
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("connector", "A connector: it moves records"),
+        ("connector", "A connector, which moves records"),
         ("connector.spec", "The maximum number of tasks"),
         ("connector.spec", "Running. Paused: the tasks stay"),
         ("connector.spec.config", "flat properties"),
         ("connector.spec.restart", "maxRestarts"),
         ("connector.spec.restart.backoff", "The wait before the first restart. Default: 10s."),
         ("connector.spec.template", "strategic merge patch"),
-        ("connector.status.tasks", "Lost pods in a row"),
-        ("topiccreationpolicy.spec.groups", "Which topics"),
+        ("connector.status.tasks", "lost pods in a row"),
+        ("topiccreationpolicy.spec.groups", "The topics of the group"),
         ("pluginversion.spec.image", "by digest"),
     ],
 )

@@ -99,10 +99,11 @@ def prepare(console: Console, block: Block) -> None:
         )
         console.run("kubectl wait --for=condition=Established crd --all --timeout=60s")
         console.run("kubectl apply -f orders-in.yaml")
-    console.run(
-        "kubectl create secret generic penstock-secret-hash-key --namespace penstock-system --from-literal=key=k "
-        "--dry-run=client --output=yaml | kubectl apply -f -"
-    )
+    for secret in ("penstock-secret-hash-key", "penstock-webhook-authority"):  # the operator's
+        console.run(
+            f"kubectl create secret generic {secret} --namespace penstock-system --from-literal=key=k "
+            "--dry-run=client --output=yaml | kubectl apply -f -"
+        )
     console.run(
         "kubectl create configmap argocd-cm --namespace argocd --dry-run=client --output=yaml | kubectl apply -f -"
     )

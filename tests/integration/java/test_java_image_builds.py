@@ -137,7 +137,7 @@ def test_its_plugin_version_can_be_applied_and_its_classes_are_reported(build: B
     rows = [line.split() for line in build.report.splitlines()]
     folder = "debezium-connector-postgres"
     assert ["source", "io.debezium.connector.postgresql.PostgresConnector", "3.6.1.Final", folder] in rows
-    assert ["transform", "io.debezium.transforms.ExtractNewRecordState", "3.6.1.Final", folder] in rows
+    assert ["transform", "io.debezium.transforms.outbox.EventRouter", "3.6.1.Final", folder] in rows
 
 
 def test_the_same_plugin_gives_the_same_image_from_every_archive_and_folder(

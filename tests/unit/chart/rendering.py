@@ -79,14 +79,16 @@ class Helm:
             raise Refused(done.stderr + done.stdout)
         return done.stdout
 
-    def template(self, values: Mapping[str, Any] | str, release: str = "penstock") -> str:
+    def template(self, values: Mapping[str, Any] | str, release: str = "penstock", namespace: str = NAMESPACE) -> str:
         """The text of a release with these values over the chart's; as YAML where a text says more than a mapping."""
         file = self.folder / "values.yaml"
         file.write_text(values if isinstance(values, str) else yaml.safe_dump(dict(values)))
-        return self.run("template", release, str(CHART), "--namespace", NAMESPACE, "--values", str(file), *KUBERNETES)
+        return self.run("template", release, str(CHART), "--namespace", namespace, "--values", str(file), *KUBERNETES)
 
-    def render(self, values: Mapping[str, Any] | str, release: str = "penstock") -> Rendered:
-        text = self.template(values, release)
+    def render(
+        self, values: Mapping[str, Any] | str, release: str = "penstock", namespace: str = NAMESPACE
+    ) -> Rendered:
+        text = self.template(values, release, namespace)
         return Rendered([d for d in yaml.load_all(text, _LOADER) if d])
 
 

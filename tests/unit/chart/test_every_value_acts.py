@@ -19,6 +19,7 @@ EVERYTHING: dict[str, Any] = {
         "dashboard": {"enabled": True},
     },
     "argoCD": {"configMap": True},
+    "webhook": {"certManager": {"enabled": True}},
     "watchNamespaces": ["billing"],
     "networkPolicy": {"egress": {"enabled": True, "kafka": [{"ports": [{"port": 9092}]}]}},
 }
@@ -66,6 +67,8 @@ OTHERS: Mapping[str, Any] = {
         f"networkPolicy.egress.{rules}": [{"ports": [{"port": 1}]}]
         for rules in ("kafka", "dns", "apiServer", "connectors")
     },
+    "webhook.unknownProperties": "Warn",
+    "webhook.certManager.issuerRef": {"name": "mine"},
     "plugins.mount": "InitContainer",
     "plugins.sharedNamespaces": ["shop"],
 }

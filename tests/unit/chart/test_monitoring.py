@@ -137,7 +137,7 @@ def test_monitors_find_the_operator_and_the_tasks_of_this_release(helm: Helm) ->
     rendered = helm.render(
         least(metrics={"serviceMonitor": on, "podMonitor": on, "alerts": on}, watchNamespaces=["shop"])
     )
-    service = rendered.one("Service")
+    service = rendered.one("Service", "penstock-operator")
     monitor = rendered.one("ServiceMonitor")
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert monitor["spec"]["endpoints"][0]["honorLabels"] is True

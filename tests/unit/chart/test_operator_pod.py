@@ -92,7 +92,11 @@ def test_the_only_place_to_write_to_is_a_bounded_tmp(rendered: Rendered) -> None
 def test_probes_ask_on_the_port_for_probes(helm: Helm) -> None:
     rendered = helm.render(least(probes={"port": 9001}, metrics={"port": 9002}))
     container = rendered.pod["containers"][0]
-    assert {p["name"]: p["containerPort"] for p in container["ports"]} == {"probes": 9001, "metrics": 9002}
+    assert {p["name"]: p["containerPort"] for p in container["ports"]} == {
+        "probes": 9001,
+        "metrics": 9002,
+        "webhook": 9443,
+    }
     asked = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
     assert asked == {
         "startup": {"path": "/healthz", "port": "probes"},
@@ -101,7 +105,7 @@ def test_probes_ask_on_the_port_for_probes(helm: Helm) -> None:
     }
     assert rendered.configuration["probes"] == {"port": 9001}
     assert rendered.configuration["metrics"] == {"port": 9002}
-    assert rendered.one("Service")["spec"]["ports"][0]["port"] == 9002
+    assert rendered.one("Service", "penstock-operator")["spec"]["ports"][0]["port"] == 9002
 
 
 def test_a_changed_configuration_rolls_the_operator(helm: Helm) -> None:
@@ -197,13 +201,15 @@ def test_long_names_of_releases_fit(helm: Helm) -> None:
     )
 
 
-def test_nothing_but_metrics_and_probes_may_be_asked_for(helm: Helm, rendered: Rendered) -> None:
+def test_only_metrics_probes_and_the_webhook_may_be_asked(helm: Helm, rendered: Rendered) -> None:
     policy = rendered.one("NetworkPolicy")["spec"]
     assert policy["podSelector"]["matchLabels"] == rendered.one("Deployment")["spec"]["selector"]["matchLabels"]
     assert policy["policyTypes"] == ["Ingress"]
-    assert [rule["ports"] for rule in policy["ingress"]] == [[{"port": "probes"}], [{"port": "metrics"}]]
+    ports = [rule["ports"] for rule in policy["ingress"]]
+    assert ports == [[{"port": "probes"}], [{"port": "webhook"}], [{"port": "metrics"}]]
     who = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
-    narrow = helm.render(least(networkPolicy={"metricsFrom": who})).one("NetworkPolicy")["spec"]["ingress"]
+    values = least(networkPolicy={"metricsFrom": who}, webhook={"enabled": False})
+    narrow = helm.render(values).one("NetworkPolicy")["spec"]["ingress"]
     assert "from" not in narrow[0]
     assert narrow[1]["from"][: len(who)] == who  # and the pod of `helm test`
     assert helm.render(least(networkPolicy={"enabled": False})).of("NetworkPolicy") == []

@@ -31,12 +31,18 @@ WATCHED = {
     "events": {"create", "list"},
     "secrets": READ,
 }
-CLUSTER: dict[tuple[str | None, str], set[str]] = {(None, "namespaces/kube-system"): {"get"}}
+WEBHOOKS = "validatingwebhookconfigurations/penstock-operator.penstock-system.penstock.dev"
+CLUSTER: dict[tuple[str | None, str], set[str]] = {
+    (None, "namespaces/kube-system"): {"get"},
+    (None, WEBHOOKS): {"get", "update"},
+}
 AT_HOME = {
     "leases": {"get", "create", "update"},
     "secrets": {"create"},
     "secrets/penstock-secret-hash-key": {"get"},
+    "secrets/penstock-webhook-authority": {"get", "update"},
 }
+NO_WEBHOOK = {"enabled": False}
 
 
 def test_the_operator_may_do_this_and_nothing_else(rendered: Rendered) -> None:
@@ -49,11 +55,12 @@ def test_with_watched_namespaces_only_connectors_are_reached_elsewhere(helm: Hel
     found = rights(helm.render(least(watchNamespaces=["shop", "audit"])))
     assert {name: verbs for (ns, name), verbs in found.items() if ns is None} == {
         "namespaces/kube-system": {"get"},
+        WEBHOOKS: {"get", "update"},
         "namespaces/audit": {"get"},
         "connectors": {"get", "list", "patch"},
     }
     rendered = helm.render(least(watchNamespaces=["shop", "audit"], rbac={"endingNamespaces": False}))
-    assert {name for ns, name in rights(rendered) if ns is None} == {"namespaces/kube-system"}
+    assert {name for ns, name in rights(rendered) if ns is None} == {"namespaces/kube-system", WEBHOOKS}
     assert rendered.of("ValidatingAdmissionPolicy") == []
 
 
@@ -69,27 +76,36 @@ def test_what_the_operator_may_change_of_connectors_everywhere_is_bounded(helm: 
 
 
 def test_with_watched_namespaces_and_a_named_cluster_nothing_is_allowed_elsewhere(helm: Helm) -> None:
-    values = least(watchNamespaces=["shop", "audit"], clusterId="prod-1", rbac={"endingNamespaces": False})
+    narrow = {"clusterId": "prod-1", "rbac": {"endingNamespaces": False}, "webhook": NO_WEBHOOK}
+    values = least(watchNamespaces=["shop", "audit"], **narrow)
     rendered = helm.render(values)
     found = rights(rendered)
     assert {namespace for namespace, _ in found} == {"shop", "audit", NAMESPACE}
     assert rendered.configuration["release"]["cluster"] == "prod-1"
     for namespace in ("shop", "audit"):
         assert {name: verbs for (ns, name), verbs in found.items() if ns == namespace} == WATCHED
-    assert {name: verbs for (ns, name), verbs in found.items() if ns == NAMESPACE} == AT_HOME
+    assert {name: verbs for (ns, name), verbs in found.items() if ns == NAMESPACE} == {
+        name: verbs for name, verbs in AT_HOME.items() if "webhook" not in name
+    }
     assert rendered.of("ClusterRoleBinding") == []
     assert rendered.configuration["watchNamespaces"] == ["audit", "shop"]
 
 
-def test_without_watching_secrets_there_is_no_right_on_secrets(helm: Helm) -> None:
+def test_without_watching_secrets_there_is_no_right_on_secrets_of_others(helm: Helm) -> None:
     for namespaces in ([], ["shop"]):
-        rendered = helm.render(least(secrets={"watch": False}, watchNamespaces=namespaces))
+        values = {"secrets": {"watch": False}, "watchNamespaces": namespaces}
+        rendered = helm.render(least(**values, webhook=NO_WEBHOOK))
         assert not [name for _, name in rights(rendered) if name.startswith("secrets")]
+        found = rights(helm.render(least(**values)))
+        assert {key: verbs for key, verbs in found.items() if key[1].startswith("secrets")} == {
+            (NAMESPACE, "secrets"): {"create"},
+            (NAMESPACE, "secrets/penstock-webhook-authority"): {"get", "update"},
+        }
         assert rendered.configuration["secrets"] == {"watch": False}
 
 
 def test_a_given_hash_key_needs_no_right_to_make_one(helm: Helm) -> None:
-    found = rights(helm.render(least(secretHashKey={"existingSecret": "mine"})))
+    found = rights(helm.render(least(secretHashKey={"existingSecret": "mine"}, webhook=NO_WEBHOOK)))
     assert {name for namespace, name in found if namespace == NAMESPACE} == {"leases"}
 
 
@@ -137,3 +153,8 @@ def test_releases_of_two_namespaces_share_no_name_of_the_cluster(rendered: Rende
     kinds = ("ClusterRole", "ClusterRoleBinding")
     names = [d["metadata"]["name"] for kind in kinds for d in rendered.of(kind)]
     assert all(f":{NAMESPACE}:" in name for name in names)
+
+
+def test_with_cert_manager_the_operator_has_no_right_on_certificates(helm: Helm) -> None:
+    found = rights(helm.render(least(webhook={"certManager": {"enabled": True}})))
+    assert not [name for _, name in found if "webhook" in name]

@@ -35,6 +35,11 @@ def test_the_charts_defaults_are_the_operators(rendered: Rendered, tmp_path: Pat
         "release": {"name": "penstock", "namespace": "penstock-system", "serviceAccount": "penstock-operator"},
         "worker": {"bootstrap.servers": "kafka:9092"},
         "images": {"runtime": "penstock-runtime:0.1.0"},
+        "webhook": {
+            "enabled": True,
+            "service": "penstock-webhook",
+            "configuration": "penstock-operator.penstock-system.penstock.dev",
+        },
     }
     ours = settings_of(rendered, tmp_path).model_dump()
     theirs = Settings.of(least_of_all, tmp_path).model_dump()

@@ -12,7 +12,7 @@ from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_
 
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 MYSQL = "io.debezium.connector.mysql.MySqlConnector"
-UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
+UNWRAP = "io.debezium.transforms.outbox.EventRouter"
 DROP = "com.acme.Drop"
 
 

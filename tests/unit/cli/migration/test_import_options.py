@@ -305,10 +305,11 @@ def test_a_table_says_what_runs_and_what_needs_which_plugin_and_what_was_changed
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "database.password": "hunter22",
     }
-    unwrap = {"transforms": "u", "transforms.u.type": "io.debezium.transforms.ExtractNewRecordState"}
+    unwrap = {"transforms": "u", "transforms.u.type": "io.debezium.transforms.outbox.EventRouter"}
     replace = {"transforms": "r", "transforms.r.type": "org.apache.kafka.connect.transforms.ReplaceField$Value"}
     configs = {
         "lines": SOURCE,
+        "rows": {**SOURCE, **unwrap, "transforms.u.type": "io.debezium.transforms.ExtractNewRecordState"},
         "orders": {**postgres, **unwrap},
         "old": {**SOURCE, **replace, "transforms.r.whitelist": "id"},
         "wrong": {**SOURCE, "batch.size": "many"},
@@ -318,16 +319,17 @@ def test_a_table_says_what_runs_and_what_needs_which_plugin_and_what_was_changed
     file.write_text(json.dumps([{"name": n, "config": c} for n, c in configs.items()]))
     done = penstock(file)
     assert done.returncode == 2
-    header, *rows, total = done.stderr.splitlines()[-7:]
+    header, *rows, total = done.stderr.splitlines()[-8:]
     assert header.split() == ["CONNECTOR", "RUNS", "NEEDS", "OR", "LACKS", "CHANGED"]
     assert [r.split() for r in rows] == [
         ["lines", "yes"],
+        ["rows", "yes"],
         ["orders", "plugin", "Debezium", "for", "PostgreSQL", "1", "secret"],
         ["old", "yes", "transforms.r.whitelist"],
         ["wrong", "no", "batch.size"],
         ["classless", "none", "spec.class:", "is", "missing;", "`penstock", "plugins`", "..."],
     ]
-    assert total == ("5 connectors: 2 can run, 1 need a plugin first, 1 cannot run as they are, 1 have no manifest")
+    assert total == ("6 connectors: 3 can run, 1 need a plugin first, 1 cannot run as they are, 1 have no manifest")
 
 
 @pytest.mark.parametrize(("name", "code"), [("lines", 0), ("orders", 1), ("wrong", 1)])

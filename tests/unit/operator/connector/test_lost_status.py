@@ -55,6 +55,20 @@ def test_a_wiped_status_is_made_again_from_the_pods(state: str) -> None:
     assert restarts(world) == [("restart", "r1", "Succeeded"), ("restart-tasks", "t1", "Refused")]
 
 
+def test_the_operators_own_state_is_made_again_from_the_pods_and_ends_no_task() -> None:
+    world = World({"tasksMax": 2})
+    world.settle()
+    world.annotations = {"penstock.dev/restart": "r1"}
+    world.settle()
+    before, known, jobs = pods(world), stable(world), len(world.requests)
+    world.status = {name: value for name, value in world.status.items() if name != "operatorState"}
+    world.advance(60)
+    world.settle()
+    assert pods(world) == before
+    assert stable(world) == known
+    assert len(world.requests) == jobs
+
+
 def test_a_status_of_before_a_restart_restarts_nothing_again() -> None:
     world = World({"tasksMax": 2})
     world.settle()

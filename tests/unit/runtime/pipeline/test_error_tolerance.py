@@ -262,3 +262,17 @@ def test_secrets_in_messages_of_plugins_are_masked() -> None:
     headers = context_headers(failure, {"topic": "t"}, lambda text: text.replace("hunter2", "${secret:db:password}"))
     assert all(b"hunter2" not in (v or b"") for _, v in headers)
     assert dict(headers)["__connect.errors.exception.message"] == b"login with ${secret:db:password} failed"
+
+
+def test_an_outage_is_waited_for_unless_a_timeout_is_set() -> None:
+    def error(n: int) -> RetriableError:
+        return RetriableError(f"try {n}", outage=True)
+
+    waited, times, operator = attempt(ErrorPolicy(tolerate=True), 20, error)
+    assert waited == (True, 7)
+    assert len(times) == 21
+    assert operator.failures == []
+    given_up, times, operator = attempt(ErrorPolicy(tolerate=True, retry_timeout=1.5), 20, error)
+    assert given_up == (False, None)
+    assert times == [0.0, 0.3, 0.9, 1.5]
+    assert len(operator.failures) == 1

@@ -8,7 +8,7 @@ from penstock_model.connect.topic_creation_rules import PREFIX
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.kafka_properties.client_kinds import CLIENT_KINDS, ClientKind
 from penstock_model.kafka_properties.translation import refused, translate_layers
-from penstock_runtime.plan.problems import Findings
+from penstock_model.validation.findings import Findings
 
 __all__ = ["OVERRIDES", "check_clients", "unused_overrides", "used"]
 

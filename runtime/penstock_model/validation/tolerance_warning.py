@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from penstock_model.connect.errors_config import ErrorsConfig
-from penstock_runtime.plan.problems import Findings
+from penstock_model.validation.findings import Findings
 
 __all__ = ["warn_of_untraced_skips"]
 

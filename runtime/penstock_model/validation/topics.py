@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from penstock_model.connect.topic_creation_rules import PREFIX, TopicRules, ineffective_properties
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_runtime.plan.problems import Findings
+from penstock_model.validation.findings import Findings
 
 __all__ = ["PolicyUse", "check_topic_rules"]
 

@@ -1,0 +1,1 @@
+"""Validating admission webhook: reviews Connectors, TopicCreationPolicies and PluginVersions when they are applied."""

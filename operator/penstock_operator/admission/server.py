@@ -1,0 +1,125 @@
+"""Serves the webhook over HTTPS, in separate threads, so that it never blocks the operator's event loop."""
+
+import json
+import logging
+import socket
+import socketserver
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+__all__ = ["HttpsServer", "Respond"]
+
+log = logging.getLogger(__name__)
+
+Respond = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
+"""Callable that returns the response to a document that was posted to a path; None: there is no such path."""
+
+_IDLE_SECONDS: Final = 60.0
+"""Seconds for which a connection of the API server stays open without a request."""
+_LONGEST: Final = 16 << 20
+"""Bytes of a request. etcd holds objects of 1.5 MiB, and a request has the object before and after."""
+_PARALLEL: Final = 4
+"""Requests that are answered in parallel. More would only take time from each other."""
+_WAIT_SECONDS: Final = 1.5
+"""Seconds for which a request waits for its turn. After two, the API server no longer waits for the answer."""
+
+
+class HttpsServer:
+    """HTTPS server on all interfaces, until closed.
+
+    Args:
+        port: to listen on; 0: any free one.
+        context: returns TLS with the current certificate, for each new connection.
+        respond: answers requests. Called in several threads.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(self, port: int, context: Callable[[], ssl.SSLContext], respond: Respond) -> None:
+        turns = threading.BoundedSemaphore(_PARALLEL)
+        self._lock = lock = threading.Lock()
+        self._open = opened = set[socket.socket]()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # the API server keeps its connections open
+            timeout = _IDLE_SECONDS
+            disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                # Here, and not where connections are accepted: a client that is silent must not hold up others.
+                self.request.settimeout(self.timeout)
+                self.request = context().wrap_socket(self.request, server_side=True)
+                with lock:
+                    opened.add(self.request)
+                super().setup()
+
+            def finish(self) -> None:
+                super().finish()
+                with lock:
+                    opened.discard(self.request)
+                self.request.close()  # the server closes only the socket below it
+
+            def do_POST(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                if not 0 < length <= _LONGEST:
+                    self._send(413, b"")
+                    self.close_connection = True
+                    return
+                body = self.rfile.read(length)
+                if not turns.acquire(timeout=_WAIT_SECONDS):
+                    self._send(503, b"")
+                    return
+                try:
+                    document = json.loads(body)
+                    found = respond(self.path.partition("?")[0], document)
+                except ValueError:
+                    self._send(400, b"")
+                except Exception:
+                    log.exception("A request of the webhook could not be answered")
+                    self._send(500, b"")
+                else:
+                    self._send(404 if found is None else 200, json.dumps(found).encode())
+                finally:
+                    turns.release()
+
+            def _send(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
+                log.debug(format, *args)
+
+        class Listener(ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 128
+            address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+
+            def server_bind(self) -> None:
+                if self.address_family == socket.AF_INET6:
+                    self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+                socketserver.TCPServer.server_bind(self)  # HTTPServer's looks this machine's name up in DNS
+                self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
+
+            def handle_error(self, request: Any, client_address: Any) -> None:
+                log.debug("A connection to the webhook from %s ended", client_address[0])
+
+        self._server = Listener(("::" if Listener.address_family == socket.AF_INET6 else "", port), Handler)
+        self.port: int = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, name=f"https-{self.port}", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening, and end connections. A request that was received is still answered."""
+        self._server.shutdown()
+        self._server.server_close()
+        with self._lock:
+            for each in self._open:
+                with suppress(OSError):
+                    socket.socket.shutdown(each, socket.SHUT_RD)  # that of TLS would also end writing

@@ -1,0 +1,139 @@
+"""Find properties that nothing reads, and suggest similar names. Pure.
+
+Kafka Connect accepts any property. The plan warns of these, since a Connector that runs must not fail for them. The
+admission webhook refuses those that are similar to a known one, since it sees them when they are written.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.config import Config, nearest
+from penstock.errors import Problem
+from penstock_model.connect import plugin_chain
+from penstock_model.contracts.definitions import ClassDefinition
+from penstock_model.validation.clients import OVERRIDES
+
+__all__ = ["Known", "Unknown", "typed_properties", "unknown_properties"]
+
+_TRANSFORM: Final = ("type", "predicate", "negate", plugin_chain.PLUGIN_VERSION)
+_TYPED: Final = ("BOOLEAN", "DOUBLE", "INT")
+_PREDICATE: Final = ("type", plugin_chain.PLUGIN_VERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Properties that a plugin, or the framework, reads.
+
+    Attributes:
+        title: name of the plugin, for messages.
+        types: type of each property, by name.
+        open_prefixes: prefixes of properties that it reads although no property has that name.
+    """
+
+    title: str
+    types: Mapping[str, str]
+    open_prefixes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, config: type[Config], title: str = "") -> "Known":
+        """Return the properties of a configuration class."""
+        return cls(title, {p.name: p.type for p in config.properties()}, config.open_prefixes)
+
+    @classmethod
+    def defined(cls, definition: ClassDefinition) -> "Known":
+        """Return the properties in a configuration definition."""
+        title = definition.class_name.rpartition(".")[2]
+        return cls(title, {k.name: k.type for k in definition.config}, definition.open_prefixes)
+
+    def reads(self, name: str) -> bool:
+        """Return whether it reads a property."""
+        return name in self.types or (bool(self.open_prefixes) and name.startswith(self.open_prefixes))
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Property that nothing reads.
+
+    Attributes:
+        problem: the property and the cause, with a similar name as a suggestion.
+        is_similar: whether there is a known property with a similar name.
+    """
+
+    problem: Problem
+    is_similar: bool
+
+
+def unknown_properties(
+    config: Mapping[str, str], framework: Known, connector: Known | None, chain: Mapping[str, Known]
+) -> Iterator[Unknown]:
+    """Yield each property that nothing reads.
+
+    Args:
+        config: the connector's properties.
+        framework: the framework's properties.
+        connector: the connector's; None: they are unknown, and so no property is reported that could be one of them.
+        chain: those of the plugins found, by place.
+    """
+    known = {*framework.types, *(connector.types if connector else ())}
+    prefixes = tuple(OVERRIDES.values())
+    for name in config:
+        if name in known or name.startswith("topic.creation."):
+            continue
+        place = _place(name, config)
+        if place is not None:
+            yield from _in_place(name, place, config, chain)
+        elif name.startswith(prefixes):
+            continue
+        elif connector is not None and not connector.reads(name):
+            yield _unknown(name, f"is not known to {connector.title}", nearest(name, known))
+
+
+def typed_properties(framework: Known, connector: Known | None, chain: Mapping[str, Known]) -> set[str]:
+    """Return the names of properties that are numbers or booleans, for which any spelling is acceptable."""
+    every = [("", framework), *([("", connector)] if connector else ())]
+    every += [(f"{place}.", known) for place, known in chain.items()]
+    typed = {f"{prefix}{name}" for prefix, known in every for name, type_ in known.types.items() if type_ in _TYPED}
+    return typed | {f"{place}.negate" for place in chain if place.startswith("transforms.")}
+
+
+def _in_place(name: str, place: str, config: Mapping[str, str], chain: Mapping[str, Known]) -> Iterator[Unknown]:
+    if place in plugin_chain.CONVERTERS:
+        if place not in config:
+            message = f"has no effect without {place}: the worker's converter brings its own properties"
+            yield Unknown(Problem(name, message), is_similar=False)
+            return
+        fixed: Iterable[str] = (plugin_chain.PLUGIN_VERSION,)
+    else:
+        of, _, alias = place.partition(".")
+        listed = plugin_chain.aliases(of, config)
+        if alias not in listed:
+            yield _unknown(name, f"has no effect: {alias} is not in the list {of}", nearest(alias, listed))
+            return
+        fixed = _TRANSFORM if of == "transforms" else _PREDICATE
+    found = chain.get(place)
+    if found is None:
+        return
+    own = name[len(place) + 1 :]
+    if own == "schemas.enable" and place in plugin_chain.CONVERTERS:
+        return  # often set for all converters, and harmless for a converter without schemas
+    if own not in fixed and not found.reads(own):
+        near = nearest(own, {*fixed, *found.types})
+        yield _unknown(name, f"is not known to {found.title}", f"{place}.{near}" if near else None)
+
+
+def _place(name: str, config: Mapping[str, str]) -> str | None:
+    """Return the place that a property belongs to by its name. If several aliases match, the longest counts."""
+    for converter in plugin_chain.CONVERTERS:
+        if name.startswith(f"{converter}."):
+            return converter
+    for of in ("transforms", "predicates"):
+        if name.startswith(f"{of}."):
+            fitting = [a for a in plugin_chain.aliases(of, config) if name.startswith(f"{of}.{a}.")]
+            return f"{of}.{max(fitting, key=len) if fitting else name.split('.')[1]}"
+    return None
+
+
+def _unknown(name: str, cause: str, near: str | None) -> Unknown:
+    hint = f"; did you mean {near}?" if near else ""
+    return Unknown(Problem(name, f"{cause}{hint}"), is_similar=near is not None)

@@ -1,0 +1,82 @@
+"""Check values of properties against a published configuration definition. Pure.
+
+A definition says less than the plugin: types, bounds and accepted words. The plugin checks the rest when it is planned.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from penstock.errors import Problem
+from penstock_java_compat.property_text import trimmed
+from penstock_model.contracts.definitions import ClassDefinition, ConfigKey
+
+__all__ = ["value_problems"]
+
+_BITS: Final[Mapping[str, int]] = {"SHORT": 15, "INT": 31, "LONG": 63}
+_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")
+
+
+def value_problems(
+    definition: ClassDefinition, texts: Mapping[str, str], prefix: str, unknown: Collection[str]
+) -> Iterator[Problem]:
+    """Yield the problems of the properties of a plugin, worded as the plugin does.
+
+    Args:
+        definition: of the plugin.
+        texts: its properties, without the prefix.
+        prefix: prefix of the names in the user's configuration (`transforms.hoist.`).
+        unknown: names, without the prefix, of properties whose values are known only in a pod.
+    """
+    for key in definition.config:
+        if key.name in unknown:
+            continue
+        name = f"{prefix}{key.name}"
+        if (text := texts.get(key.name)) is None:
+            if key.required:
+                what = key.documentation.partition(". ")[0].strip()
+                message = f'Missing required configuration "{name}" which has no default value. {what}'
+                yield Problem(name, message.strip())
+        elif why := _fault(key, trimmed(text), is_java=bool(definition.paths)):
+            shown = "[hidden]" if key.type == "PASSWORD" else trimmed(text)
+            yield Problem(name, f"Invalid value {shown} for configuration {name}: {why}")
+
+
+def _fault(key: ConfigKey, text: str, *, is_java: bool) -> str | None:
+    """Return why the definition does not allow a value."""
+    match key.type:
+        case "BOOLEAN":
+            return None if text.lower() in ("true", "false") else "Expected value to be either true or false"
+        case "INT" | "LONG" | "SHORT":
+            if not _WHOLE.fullmatch(text):
+                return f"Not a number of type {key.type}; write whole digits"
+            number = int(text)
+            bits = _BITS[key.type]
+            # A property of a plugin in Python is an INT of any size, unless it has bounds.
+            if is_java and not -(1 << bits) <= number < 1 << bits:
+                return f"Not a number of type {key.type}"
+            return _out_of_bounds(key, number)
+        case "DOUBLE":
+            try:
+                return _out_of_bounds(key, float(text))
+            except ValueError:
+                return "Not a number of type DOUBLE"
+        case "STRING" if key.values is not None:
+            return _other_word(key, text, key.values)
+        case _:
+            return None
+
+
+def _out_of_bounds(key: ConfigKey, number: float) -> str | None:
+    if key.minimum is not None and number < key.minimum:
+        return f"Value must be at least {key.minimum}"
+    if key.maximum is not None and number > key.maximum:
+        return f"Value must be no more than {key.maximum}"
+    return None
+
+
+def _other_word(key: ConfigKey, text: str, values: Collection[str]) -> str | None:
+    if text in values or (key.any_case and text.lower() in {v.lower() for v in values}):
+        return None
+    how = " (case insensitive)" if key.any_case else ""
+    return f"String must be one of{how}: {', '.join(values)}"

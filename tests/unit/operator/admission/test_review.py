@@ -1,0 +1,198 @@
+"""A review refuses only what the author can correct, and hinders no one: not deletions, not old objects, not order."""
+
+import json
+from typing import Any, Literal
+
+import pytest
+
+from penstock_operator.admission.answer import Answer, admission_review, field_path
+from penstock_operator.admission.review import NOTHING_KNOWN, NamespaceView, is_reviewed, review
+
+from .test_wrong_manifests import NAMESPACE, settings, view
+from .world import manifest
+
+Json = dict[str, Any]
+WRONG = {"batch.size": "many"}
+
+
+def request(config: Json, *, before: Json | None = None, class_name: str = "FileStreamSource", **more: Any) -> Json:
+    def of(properties: Json) -> Json:
+        return manifest({"class": class_name, "config": properties}, NAMESPACE)
+
+    return {
+        "uid": "1",
+        "operation": "CREATE" if before is None else "UPDATE",
+        "namespace": NAMESPACE,
+        "name": "wrong",
+        "kind": {"group": "penstock.dev", "version": "v1alpha1", "kind": "Connector"},
+        "object": of(config),
+        **({} if before is None else {"oldObject": of(before)}),
+        **more,
+    }
+
+
+def reviewed(
+    given: Json,
+    known: NamespaceView | None = None,
+    unknown: Literal["Warn", "RefuseSimilar", "RefuseAll"] = "RefuseSimilar",
+) -> Answer:
+    return review(given, known or view(), settings(), unknown, "0.1.0")
+
+
+def refused(answer: Answer) -> list[str]:
+    return [field_path(p.property) for p in answer.problems]
+
+
+def warned(answer: Answer) -> list[str]:
+    return [field_path(p.property) for p in answer.warnings]
+
+
+def test_all_problems_are_reported_together() -> None:
+    answer = reviewed(request({**WRONG, "errors.tolerance": "some", "batch.max.recods": "1", "tasks.max": "2"}))
+    assert set(refused(answer)) == {
+        "spec.config.batch.size",
+        "spec.config.errors.tolerance",
+        "spec.config.batch.max.recods",
+        "spec.config.tasks.max",
+    }
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"operation": "DELETE"}, {"operation": "CONNECT"}, {"subResource": "status"}, {"subResource": "scale"}],
+    ids=lambda o: next(iter(o.values())),
+)
+def test_deletions_statuses_and_scales_are_never_refused(other: Json) -> None:
+    assert reviewed(request(WRONG, **other)) == Answer()
+
+
+def test_an_object_that_is_being_deleted_is_never_refused() -> None:
+    given = request(WRONG, before={})
+    given["object"]["metadata"]["deletionTimestamp"] = "2026-11-29T00:00:00Z"
+    assert reviewed(given) == Answer()
+
+
+def test_labels_annotations_and_finalizers_of_an_invalid_object_can_be_changed() -> None:
+    given = request(WRONG, before=WRONG)
+    given["object"]["metadata"] |= {"finalizers": ["penstock.dev/reset-offsets"], "labels": {"a": "b"}}
+    assert reviewed(given) == Answer()
+
+
+def test_an_old_problem_is_a_warning_and_a_new_one_is_refused() -> None:
+    answer = reviewed(request({**WRONG, "errors.tolerance": "some"}, before=WRONG))
+    assert refused(answer) == ["spec.config.errors.tolerance"]
+    assert "spec.config.batch.size" in warned(answer)
+
+
+def test_an_invalid_object_can_be_corrected_step_by_step() -> None:
+    both = {**WRONG, "errors.tolerance": "some"}
+    assert reviewed(request(WRONG, before=both)).problems == ()
+    assert reviewed(request({}, before=both)) == Answer()
+
+
+def test_another_releases_namespaces_are_not_reviewed() -> None:
+    ours = settings().model_copy(update={"watch_namespaces": ("billing",)})
+    assert not is_reviewed(request(WRONG), ours)
+    assert is_reviewed(request(WRONG, namespace="billing"), ours)
+
+
+def test_a_kind_of_others_is_not_reviewed() -> None:
+    assert reviewed(request(WRONG, kind={"kind": "Pod"})) == Answer()
+
+
+@pytest.mark.parametrize(
+    ("unknown", "problems"),
+    [
+        ("Warn", set()),
+        ("RefuseSimilar", {"spec.config.batch.max.recods"}),
+        ("RefuseAll", {"spec.config.batch.max.recods", "spec.config.leftover"}),
+    ],
+)
+def test_the_platform_chooses_which_unknown_properties_are_refused(unknown: Any, problems: set[str]) -> None:
+    both = {"batch.max.recods", "leftover"}
+    answer = reviewed(request(dict.fromkeys(both, "1")), unknown=unknown)
+    assert set(refused(answer)) == problems
+    assert set(warned(answer)) == {f"spec.config.{name}" for name in both} - problems
+
+
+def test_values_that_only_a_pod_knows_are_not_judged() -> None:
+    variables = {
+        "topic": "${env:TOPIC}",
+        "batch.size": "${file:/config:size}",
+        "errors.tolerance": "${secret:errors:tolerance}",
+        "transforms": "${env:STEPS}",
+        "transforms.mask.type": "MaskField$Value",
+        "producer.override.security.protocol": "SASL_SSL",
+        "producer.override.sasl.mechanism": "SCRAM-SHA-512",
+        "producer.override.sasl.jaas.config": "${secret:kafka:jaas}",
+    }
+    assert reviewed(request(variables)) == Answer()
+    assert reviewed(request({"topics": "${env:T}"}, class_name="FileStreamSink")) == Answer()
+
+
+def test_the_same_properties_that_the_plan_accepts_are_accepted() -> None:
+    config = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+        "key.converter": "StringConverter",
+        "key.converter.schemas.enable": "false",
+        "transforms": "insert, route",
+        "transforms.insert.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.insert.static.field": "site",
+        "transforms.insert.static.value": "a",
+        "transforms.route.type": "RegexRouter",
+        "transforms.route.regex": "(.*)",
+        "transforms.route.replacement": "a-$1",
+        "transforms.route.predicate": "all",
+        "predicates": "all",
+        "predicates.all.type": "TopicNameMatches",
+        "predicates.all.pattern": ".*",
+        "topic.creation.default.partitions": "3",
+        "topic.creation.default.replication.factor": "-1",
+        "topic.creation.default.retention.ms": "1000",
+        "producer.override.linger.ms": "5",
+        "errors.tolerance": "all",
+        "errors.log.enable": "true",
+    }
+    assert reviewed(request(config)) == Answer()
+
+
+def test_while_the_namespace_cannot_be_read_nothing_is_said_of_what_is_in_it() -> None:
+    given = request({"poll.interval.ms": "soon", "errors.tolerance": "some"}, class_name="com.example.ShopSource")
+    answer = reviewed(given, NOTHING_KNOWN)
+    assert refused(answer) == ["spec.config.errors.tolerance"]
+    assert warned(answer) == []
+
+
+def test_a_password_is_not_in_the_answer() -> None:
+    given = request(
+        {"password": "hunter22 many", "poll.interval.ms": "hunter22 many"}, class_name="com.example.ShopSource"
+    )
+    answer = reviewed(given)
+    assert refused(answer) == ["spec.config.poll.interval.ms"]
+    assert "hunter22" not in json.dumps(admission_review("1", given, answer))
+
+
+def test_a_name_that_the_api_server_generates_is_accepted() -> None:
+    given = request({}, name="")
+    metadata = given["object"]["metadata"]
+    del metadata["name"]
+    metadata["generateName"] = "orders-"
+    assert reviewed(given) == Answer()
+
+
+def test_an_answer_names_every_field_as_a_cause() -> None:
+    given = request({**WRONG, "errors.tolerance": "some", "leftover": "x"})
+    response = admission_review("7", given, reviewed(given))["response"]
+    assert (response["uid"], response["allowed"]) == ("7", False)
+    assert response["status"]["code"] == 422
+    causes = response["status"]["details"]["causes"]
+    assert {c["field"] for c in causes} == {"spec.config.batch.size", "spec.config.errors.tolerance"}
+    assert response["warnings"] == ["spec.config.leftover: is not known to FileStreamSource"]
+
+
+def test_an_answer_stays_short_however_wrong_an_object_is() -> None:
+    given = request({f"batch.max.recods{n}": "x" * 1000 for n in range(2000)})
+    text = json.dumps(admission_review("1", given, reviewed(given)))
+    assert len(text) < 50_000
+    assert "more problems" in text
