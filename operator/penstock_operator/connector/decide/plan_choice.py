@@ -83,7 +83,7 @@ class PlanChoice:
             persisted = replace(persisted, epoch=None, fence="")
         observed = replace(observed, persisted=persisted)
         outcome = run_tasks(observed, self.last, self.pod_hash_now, self.restarts, self.planning, canary)
-        known = canary.memory_after(persisted.canary, outcome.persisted.tasks)
+        known = canary.persisted_after(persisted.canary, outcome.persisted.tasks)
         timeout = observed.connector.spec.rollout.timeout.total_seconds()
         left = canary.seconds_left(outcome.persisted.tasks, self.pod_hash, timeout, observed.now)
         if self.plan is not None and left is not None and left <= 0:

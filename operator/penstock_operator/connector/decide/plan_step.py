@@ -59,12 +59,12 @@ def _plan_tasks(observed: Observation) -> StepOutcome:
         return _planned(observed, _accepted(observed.persisted), stored)
     refusal = observed.pods.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.requested.hash)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
-        goes_on = observed.plan(observed.persisted.plan) is not None
-        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration stays in use", planning=True)
+        has_last = observed.plan(observed.persisted.plan) is not None
+        pending = Pending(refusal.reason, f"{refusal.message}; the last good configuration stays in use", planning=True)
         return replace(
             waiting(observed, refusal.reason, refusal.message, requeue_after=left),
             delete=_plan_jobs(observed),
-            pending=told if goes_on else None,
+            pending=pending if has_last else None,
         )
     if (split := observed.stored_split()) is not None:  # the same tasks, in other pods or under another policy
         plan = split.revised(observed.requested.pod_settings, observed.requested.policy.effective)
@@ -152,8 +152,10 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
         return _job_under_way(observed, persisted, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
-        told = {p.property for p in answer.problems}
-        unoffered = dict.fromkeys(name for field, name in observed.requested.plugin.unoffered.items() if field in told)
+        refused = {p.property for p in answer.problems}
+        unoffered = dict.fromkeys(
+            name for field, name in observed.requested.plugin.unoffered.items() if field in refused
+        )
         problems += tuple(f"no PluginVersion of this namespace offers {name}" for name in unoffered)
         persisted = replace(persisted, refused=observed.requested.hash, refusal=problems)
         return _refused(observed, persisted, problems, delete=step.delete)

@@ -56,5 +56,5 @@ def _is_replaced(tasks: StepOutcome, pod_hash: PodHashOf) -> bool:
     """Return whether all pods are of the running plan, and have started."""
     if tasks.plan is None or tasks.plan.hash != tasks.persisted.plan:
         return False
-    memories = [tasks.persisted.task(n) for n in range(len(tasks.plan.tasks))]
-    return all(t.has_ended or (t.started is not None and t.pod_hash == pod_hash(tasks.plan, t.id)) for t in memories)
+    persisted = [tasks.persisted.task(n) for n in range(len(tasks.plan.tasks))]
+    return all(t.has_ended or (t.started is not None and t.pod_hash == pod_hash(tasks.plan, t.id)) for t in persisted)

@@ -109,7 +109,7 @@ def test_a_template_that_cannot_be_read_ends_no_pod_either() -> None:
     decision = world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert decision.create == ()
-    assert "hostNetwork (tasks do not share the host's network)" in world.condition("ConfigValid")
+    assert "spec.template.hostNetwork: is not a field" in world.condition("ConfigValid")
 
 
 TOO_MUCH = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}
