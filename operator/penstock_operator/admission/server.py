@@ -20,6 +20,9 @@ Respond = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
 
 _IDLE_SECONDS: Final = 60.0
 """Seconds for which a connection of the API server stays open without a request."""
+_HANDSHAKE_SECONDS: Final = 5.0
+_CONNECTIONS: Final = 100
+"""Limit of open connections, each of which has a thread. An API server has one for each parallel request."""
 _LONGEST: Final = 16 << 20
 """Bytes of a request. etcd holds objects of 1.5 MiB, and a request has the object before and after."""
 _PARALLEL: Final = 4
@@ -42,6 +45,7 @@ class HttpsServer:
 
     def __init__(self, port: int, context: Callable[[], ssl.SSLContext], respond: Respond) -> None:
         turns = threading.BoundedSemaphore(_PARALLEL)
+        slots = threading.BoundedSemaphore(_CONNECTIONS)
         self._lock = lock = threading.Lock()
         self._open = opened = set[socket.socket]()
 
@@ -52,7 +56,7 @@ class HttpsServer:
 
             def setup(self) -> None:
                 # Here, and not where connections are accepted: a client that is silent must not hold up others.
-                self.request.settimeout(self.timeout)
+                self.request.settimeout(_HANDSHAKE_SECONDS)
                 self.request = context().wrap_socket(self.request, server_side=True)
                 with lock:
                     opened.add(self.request)
@@ -107,6 +111,15 @@ class HttpsServer:
                     self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
                 socketserver.TCPServer.server_bind(self)  # HTTPServer's looks this machine's name up in DNS
                 self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
+
+            def verify_request(self, request: Any, client_address: Any) -> bool:
+                return slots.acquire(blocking=False)
+
+            def process_request_thread(self, request: Any, client_address: Any) -> None:
+                try:
+                    super().process_request_thread(request, client_address)
+                finally:
+                    slots.release()
 
             def handle_error(self, request: Any, client_address: Any) -> None:
                 log.debug("A connection to the webhook from %s ended", client_address[0])

@@ -107,7 +107,8 @@ def check_connector(
     plugins = _known_plugins(resource, worker, knowledge, places, findings)
     kind = _check_framework(resource, checked, worker, policy, plugins, findings)
     _check_chain(places, plugins, checked, findings)
-    if (own := plugins.definitions.get(CONNECTOR)) is not None:
+    own = plugins.definitions.get(CONNECTOR)
+    if own is not None and CONNECTOR not in plugins.other_versions:
         findings.problems += value_problems(own, checked.own, "", checked.opaque)
     topics = ("topic",) if own is not None and kind == "source" and not own.paths else ()
     findings.problems += topic_name_problems(checked.own, topics)
@@ -141,7 +142,8 @@ def _known_plugins(
     written = {p.name: trimmed(p.type or "") for p in places}
     plugins = find_definitions(readable, knowledge.offers, knowledge.published, knowledge.release, written)
     findings.warnings += plugins.warnings
-    return plugins
+    others = plugins.other_versions | {a.place for a in asked if a.version_property in unreadable}
+    return replace(plugins, other_versions=frozenset(others))
 
 
 def _check_framework(
@@ -182,7 +184,7 @@ def _check_chain(places: Sequence[Place], plugins: KnownPlugins, checked: _Check
     predicates = [p for p in places if p.name.startswith("predicates.")]
     known = tuple(dict.fromkeys(p.name.removeprefix("predicates.") for p in predicates))
     for place in places:
-        if not check_type(place, findings):
+        if not check_type(place, findings) or place.name in plugins.other_versions:
             continue
         definition = plugins.definitions.get(place.name)
         if definition is not None and _check_variant(place, definition, findings):
@@ -190,7 +192,8 @@ def _check_chain(places: Sequence[Place], plugins: KnownPlugins, checked: _Check
             unknown = checked.opaque_below(place.prefix)
             findings.problems += value_problems(definition, texts, place.prefix, unknown)
     for transform in transforms:
-        check_negation(transform, checked.config, findings)
+        if transform.name in plugins.definitions and transform.name not in plugins.other_versions:  # as the plan does
+            check_negation(transform, checked.config, findings)
         if "predicates" not in checked.opaque:
             check_guard(transform, known, checked.config, findings)
     if "transforms" not in checked.opaque:

@@ -23,10 +23,12 @@ class KnownPlugins:
 
     Attributes:
         definitions: by place (`connector`, `transforms.hoist`), those that are known.
+        other_versions: places that request another version, whose properties may be others (Connect's rule).
         warnings: why others are unknown, and versions that do not exist.
     """
 
     definitions: Mapping[str, ClassDefinition] = field(default_factory=dict)
+    other_versions: frozenset[str] = frozenset()
     warnings: tuple[Problem, ...] = ()
 
 
@@ -70,12 +72,14 @@ def find_definitions(
     warnings = [p for p in resolved.problems if not p.property.startswith("worker configuration")]
     mounts = {place: mount for mount in resolved.mounts for place in mount.places}
     found: dict[str, ClassDefinition] = {}
+    other_versions: set[str] = set()
     reported = {p.property for p in warnings}
     for a in asked:
         if is_built_in(a.kind, a.name):
             definition = _of(a, built_in_definitions(release), release, written)
             versions = VersionRange.requested(a.version)
             if versions is not None and release not in versions:
+                other_versions.add(a.place)
                 warnings.append(Problem(a.version_property, not_found(a.name, versions, [release])))
         elif (mount := mounts.get(a.place)) is not None:
             there = published(mount.name)
@@ -96,7 +100,7 @@ def find_definitions(
                 warnings.append(Problem(a.type_property, text))
         if definition is not None:
             found[a.place] = definition
-    return KnownPlugins(found, tuple(warnings))
+    return KnownPlugins(found, frozenset(other_versions), tuple(warnings))
 
 
 def _of(

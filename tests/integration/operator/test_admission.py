@@ -78,14 +78,14 @@ def test_kubectl_prints_all_problems_of_a_connector_at_a_dry_run(
     assert "Warning: spec.config.leftover: is not known to FileStreamSource" in text
 
 
-@pytest.mark.parametrize("case", WRONG, ids=lambda c: c["claim"])
-def test_a_wrong_manifest_is_refused_at_apply_by_field(shop: Served, case: Json) -> None:
-    wrong, wanted = manifest(case, shop.namespace), case.get("refused", {})
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda w: w["claim"])
+def test_a_wrong_manifest_is_refused_at_apply_by_field(shop: Served, wrong: Json) -> None:
+    resource, wanted = manifest(wrong, shop.namespace), wrong.get("refused", {})
     if not wanted:
-        shop.api.apply(wrong, dry_run=True)
+        shop.api.apply(resource, dry_run=True)
         return
     with pytest.raises(ApiRefused) as refused:
-        shop.api.apply(wrong, dry_run=True)
+        shop.api.apply(resource, dry_run=True)
     assert fields(refused.value) == wanted.keys()
 
 

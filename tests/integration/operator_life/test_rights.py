@@ -110,6 +110,9 @@ def test_the_operator_uses_every_right_that_the_chart_gives_it_and_needs_no_othe
         operator.start().ready()
         operator.kill()
         operator.ended()
+        # Another one makes an authority for the webhook that can be used.
+        name = {"name": "penstock-webhook-authority", "namespace": site.namespace}
+        site.api.merge({"apiVersion": "v1", "kind": "Secret", "metadata": name}, {"data": {"ca.key": None}})
         operator.start()
         whole_life(site)
         assert operator.stop() == 0

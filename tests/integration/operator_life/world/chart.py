@@ -15,7 +15,12 @@ __all__ = ["Chart", "Right"]
 
 Right = tuple[str, str, str, str]
 """Namespace (empty: everywhere), API group, resource, verb."""
-_POLICIES: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_ADMISSION: Final = (
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+)
+"""Of the cluster. The API server does not reach the webhook, which has no Service here, and so accepts every object."""
 
 
 class Chart:
@@ -51,7 +56,7 @@ class Chart:
             timeout=120,
         )
         documents = [d for d in yaml.safe_load_all(done.stdout) if d]
-        kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", *_POLICIES)
+        kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", *_ADMISSION)
         self.documents = [
             d for d in documents if d["kind"] in kinds and "aggregate" not in str(d["metadata"]["labels"])
         ]
@@ -108,7 +113,7 @@ class Chart:
     def remove(self) -> None:
         """Of what is the cluster's."""
         for document in self.documents:
-            if document["kind"].startswith("ClusterRole") or document["kind"] in _POLICIES:
+            if document["kind"].startswith("ClusterRole") or document["kind"] in _ADMISSION:
                 self.site.api.delete(document)
 
     def operator(self, kubeconfig: Path | None = None) -> OperatorProcess:
@@ -120,6 +125,7 @@ class Chart:
             "worker": {**self.configuration["worker"], **ours["worker"]},
             "metrics": {"port": free_port()},
             "probes": {"port": free_port()},
+            "webhook": {**self.configuration["webhook"], "port": free_port()},
         }
         (made.folder / "operator.yaml").write_text(yaml.safe_dump(made.settings))
         return made

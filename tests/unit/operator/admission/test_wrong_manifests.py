@@ -46,12 +46,12 @@ def created(document: dict[str, Any]) -> Answer:
     return review(request, view(), settings(), "RefuseSimilar", "0.1.0")
 
 
-@pytest.mark.parametrize("case", WRONG, ids=lambda c: c["claim"])
-def test_a_wrong_manifest_is_refused_or_warned_of_by_field(case: dict[str, Any]) -> None:
-    answer = created(manifest(case, NAMESPACE))
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda w: w["claim"])
+def test_a_wrong_manifest_is_refused_or_warned_of_by_field(wrong: dict[str, Any]) -> None:
+    answer = created(manifest(wrong, NAMESPACE))
     for kind, found in (("refused", answer.problems), ("warned", answer.warnings)):
         texts = [(field_path(p.property), p.message) for p in found]
-        wanted = case.get(kind, {})
+        wanted = wrong.get(kind, {})
         assert {field for field, _ in texts} == wanted.keys(), texts
         for field, words in wanted.items():
             assert any(words in message for f, message in texts if f == field), texts
