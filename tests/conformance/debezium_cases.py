@@ -70,7 +70,7 @@ def envelope(row: Json | None = None, *, without: Sequence[str] = (), **changed:
 
 def record(schema: Json, value: Json, **changed: Json) -> Json:
     """A record; the value is a struct's if the schema is one."""
-    plain = {"topic": "s.orders", "partition": None, "headers": [], "timestamp": 7}
+    plain: Json = {"topic": "s.orders", "partition": None, "headers": [], "timestamp": 7}
     key = {"schema": _KEY, "value": {"$struct": {"id": {"$int32": 1}}}}
     return {**plain, "key": key, "value": {"schema": schema, "value": value}, **changed}
 
@@ -155,6 +155,7 @@ def _all() -> Iterator[_Case]:
     yield from _of_schemas()
     yield from _of_chains()
     yield from _of_configurations()
+    yield from _of_changing_envelopes()
 
 
 def _of_deletes() -> Iterator[_Case]:
@@ -222,7 +223,7 @@ def _of_references() -> Iterator[_Case]:
     words = {"type": "map", "keys": _TEXT, "values": _TEXT, "optional": True}
     numbers = {"type": "array", "items": _LONG, "optional": True}
     added = envelope(extra=_OPTIONAL, numbers=numbers, words=words, nothing=_struct({}))
-    filled = {"extra": "more", "numbers": [{"$int64": 1}, None], "words": {}, "nothing": None}
+    filled: Json = {"extra": "more", "numbers": [{"$int64": 1}, None], "words": {}, "nothing": None}
     for names in ("extra", "numbers", "words", "nothing", "source.extra,transaction.extra"):
         for property_name in ("add.fields", "add.headers"):
             yield (
@@ -376,15 +377,15 @@ def _of_schemas() -> Iterator[_Case]:
         day=_LOGICAL["day"],
         kind=_LOGICAL["snapshot"],
     )
-    values = {"price": {"$decimal": "9.50"}, "day": {"$date": 86400000}, "at": {"$int64": 1700000000000000}}
-    added = {"noted": {"$int64": 1}, "priced": values["price"], "day": values["day"]}
+    values: Json = {"price": {"$decimal": "9.50"}, "day": {"$date": 86400000}, "at": {"$int64": 1700000000000000}}
+    noted: Json = {"noted": {"$int64": 1}, "priced": values["price"], "day": values["day"]}
     for mode in ("tombstone", "rewrite"):
         yield f"logical types, mode {mode}", {
             "delete.tombstone.handling.mode": mode, "add.fields": "noted,priced,day,kind",
             "add.headers": "noted,priced,day,kind",
         }, [
-            event("c", None, {"$struct": values}, logical, values=added),
-            event("d", {"$struct": {**values, "price": None}}, None, logical, values=added),
+            event("c", None, {"$struct": values}, logical, values=noted),
+            event("d", {"$struct": {**values, "price": None}}, None, logical, values=noted),
         ]  # fmt: skip
     empty = envelope(row_schema({}))
     yield (
@@ -427,6 +428,19 @@ def _of_configurations() -> Iterator[_Case]:
         ("delete.handling.mode", "tombstone"),
     ):
         yield f"{name}={text}", {name: text}, _stream()
+
+
+def _of_changing_envelopes() -> Iterator[_Case]:
+    """Debezium keeps which fields it adds for each schema of rows, although the schema of the source may change."""
+    before, after = envelope(source=_struct({"db": _TEXT, "table": _TEXT}, name="Source")), envelope()
+    yield (
+        "a source that gets a field",
+        {"add.fields": "lsn"},
+        [
+            event("c", None, row(), before, values={"source": {"$struct": {"db": "shop", "table": "orders"}}}),
+            event("c", None, row(), after),
+        ],
+    )
 
 
 def answered(made: Sequence[Json]) -> list[Json]:

@@ -84,7 +84,7 @@ def _case(rng: random.Random) -> Json:
     config = {"transforms": "t", "transforms.t.type": NAME, **{f"transforms.t.{n}": text for n, text in chosen.items()}}
     # One schema of envelopes in each case: Debezium keeps the first one's added fields for all with the same rows.
     changed = {"without": rng.choice([(), (), (), ("transaction",), ("before",), ("op",), ("source",)])}
-    attributes = {"optional": rng.random() < 0.9, "doc": rng.choice([None, "d"])}
+    attributes: Json = {"optional": rng.random() < 0.9, "doc": rng.choice([None, "d"])}
     shape = envelope(row_schema(**attributes), **changed)
     kinds = rng.choice([(_event,), (_event, _event, _tombstone), (_event, _tombstone, _other)])
     return {

@@ -1,130 +1,22 @@
 """Change events of Debezium: the schema of their envelope, and the rows that are extracted from it."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from penstock import DataError, Field, Fields, Same, Schema, Type
-from penstock.fields import Column
 from penstock.schema import OPTIONAL_STRING
 from penstock_plugins.connect.values import java_class
 from penstock_plugins.structs.copy import FieldCopy, StructCopy, copy_schema_basics
+from penstock_plugins.transforms.debezium.field_references import FieldReference, added_fields
 
-__all__ = ["AddedField", "ChangeEvents", "FieldReference", "RowPlan", "is_envelope", "read_references"]
+__all__ = ["ChangeEvents", "RowPlan", "is_envelope"]
 
 _DELETED: Final = "__deleted"
-_TRANSACTION: Final = ("id", "data_collection_order", "total_order")
-_OF_THE_ENVELOPE: Final = ("op", "ts_ms", "ts_us", "ts_ns")
-_DESCRIPTION: Final = "updateDescription"
 
 
 def is_envelope(schema: Schema | None) -> bool:
     """Return whether values of this schema are change events."""
     return schema is not None and schema.name is not None and schema.name.endswith(".Envelope")
-
-
-class FieldReference(NamedTuple):
-    """Field of change events that `add.fields` or `add.headers` names."""
-
-    struct: str | None
-    """Field of the envelope that contains the field; None for the envelope itself."""
-    field: str
-    name: str
-    """Name of the added field or header."""
-
-
-def read_references(texts: tuple[str, ...], prefix: str) -> tuple[FieldReference, ...]:
-    """Return the references of a list such as `op,source.ts_ms:changed`.
-
-    Raises:
-        ValueError: an entry has no name, or more than one new name.
-    """
-    while texts and not texts[-1]:
-        texts = texts[:-1]
-    return tuple(_reference(text, prefix) for text in texts)
-
-
-def _reference(text: str, prefix: str) -> FieldReference:
-    parts = _split(text, ":")
-    path = _split(parts[0], ".") if parts else []
-    if not path or len(parts) > 2:
-        raise ValueError(f"Unexpected field name: {text}. Write FIELD or STRUCT.FIELD, and :NEW_NAME for another name.")
-    if len(path) == 1:
-        struct, field, name = _struct_of(path[0]), path[0], path[0]
-    else:
-        struct, field = path[0], path[1]
-        name = f"{struct}_{field}"
-    return FieldReference(struct, field, prefix + (parts[1] if len(parts) == 2 else name))
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """Split as Java's `String.split`: empty parts at the end do not count."""
-    return text.rstrip(separator).split(separator) if text.strip(separator) else [] if text else [text]
-
-
-def _struct_of(field: str) -> str | None:
-    if field in _TRANSACTION:
-        return "transaction"
-    if field in _OF_THE_ENVELOPE:
-        return None
-    return _DESCRIPTION if field == _DESCRIPTION else "source"
-
-
-class AddedField(NamedTuple):
-    """Field or header that is added to rows, with its place in the envelope."""
-
-    name: str
-    schema: Schema
-    struct: str | None
-    field: str
-    in_struct: bool
-    """False if the envelope itself has the field; a null struct still makes it null."""
-    refuses_values: bool
-    """Whether the field's schema accepts only null: that of a struct or map is copied without the schemas in it."""
-
-    def value(self, event: dict[str, Any]) -> Any:
-        """Return the value of a change event.
-
-        Raises:
-            DataError: the schema refuses the value.
-        """
-        if self.struct is not None:
-            struct = event.get(self.struct)
-            if struct is None:
-                return None
-            if self.in_struct:
-                return self._checked(struct.get(self.field))
-        return self._checked(event.get(self.field))
-
-    def column(self, events: Mapping[str, Column], length: int) -> Column:
-        """Return the values of many change events."""
-        if self.struct is None:
-            return self._checked_column(events[self.field])
-        structs = events[self.struct]
-        name = self.field
-        if isinstance(structs, Same):
-            if structs.value is None:
-                return Same(None)
-            return self._checked_column(Same(structs.value.get(name)) if self.in_struct else events[name])
-        if self.in_struct:
-            return self._checked_column([None if s is None else s.get(name) for s in structs])
-        column = events[name]
-        values = [column.value] * length if isinstance(column, Same) else column
-        return self._checked_column([None if s is None else v for s, v in zip(structs, values, strict=True)])
-
-    def _checked_column(self, column: Column) -> Column:
-        if self.refuses_values:
-            for value in (column.value,) if isinstance(column, Same) else column:
-                self._checked(value)
-        return column
-
-    def _checked(self, value: Any) -> Any:
-        if self.refuses_values and value is not None:
-            raise DataError(
-                f"Added field '{self.name}' is a {self.schema.type}; add fields of it, or add it as a header"
-            )
-        return value
 
 
 class RowPlan:
@@ -152,7 +44,7 @@ class RowPlan:
         operation = envelope.field("op")
         if operation is None or operation.schema.type is not Type.STRING:
             raise DataError("op is not a valid field name" if operation is None else "Field 'op' is not of type STRING")
-        self.added = _added(envelope, references, in_headers=False)
+        self.added = added_fields(envelope, references, in_headers=False)
         self.schema = self.with_added(self.base_schema)
 
     def with_added(self, schema: Schema) -> Schema:
@@ -222,7 +114,7 @@ class ChangeEvents:
         if schema.type is not Type.STRUCT:
             error = TypeError if headers else DataError
             raise error(f"Only Struct objects supported for [field extraction], found: {schema.type}")
-        self.headers = _added(schema, headers, in_headers=True)
+        self.headers = added_fields(schema, headers, in_headers=True)
         self.after = self._row_field("after")
 
     @cached_property
@@ -253,38 +145,3 @@ class ChangeEvents:
         if field is None:
             raise ValueError(f"Unknown field: {name}")
         return field
-
-
-def _added(envelope: Schema, references: tuple[FieldReference, ...], *, in_headers: bool) -> tuple[AddedField, ...]:
-    return tuple(added for r in references if (added := _found(envelope, r, in_headers=in_headers)) is not None)
-
-
-def _found(envelope: Schema, reference: FieldReference, *, in_headers: bool) -> AddedField | None:
-    """Return the field of a reference; None if the envelope does not have it.
-
-    Raises:
-        TypeError: the envelope does not have the struct (NullPointerException in Java).
-        DataError: the struct is not one.
-    """
-    struct, name, added = reference
-    schema = envelope
-    if struct is not None:
-        holder = envelope.field(struct)
-        if holder is None:
-            raise TypeError(f"The envelope has no field '{struct}', from which '{added}' would be read")
-        schema = holder.schema
-    if schema.type is not Type.STRUCT:
-        raise DataError(f"Cannot look up fields on non-struct type: field '{name}' of '{struct}'")
-    found = schema.field(name)
-    in_struct = found is not None
-    if found is None:
-        found = envelope.field(name)
-        if found is None:
-            return None
-    schema = replace(found.schema, optional=True, default=None)
-    if in_headers:
-        return AddedField(added, schema, struct, name, in_struct, refuses_values=False)
-    # As `SchemaUtil.copySchemaBasics`, which copies no schemas of fields, keys and values.
-    copied = replace(schema, fields=(), keys=None, values=None, parameters=schema.parameters or None)
-    incomplete = schema.type in (Type.STRUCT, Type.MAP) and copied != replace(found.schema, default=None)
-    return AddedField(added, copied, struct, name, in_struct, incomplete)

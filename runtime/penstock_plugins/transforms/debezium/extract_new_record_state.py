@@ -1,18 +1,19 @@
 """ExtractNewRecordState: replace Debezium's change events by the rows that they contain."""
 
-from collections.abc import Mapping
 from functools import reduce
 from operator import itemgetter
 from typing import Any, Final
 
-from penstock import DataError, Fields, Header, Record, RecordBatch, Same, Schema, Transform, Type
+from penstock import DataError, Header, Record, RecordBatch, Schema, Transform, Type
 from penstock.fields import Column
 from penstock.schema import STRING
 from penstock_java_compat.property_text import trimmed
 from penstock_plugins.structs.header_columns import appended_headers, header_column
 from penstock_plugins.structs.schema_cache import SchemaCache
-from penstock_plugins.transforms.debezium.change_events import ChangeEvents, RowPlan, is_envelope, read_references
+from penstock_plugins.transforms.debezium.change_events import ChangeEvents, RowPlan, is_envelope
+from penstock_plugins.transforms.debezium.event_columns import event_columns, listed, rows_of, with_rows
 from penstock_plugins.transforms.debezium.extract_new_record_state_config import ExtractNewRecordStateConfig
+from penstock_plugins.transforms.debezium.field_references import read_references
 from penstock_plugins.transforms.debezium.listed_fields import ListedFields
 
 __all__ = ["ExtractNewRecordState"]
@@ -43,7 +44,7 @@ class ExtractNewRecordState(Transform):
         return ChangeEvents(schema, self._fields, self._headers, rewrites=rewrites, fill=self._fill)
 
     def apply(self, record: Record) -> Record | None:
-        """Return the row of a change event; None for what is dropped.
+        """Return the row of a change event; None for a record that is dropped.
 
         Raises:
             DataError: the row is not a struct, a required field is null, or the field of the topic is absent or not a text.
@@ -91,7 +92,7 @@ class ExtractNewRecordState(Transform):
             topic = self._topic(record.topic, events.before.schema, event.get("before"))
             record = record.replace(topic=topic)
         record = self._without_listed(record)
-        if record.value is None:
+        if record.value is None or record.value_schema is None:
             return record
         plan = events.gone
         schema = plan.schema if record.value_schema is plan.base_schema else plan.with_added(record.value_schema)
@@ -160,19 +161,19 @@ class ExtractNewRecordState(Transform):
         if schema is None or not is_envelope(schema):
             return batch
         try:
-            return self._in_columns(batch, self._events[schema])
+            return self._inevent_columns(batch, self._events[schema])
         except KeyError:  # a row has no fields, or lacks one
             return self._one_by_one(batch)
 
-    def _in_columns(self, batch: RecordBatch, events: ChangeEvents) -> RecordBatch:
-        columns, length = _columns(batch), len(batch)
+    def _inevent_columns(self, batch: RecordBatch, events: ChangeEvents) -> RecordBatch:
+        columns, length = event_columns(batch), len(batch)
         if events.headers:
             added = [header_column(length, a.name, a.schema, a.column(columns, length)) for a in events.headers]
             batch = batch.replace(headers=appended_headers(batch, added))
-        afters = _rows(columns["after"], events.after.schema, length)
+        afters = rows_of(columns["after"], events.after.schema, length)
         if None not in afters:
             return self._live_rows(batch, events.live, afters)
-        befores = _rows(columns[events.before.name], events.before.schema, length)
+        befores = rows_of(columns[events.before.name], events.before.schema, length)
         live = [i for i, row in enumerate(afters) if row is not None]
         gone = [i for i, row in enumerate(befores) if row is not None and afters[i] is None]
         parts = []
@@ -187,12 +188,12 @@ class ExtractNewRecordState(Transform):
         if self._route:
             self._check_route(plan.base_schema)
             batch = self._routed(batch, fields.columns[self._route])
-        return _with_rows(batch, plan, fields)
+        return with_rows(batch, plan, fields)
 
     def _gone_rows(self, batch: RecordBatch, events: ChangeEvents, rows: list[Any]) -> RecordBatch:
         if self._route:
             self._check_route(events.before.schema)
-            stored = _listed(_columns(batch)["before"], len(batch))
+            stored = listed(event_columns(batch)["before"], len(batch))
             batch = self._routed(batch, list(map(itemgetter(self._route), stored)))
         match self._deletes.delete:
             case "null":
@@ -200,46 +201,11 @@ class ExtractNewRecordState(Transform):
             case "tombstone":
                 return batch.replace(value=None, value_schema=None)
             case _:
-                return _with_rows(batch, events.gone, events.gone.rows(rows))
+                return with_rows(batch, events.gone, events.gone.rows(rows))
 
     def _routed(self, batch: RecordBatch, texts: Column) -> RecordBatch:
-        pairs = zip(batch.column("topic"), _listed(texts, len(batch)), strict=True)
+        pairs = zip(batch.column("topic"), listed(texts, len(batch)), strict=True)
         return batch.replace(topic=[topic if _is_blank(text) else text for topic, text in pairs])
-
-
-class _Columns(dict[str, Column]):
-    """Columns of structs, each read when it is needed first."""
-
-    def __init__(self, structs: list[dict[str, Any]]) -> None:
-        super().__init__()
-        self._structs = structs
-
-    def __missing__(self, name: str) -> Column:
-        column = self[name] = list(map(itemgetter(name), self._structs))
-        return column
-
-
-def _columns(batch: RecordBatch) -> Mapping[str, Column]:
-    return _Columns(batch.column("value")) if batch.fields is None else batch.fields.columns
-
-
-def _with_rows(batch: RecordBatch, plan: RowPlan, fields: Fields) -> RecordBatch:
-    if plan.added:
-        events = _columns(batch)
-        columns = dict(fields.columns)
-        for added in plan.added:
-            columns[added.name] = added.column(events, len(batch))
-        fields = fields.having(columns)
-    return batch.replace(value=fields, value_schema=plan.schema, owned=True)
-
-
-def _rows(column: Column, schema: Schema, length: int) -> list[Any]:
-    rows = _listed(column, length)
-    return rows if schema.default is None else [schema.default if row is None else row for row in rows]
-
-
-def _listed(column: Column, length: int) -> list[Any]:
-    return [column.value] * length if isinstance(column, Same) else column
 
 
 def _or_default(value: Any, schema: Schema) -> Any:

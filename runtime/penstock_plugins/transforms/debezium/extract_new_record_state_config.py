@@ -6,13 +6,13 @@ from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Problem, prop
 from penstock.rules import words
-from penstock_plugins.transforms.debezium.change_events import read_references
+from penstock_plugins.transforms.debezium.field_references import read_references
 
 __all__ = ["Deletes", "ExtractNewRecordStateConfig"]
 
 
 class Deletes(NamedTuple):
-    """What becomes of deletions."""
+    """Results of deletions."""
 
     delete: str
     """Result of the change event: `drop`, `null` (with the row's schema), `rewrite` or `tombstone` (without a schema)."""
@@ -100,7 +100,7 @@ class ExtractNewRecordStateConfig(Config):
 
     @property
     def deletes(self) -> Deletes:
-        """What becomes of deletions; the older properties count only if the newer one is not set."""
+        """Results of deletions; the older properties count only if the newer one is not set."""
         old = self.drop_tombstones is not None or self.delete_handling is not None
         if old and "mode" not in self.model_fields_set:
             return Deletes(_OLD_MODES[self.delete_handling or "drop"], self.drop_tombstones is not False)
