@@ -377,15 +377,15 @@ def _of_schemas() -> Iterator[_Case]:
         day=_LOGICAL["day"],
         kind=_LOGICAL["snapshot"],
     )
-    values: Json = {"price": {"$decimal": "9.50"}, "day": {"$date": 86400000}, "at": {"$int64": 1700000000000000}}
-    noted: Json = {"noted": {"$int64": 1}, "priced": values["price"], "day": values["day"]}
+    of_row: Json = {"price": {"$decimal": "9.50"}, "day": {"$date": 86400000}, "at": {"$int64": 1700000000000000}}
+    noted: Json = {"noted": {"$int64": 1}, "priced": of_row["price"], "day": of_row["day"]}
     for mode in ("tombstone", "rewrite"):
         yield f"logical types, mode {mode}", {
             "delete.tombstone.handling.mode": mode, "add.fields": "noted,priced,day,kind",
             "add.headers": "noted,priced,day,kind",
         }, [
-            event("c", None, {"$struct": values}, logical, values=noted),
-            event("d", {"$struct": {**values, "price": None}}, None, logical, values=noted),
+            event("c", None, {"$struct": of_row}, logical, values=noted),
+            event("d", {"$struct": {**of_row, "price": None}}, None, logical, values=noted),
         ]  # fmt: skip
     empty = envelope(row_schema({}))
     yield (

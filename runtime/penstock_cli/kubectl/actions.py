@@ -45,7 +45,7 @@ class Waiting:
     seconds: float = 120.0
 
     def until(self, kubectl: Kubectl, name: str, found: Callable[[Mapping[str, Any]], Any]) -> Any:
-        """Return what is found in the Connector as soon as it is there; None: it was not waited for.
+        """Return the result of `found` for the Connector as soon as it has one; None: this does not wait.
 
         Raises:
             ConnectError: it is not there in time. The message has the condition Ready.
