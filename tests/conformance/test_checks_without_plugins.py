@@ -3,11 +3,12 @@
 import pytest
 
 from penstock import ConfigError
+from penstock_cli.manifests.connect_forms import connector
 from penstock_model.validation.connector import PluginKnowledge, check_connector
 from penstock_model.validation.topics import PolicyUse
 
 from .case_files import Case, cases
-from .connectors import connector, planned, worker_of
+from .connectors import planned, worker_of
 
 NO_PLUGIN_VERSIONS = PluginKnowledge((), lambda name: None, "4.3.1")
 LATER = {"topic": "Kafka accepts no topic named", "topics": "Kafka accepts no topic named"}
