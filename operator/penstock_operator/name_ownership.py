@@ -26,7 +26,6 @@ __all__ = [
     "is_allowed",
     "is_claim_of",
     "is_claim_of_twin",
-    "may_be_claim_of",
     "older",
     "owner_mark",
     "reserved",
@@ -160,19 +159,16 @@ def owner_mark(key: Key, uid: str, release: Release) -> str:
 
 def is_claim_of(claim: Claim, release: Release) -> bool:
     """Return whether this release wrote a claim, in this cluster."""
-    names_this_release = (claim.operator, claim.cluster) == (release.operator, release.cluster)
-    return names_this_release and not is_claim_of_twin(claim, release)
+    return _names(claim, release) and claim.installation == release.installation
 
 
 def is_claim_of_twin(claim: Claim, release: Release) -> bool:
     """Return whether a twin wrote a claim: a release of the same name in another or earlier cluster with the same id."""
-    names_this_release = (claim.operator, claim.cluster) == (release.operator, release.cluster)
-    return names_this_release and claim.installation not in (None, release.installation)
+    return _names(claim, release) and claim.installation != release.installation
 
 
-def may_be_claim_of(claim: Claim, release: Release) -> bool:
-    """Return whether this release may have written a claim: older releases' claims name no cluster or no operator."""
-    return claim.operator in ("", release.operator) and claim.cluster in (None, release.cluster)
+def _names(claim: Claim, release: Release) -> bool:
+    return (claim.operator, claim.cluster) == (release.operator, release.cluster)
 
 
 def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[str, str]:
@@ -184,8 +180,6 @@ def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[s
         is_seen: whether this operator may look that Connector up, if it is of this cluster.
     """
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
-    if claim.cluster is None:
-        return who, ""
     if claim.cluster == release.cluster:
         return who, "" if is_seen else (
             f"; this operator may not see whether that Connector still exists: if it does not, allow the operator to "

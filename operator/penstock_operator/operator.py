@@ -38,7 +38,7 @@ from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offers import PluginOffers
 from penstock_operator.queue.resync import orphans, resync, spread
-from penstock_operator.queue.seldom import Seldom
+from penstock_operator.queue.throttle import Throttle
 from penstock_operator.queue.workqueue import WorkQueue
 from penstock_operator.resource_status import resource_status
 from penstock_operator.rollout import RolloutLimiter
@@ -126,8 +126,8 @@ class Operator:
         self._statuses = {
             kind: WorkQueue(partial(self._write_status, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)
         }
-        self._topics_turns = Seldom(_TOPICS_SECONDS)
-        self._progress_turns = Seldom(_PROGRESS_SECONDS, _GATHERED)
+        self._topics_turns = Throttle(_TOPICS_SECONDS)
+        self._progress_turns = Throttle(_PROGRESS_SECONDS, _GATHERED)
         self._verifier = Verifier(settings, self._pool, lambda key: self._statuses[PLUGIN_VERSION].add(key))
 
     def stop(self) -> None:
@@ -176,16 +176,16 @@ class Operator:
     # Start
 
     async def _take_lease(self) -> bool:
-        told: str | None = None
+        logged: str | None = None
         self._hold()
         while not self._stopping.is_set():
             try:
                 if await self._lease_pool(self._lease.attempt):
                     self._resume()
                     return True
-                if self._lease.holder is not None and self._lease.holder != told:
-                    told = self._lease.holder
-                    log.info("Waiting for the operator %s, which has the Lease", told)
+                if self._lease.holder is not None and self._lease.holder != logged:
+                    logged = self._lease.holder
+                    log.info("Waiting for the operator %s, which has the Lease", logged)
             except OperatorError as e:
                 log.warning("%s", e)
             await self._pause(_RETRY)
@@ -193,13 +193,13 @@ class Operator:
 
     async def _kinds(self) -> list[Kind] | None:
         """Wait for the CRDs. Return the kinds to watch from the start; None: stopped before."""
-        told = False
+        is_logged = False
         while not self._stopping.is_set():
             try:
                 if await self._pool(self._kube.serves, CONNECTOR):
                     return [CONNECTOR, POD, *([SECRET] if self._settings.secrets.watch else [])]
-                if not told:
-                    told = True
+                if not is_logged:
+                    is_logged = True
                     log.warning("The API server has no %s: install the CRDs of this release", CONNECTOR.plural)
             except OperatorError as e:
                 log.warning("%s", e)

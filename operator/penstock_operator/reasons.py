@@ -25,8 +25,15 @@ class ConditionType(StrEnum):
         "`True`: everything is as `spec` requests, also if that is `Paused` or `Stopped`. `False`: it is not, or not yet. "
         "`Unknown`: the operator cannot see it",
     )
-    RECONCILING = "Reconciling", "`True`: work is in progress, or is retried automatically. Otherwise absent"
-    STALLED = "Stalled", "`True`: nothing more happens until a user changes something. Otherwise absent"
+    RECONCILING = (
+        "Reconciling",
+        "`True`: work is in progress, or is retried automatically. `False`: all is as `spec` requests, or "
+        "`Stalled` is `True`. `Unknown`: as `Ready`",
+    )
+    STALLED = (
+        "Stalled",
+        "`True`: nothing more happens until a user changes something. Otherwise `False`. `Unknown`: as `Ready`",
+    )
     CONFIG_VALID = (
         "ConfigValid",
         "`True`: the plugin accepts the configuration; the message contains its warnings. `False`: the message lists every "
@@ -61,6 +68,8 @@ class Use(Flag):
     UNDER_WAY = auto()
     STALLED = auto()
     UNKNOWN = auto()
+    NOT_RECONCILING = auto()
+    NOT_STALLED = auto()
     CONFIG_VALID = auto()
     UPDATE_PENDING = auto()
     LAGGING = auto()
@@ -111,8 +120,10 @@ class Reason(StrEnum):
     FAILED = (
         "Failed",
         Use.TASK | Use.EVENT,
-        "the task failed because of an error of its own; of a connector: no task runs",
+        "the task failed with an error; of a connector: no task runs",
     )
+    NOT_RECONCILING = "NotReconciling", Use.NOT_RECONCILING, "all is as `spec` requests, or `Stalled` is `True`"
+    NOT_STALLED = "NotStalled", Use.NOT_STALLED, "no user must change anything"
 
     # In progress
     PLANNING = (
@@ -143,8 +154,8 @@ class Reason(StrEnum):
     WAITING = (
         "Waiting",
         Use.UNDER_WAY,
-        "something must happen first: pods or records of an earlier Connector of this name are removed, a pod that changes "
-        "the offsets ends, or the operator checks whether the Connect name is free",
+        "pods or records of an earlier Connector of this name are being removed, a pod that changes the offsets has not "
+        "ended, or the operator checks whether the Connect name is free",
         _WAIT,
         _NORMAL,
     )
@@ -152,7 +163,7 @@ class Reason(StrEnum):
     SPEC_CHANGED = (
         "SpecChanged",
         Use.TASK,
-        "the task is replaced, since its configuration or pod template changed",
+        "the task is replaced, because its configuration or pod template changed",
         _WAIT,
     )
     RESTART_REQUESTED = (
@@ -202,52 +213,46 @@ class Reason(StrEnum):
     POLICY_MISSING = (
         "PolicyMissing",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
-        "the TopicCreationPolicy that `spec.topicCreationPolicyRef` names is not in this namespace. At `UpdatePending`: it, "
-        "or one that selected the connector, was deleted, and tasks keep its last good rules",
-        "create it; the connector then follows automatically. To continue without one that selected it, restart the "
-        "connector",
+        "the TopicCreationPolicy that `spec.topicCreationPolicyRef` names is not in this namespace ([details](#policies))",
+        "create it; the connector then follows automatically",
     )
     POLICY_INVALID = (
         "PolicyInvalid",
         Use.STALLED | Use.UPDATE_PENDING,
-        "a TopicCreationPolicy cannot be applied; the message lists every problem. Of a Connector: one that it names or "
-        "that selects it. At `UpdatePending`: tasks keep the last good rules",
+        "a TopicCreationPolicy cannot be applied; the message lists every problem. On a Connector: the policy that it names "
+        "or that selects it ([details](#policies))",
         "correct the policy",
     )
     POLICY_CONFLICT = (
         "PolicyConflict",
         Use.STALLED | Use.UPDATE_PENDING,
-        "several TopicCreationPolicies with rules select the connector; or, only at `UpdatePending`, one forbids the "
-        "`topic.creation.*` that the connector has. There tasks keep the last good rules",
+        "several TopicCreationPolicies with rules select the connector ([details](#policies))",
         "narrow a `connectorSelector`, name one in `spec.topicCreationPolicyRef`, or change what the message names",
     )
     PLUGIN_VERSION_MISSING = (
         "PluginVersionMissing",
         Use.UNDER_WAY,
-        "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` "
-        "requests, and the message lists the versions that exist; or a pod has yet to verify one that fits, or to find "
-        "which Java classes it contains",
-        "create it, request another version, or correct what prevents its verification: the verifying pod does not use "
-        "`spec.template`, so request exactly that version, or name the pull Secret in the release's `images.pullSecrets` "
-        "or in the namespace's default ServiceAccount; the connector then follows automatically",
+        "no verified PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` "
+        "requests; the message lists the versions that exist ([details](#plugin-versions))",
+        "create it, or request another version; the connector then follows automatically",
     )
     PLUGIN_VERSION_INVALID = (
         "PluginVersionInvalid",
         Use.STALLED,
-        "of a PluginVersion: it cannot be used; the message lists every problem",
+        "PluginVersion: it cannot be used; the message lists every problem",
         "delete it, and create a correct one",
     )
     ACCEPTED = (
         "Accepted",
         Use.READY,
-        "of a TopicCreationPolicy: its rules and limits are valid",
+        "TopicCreationPolicy: its rules and limits are valid",
         "",
         _NORMAL,
     )
     VERIFYING = (
         "Verifying",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod inspects its image, or it waits for its turn. Meanwhile only Connectors that request "
+        "PluginVersion: a pod inspects its image, or it waits for its turn. Meanwhile only Connectors that request "
         "exactly its version use it",
         _WAIT,
         _NORMAL,
@@ -255,7 +260,7 @@ class Reason(StrEnum):
     VERIFIED = (
         "Verified",
         Use.READY,
-        "of a PluginVersion: its image contains what it declares, and the runtime imports all its classes, or has listed "
+        "PluginVersion: its image contains what it declares, and the runtime imports all its classes, or has listed "
         "its Java classes",
         "",
         _NORMAL,
@@ -263,55 +268,56 @@ class Reason(StrEnum):
     VERIFICATION_FAILED = (
         "VerificationFailed",
         Use.UNDER_WAY | Use.STALLED,
-        "of a PluginVersion: its image contains something else, or one of its classes cannot be imported: `Stalled`. If the "
-        "pod ended without an answer, the verification is retried",
+        "PluginVersion, `Stalled`: its image contains something else, or one of its classes cannot be imported. "
+        "`Reconciling`: the pod ended without an answer, and the verification is retried",
         "see the message; publish another image, and create another PluginVersion",
     )
     DEFINITIONS_UNPUBLISHED = (
         "DefinitionsUnpublished",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod has inspected its image, and the configuration definitions in its log could not be "
+        "PluginVersion: a pod has inspected its image, but the configuration definitions in its log could not be "
         "published. Two more pods try; then it is `Verified` without them, and the message says why",
         "see the message",
     )
     NAME_CONFLICT = (
         "NameConflict",
         Use.STALLED | Use.UNDER_WAY,
-        "another, older Connector has this name in Kafka; this one does nothing there, and has no finalizer",
-        "rename one of them; if its cluster was rebuilt, or its release uninstalled: "
+        "an older Connector has this name in Kafka; this one does nothing there, and has no finalizer",
+        "rename one of them. If the cluster of the older one was rebuilt, or its release uninstalled: "
         "[installing](installing.md#a-cluster-that-was-rebuilt)",
     )
     NAME_RESERVED = (
         "NameReserved",
         Use.STALLED | Use.UNDER_WAY,
-        "`spec.connectName`, or a sink's group, begins with another namespace and a dot: such names are for that namespace",
-        "choose another, or have the platform team allow it (`allowedConnectNames`)",
+        "`spec.connectName`, or a sink's group, begins with another namespace and a dot; such names are reserved for that "
+        "namespace",
+        "choose another name, or have the platform team allow it (`allowedConnectNames`)",
     )
 
     # Tasks
     TASKS_FAILED = (
         "TasksFailed",
         Use.UNDER_WAY | Use.STALLED,
-        "tasks fail because of errors of their own; with `Stalled` their restarts are used up",
+        "tasks fail with errors; with `Stalled` their restarts are used up",
         "read the message and `status.tasks[].trace`; then annotate `restart-failed`",
     )
     TASKS_LOST = (
         "TasksLost",
         Use.UNDER_WAY,
-        "pods were deleted, evicted, killed, out of memory; their tasks are `Pending`, and replaced without limit, with "
-        "growing pauses",
+        "pods were deleted, evicted, killed or ran out of memory; their tasks are `Pending`, and are replaced without "
+        "limit, with growing pauses",
         "see the message; raise memory, check the nodes",
     )
     HINDERED = (
         "Hindered",
         Use.UNDER_WAY | Use.TASK,
-        "a running task has a problem that may pass, such as Kafka being unreachable",
+        "a running task has a temporary problem, such as an unreachable Kafka",
     )
     UNAVAILABLE = (
         "Unavailable",
         Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
-        "Kafka, or a service that the plugin needs, cannot be reached or refuses; the message has the cause",
-        "fix the cause; it is retried without limit, at most a minute apart",
+        "Kafka, or a service that the plugin needs, cannot be reached or refuses requests; the message has the cause",
+        "fix the cause; it is retried without limit, at least once a minute",
     )
     SUPERSEDED = (
         "Superseded",
@@ -336,12 +342,12 @@ class Reason(StrEnum):
     EVICTED = (
         "Evicted",
         Use.TASK,
-        "the kubelet evicted the pod: its node ran short of something, or the pod used more than it may",
+        "the kubelet evicted the pod: its node ran short of a resource, or the pod exceeded a limit",
     )
     EVICTION_BY_EVICTION_API = (
         "EvictionByEvictionAPI",
         Use.TASK,
-        "the eviction API removed the pod from its node, as `kubectl drain` and autoscalers do",
+        "the eviction API removed the pod from its node, for example because of `kubectl drain` or an autoscaler",
     )
     DELETION_BY_TAINT_MANAGER = "DeletionByTaintManager", Use.TASK, "the pod does not tolerate a taint of its node"
     DELETION_BY_POD_GC = "DeletionByPodGC", Use.TASK, "the pod's node no longer exists"
@@ -349,7 +355,7 @@ class Reason(StrEnum):
     TERMINATION_BY_KUBELET = (
         "TerminationByKubelet",
         Use.TASK,
-        "the kubelet ended the pod, as for a shutdown of its node",
+        "the kubelet ended the pod, for example because its node shuts down",
     )
 
     # Job pods
@@ -371,8 +377,8 @@ class Reason(StrEnum):
     PREPARE_FAILED = (
         "PrepareFailed",
         Use.STALLED,
-        "the tasks cannot be prepared with Kafka as it is set up; the message names the problem",
-        "fix it; it is retried after 2, 4 ... 60 s, then every 5 minutes, and immediately with another spec, Secret or "
+        "the tasks cannot be prepared, because of Kafka's setup; the message names the problem",
+        "fix it; it is retried after 2, 4 ... 60 s, then every 5 minutes, and immediately after a change of spec, Secret or "
         "worker configuration",
     )
     RESET_FAILED = "ResetFailed", Use.UNDER_WAY, "Kafka or the plugin refuses to reset the offsets; it is retried"
@@ -403,8 +409,8 @@ class Reason(StrEnum):
     CANARY_RUNNING = (
         "CanaryRunning",
         Use.UPDATE_PENDING,
-        "the first tasks run other plugin versions, as `spec.rollout` requests; the others follow after its `timeout` "
-        "without a failure of those",
+        "the first tasks run other plugin versions, as `spec.rollout` requests; the others follow if the first tasks run "
+        "for its `timeout` without a failure",
         _WAIT,
         _NORMAL,
     )
@@ -418,9 +424,9 @@ class Reason(StrEnum):
     STATUS_TOPIC_NOT_COMPACTED = (
         "StatusTopicNotCompacted",
         Use.UPDATE_PENDING,
-        "Kafka deletes records of the status topic, since its `cleanup.policy` is not `compact`; tasks keep running, and "
-        "none is ended for a restart or a change, since it might not start again",
-        "have the policy set to `compact`, as the message says; the requested changes then follow automatically",
+        "Kafka deletes records of the status topic, because its `cleanup.policy` is not `compact`; tasks keep running, and "
+        "none is ended for a restart or a change, because it might not start again",
+        "set the policy to `compact`, as the message says; the requested changes then follow automatically",
     )
     LAG_GROWS = (
         "LagGrows",
@@ -457,15 +463,19 @@ class Reason(StrEnum):
     FORBIDDEN = (
         "Forbidden",
         Use.API_SERVER,
-        "the operator's account lacks a right",
-        "give it that right: a Role of the chart is missing or was changed",
+        "the operator's account lacks a permission",
+        "grant it: a Role of the chart is missing or was changed",
     )
     INVALID = (
         "Invalid",
         Use.API_SERVER,
         "the API server finds the object invalid, for a reason other than a field of `spec.template`",
     )
-    BAD_REQUEST = "BadRequest", Use.API_SERVER, "the API server cannot read the object, likewise"
+    BAD_REQUEST = (
+        "BadRequest",
+        Use.API_SERVER,
+        "the API server cannot read the object, for a reason other than a field of `spec.template`",
+    )
     REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without naming a reason"
     CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object repeatedly"
     POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"
@@ -476,7 +486,7 @@ class Reason(StrEnum):
         "fix it, or set the webhook's failurePolicy to Ignore",
     )
     API_SERVER_UNAVAILABLE = "ApiServerUnavailable", Use.API_SERVER, "the API server does not answer", "fix it"
-    API_SERVER_BUSY = "ApiServerBusy", Use.API_SERVER, "the API server refuses requests, since it has too many", _WAIT
+    API_SERVER_BUSY = "ApiServerBusy", Use.API_SERVER, "the API server refuses requests, because it has too many", _WAIT
     OPERATOR_FAULT = (
         "OperatorFault",
         Use.API_SERVER,
@@ -530,27 +540,27 @@ class Reason(StrEnum):
     TASK_FAILED = (
         "TaskFailed",
         Use.EVENT,
-        "a task failed because of an error of its own; the message says when it restarts",
+        "a task failed with an error; the message says when it restarts",
     )
     TASK_LOST = "TaskLost", Use.EVENT, "a task lost its pod; the message says when it restarts"
-    TASK_UNAVAILABLE = "TaskUnavailable", Use.EVENT, "a task ended, since Kafka or another service cannot be reached"
-    RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation requested a restart that cannot be done"
+    TASK_UNAVAILABLE = "TaskUnavailable", Use.EVENT, "a task ended, because Kafka or another service cannot be reached"
+    RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation requested a restart that is not possible"
     OFFSETS_ACTION_SUCCEEDED = (
         "OffsetsActionSucceeded",
         Use.EVENT,
-        "an action on offsets that an annotation requested is done",
+        "an offsets action that an annotation requested has succeeded",
         "",
         _NORMAL,
     )
     OFFSETS_ACTION_REFUSED = (
         "OffsetsActionRefused",
         Use.EVENT,
-        "an action on offsets that an annotation requested is refused: nothing was done in Kafka, and its token is used up",
+        "an offsets action that an annotation requested is refused: nothing was done in Kafka, and its token is used up",
     )
     OFFSETS_ACTION_FAILED = (
         "OffsetsActionFailed",
         Use.EVENT,
-        "an action on offsets that an annotation requested failed, or its outcome is unknown; it is not retried",
+        "an offsets action that an annotation requested has failed, or its outcome is unknown; it is not retried",
         "check the offsets, then request it with a new token",
     )
 

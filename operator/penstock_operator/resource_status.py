@@ -9,6 +9,7 @@ from penstock_model.resources.plugin_offers import offer_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.connector.render.conditions import undecided_conditions
 from penstock_operator.kubernetes import kinds
+from penstock_operator.kubernetes.leftovers import without_foreign_conditions
 from penstock_operator.reasons import Reason
 
 __all__ = ["resource_status"]
@@ -80,14 +81,13 @@ def resource_status(
     try:
         resource.check(document)
     except ConfigError as e:
-        told = "; ".join(map(str, e.problems)) + resource.consequence
-        verdict = Verdict(Kind.STALLED, resource.reason, told)
-    generation, there = document["metadata"]["generation"], document.get("status") or {}
-    before = [c for c in there.get("conditions") or () if isinstance(c, Mapping) and "type" in c]
+        message = "; ".join(map(str, e.problems)) + resource.consequence
+        verdict = Verdict(Kind.STALLED, resource.reason, message)
+    generation, there = document["metadata"]["generation"], without_foreign_conditions(document.get("status") or {})
     kept = there if finding is None else finding
     found = {
         "observedGeneration": generation,
-        "conditions": undecided_conditions(before, verdict, generation, now),
+        "conditions": undecided_conditions(there.get("conditions") or (), verdict, generation, now),
         **resource.users(connectors),
         **({"verifiedBy": verified_by} if verified_by else {}),
         **{name: kept[name] for name in _FOUND if kept.get(name)},

@@ -14,26 +14,27 @@ from pydantic.alias_generators import to_camel
 
 from penstock_operator.kubernetes.times import instant, timestamp
 
-__all__ = ["in_status", "read", "without_empty", "write"]
+__all__ = ["in_status", "read", "without_empty", "write", "write_own"]
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
 
 
 class _Field(NamedTuple):
-    """Field: its name in the class and in the status, and how its value is read and written."""
+    """Field: its names in the class and in the status, how it is read and written, and whether only the operator uses it."""
 
     attribute: str
     name: str
     read: Convert
     write: Convert
+    is_own: bool = False
 
 
 def in_status(**differs: Any) -> dict[str, Any]:
-    """Return the metadata of a dataclass field that differs from the rule: in its `name`, or in how it is converted.
+    """Return the metadata of a dataclass field that differs from the rule: in its name, its conversion, or its users.
 
     Args:
-        differs: `name`, `read`, `write` as `_Field` has them.
+        differs: `name`, `read`, `write`, `is_own` as `_Field` has them.
     """
     return differs
 
@@ -45,13 +46,23 @@ def read(part: type[T], status: Mapping[str, Any]) -> T:
 
 
 def write(part: object) -> dict[str, Any]:
-    """Return a part as it is written in the status."""
-    return without_empty({f.name: f.write(getattr(part, f.attribute)) for f in _fields(type(part))})  # type: ignore[arg-type]
+    """Return a part as it is written in the status, without fields that only the operator uses."""
+    return _written(part, is_own=False)
+
+
+def write_own(part: object) -> dict[str, Any]:
+    """Return the fields of a part that only the operator uses."""
+    return _written(part, is_own=True)
 
 
 def without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries with a value. Server-side apply keeps fields that are named; empty values would be noise."""
     return {name: value for name, value in values.items() if value}
+
+
+def _written(part: object, *, is_own: bool) -> dict[str, Any]:
+    columns = (f for f in _fields(type(part)) if f.is_own is is_own)  # type: ignore[arg-type]
+    return without_empty({f.name: f.write(getattr(part, f.attribute)) for f in columns})
 
 
 def _same(value: Any) -> Any:

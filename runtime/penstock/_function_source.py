@@ -128,7 +128,7 @@ class _StreamWatch:
 
     def __init__(self, planned: str, names: Callable[[], Iterable[str]], context: PluginContext) -> None:
         self._planned = planned
-        self._told = ""
+        self._requested = ""
         self._names = names
         self._context = context
         self._due = time.monotonic() + _LOOK
@@ -141,8 +141,8 @@ class _StreamWatch:
         except Exception as e:  # noqa: BLE001 (the known streams are still read)
             log.warning("cannot list the streams; known streams are still read: %s: %s", type(e).__name__, e)
         else:
-            if present not in (self._planned, self._told):
-                self._told = present
+            if present not in (self._planned, self._requested):
+                self._requested = present
                 found, before = set(json.loads(present)), set(json.loads(self._planned))
                 new, gone = (", ".join(sorted(names)) or "none" for names in (found - before, before - found))
                 log.info("Streams have changed since the tasks were planned. New: %s. Gone: %s", new, gone)
@@ -233,16 +233,16 @@ class FunctionReader(PollingSource):
             ConnectError: the source delivers exactly once. Any other source may read the records of a cursor again, so it
                 gets a warning.
         """
-        told = (
+        message = (
             f"{self.parameters.name} yielded records with the cursor {_shown(cursor)}, and then more records with the same "
             "cursor. A cursor covers all records up to it: if reading ends between the two pairs, it continues after the "
             "cursor, and the records of the second pair are lost. Put records that share a cursor into one pair (yield "
             "[record, ...], cursor), or give each record a separate cursor."
         )
         if self._repeats:
-            raise ConnectError(told)
+            raise ConnectError(message)
         if not self._has_warned:
-            log.warning("%s If your function reads the records of a cursor again, ignore this warning.", told)
+            log.warning("%s If your function reads the records of a cursor again, ignore this warning.", message)
             self._has_warned = True
 
     def _pairs(self, given: Any) -> Generator[tuple[Sequence[Record], Cursor]]:

@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails, PydanticUndefined
 
 from penstock.errors import ConfigError, Problem
 from penstock.rules import Rule
-from penstock_java.property_text import items, trimmed
+from penstock_java_compat.property_text import items, trimmed
 
 __all__ = ["Config", "Importance", "Int", "Password", "Property", "nearest", "prop"]
 

@@ -63,11 +63,14 @@ class RetriableError(ConnectError):
     Args:
         message: the cause.
         retry_after: seconds to wait before the next attempt, or None for the caller's back-off.
+        outage: whether every record fails, because a service that all need is unavailable. A transform, predicate or
+            converter is then retried without limit, unless `errors.retry.timeout` is set.
     """
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, retry_after: float | None = None, *, outage: bool = False) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.outage = outage
 
 
 class Superseded(ConnectError):

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import AfterValidator
 
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 
 __all__ = ["Rule", "at_least", "java_regex", "long", "not_blank", "short", "words"]
 
@@ -66,7 +66,7 @@ def _not_blank(text: str | None) -> str | None:
 
 
 def _java_regex(text: str) -> str:
-    from penstock_java.regex import compile_java
+    from penstock_java_compat.regex import compile_java
 
     compile_java(text)
     return text

@@ -3,7 +3,6 @@
 import argparse
 import json
 import logging
-import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -142,8 +141,6 @@ def _parser() -> argparse.ArgumentParser:
         "nothing. Exit code 2: there are problems.",
     )
     _add_files(validate)
-    # Has no effect. Accepted so that `penstock run` and `penstock validate` take the same command line.
-    validate.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help=argparse.SUPPRESS)
     validate.set_defaults(command=_validate)
 
     _add_transform(commands)
@@ -381,12 +378,10 @@ def _run(options: argparse.Namespace) -> ExitCode:
 
 
 def _validate(options: argparse.Namespace) -> ExitCode:
-    from penstock_cli.run import RunOptions, plans, worker_config
+    from penstock_cli.run import plans, worker_config
 
     _check_secrets(options)
-    worker = worker_config(
-        RunOptions(options.files, None, Path(os.devnull), options.worker, options.secrets, options.log_level)
-    )
+    worker = worker_config(options.worker, options.secrets)
     planned, warnings = plans(options.files, worker, options.secrets)
     for warning in warnings:
         say(f"warning: {warning}", level=logging.WARNING)
@@ -430,10 +425,11 @@ def _plugins(options: argparse.Namespace) -> ExitCode:
 
     given = None
     if options.plugin_versions is not None or options.namespace is not None:
+        from penstock_cli.kubectl_client import Kubectl
         from penstock_cli.published import in_file, in_namespace
 
         file = options.plugin_versions
-        given = in_file(file) if file is not None else in_namespace(options.namespace)
+        given = in_file(file) if file is not None else in_namespace(Kubectl((f"--namespace={options.namespace}",)))
     text, found = listing(options.name, as_json=options.output == "json", version=options.version, given=given)
     sys.stdout.write(text)
     return ExitCode.OK if found else ExitCode.CONFIG_INVALID

@@ -59,12 +59,12 @@ def listing(
             return json.dumps(whole, indent=2) + "\n", True
     except ConfigError as e:
         return f"{e}\n", False
-    told = "".join(f"broken: {p}\n" for p in refused)
+    broken_lines = "".join(f"broken: {p}\n" for p in refused)
     if name is not None:
-        return "\n".join(_described(r, given) for r in found) + told, True
-    told = "".join(f"broken: {p.message}\n" for p in broken) + told
+        return "\n".join(_described(r, given) for r in found) + broken_lines, True
+    broken_lines = "".join(f"broken: {p.message}\n" for p in broken) + broken_lines
     table = _table(found, with_origin=given is not None)
-    return f"{table}\n\nOne plugin's configuration: penstock plugins NAME\n{told}", True
+    return f"{table}\n\nOne plugin's configuration: penstock plugins NAME\n{broken_lines}", True
 
 
 def _table(found: Sequence[Row], *, with_origin: bool) -> str:

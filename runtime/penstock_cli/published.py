@@ -1,14 +1,13 @@
 """Configuration definitions that PluginVersions have published, from manifests or from the cluster."""
 
 import base64
-import json
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from penstock import ConfigError, ConnectError
+from penstock import ConfigError
+from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.manifests.reader import read_resources
 from penstock_model.contracts.definitions import KEY, Definitions, unpack
 
@@ -66,13 +65,15 @@ def in_file(file: str | Path) -> Given:
     return _given(read_resources(file, _KIND, "ConfigMap"))
 
 
-def in_namespace(namespace: str) -> Given:
-    """Read a namespace of the cluster, by kubectl and its current context.
+def in_namespace(kubectl: Kubectl) -> Given:
+    """Read a namespace of the cluster.
 
     Raises:
         ConnectError: kubectl is not installed, or cannot read it.
     """
-    return _given((*_get(namespace, "pluginversions"), *_get(namespace, "configmaps", f"--selector={_SELECTOR}")))
+    versions = kubectl.json("get", "pluginversions.penstock.dev")
+    config_maps = kubectl.json("get", "configmaps", f"--selector={_SELECTOR}")
+    return _given((*_of_kind(versions, _KIND), *_of_kind(config_maps, "ConfigMap")))
 
 
 def _given(resources: Iterable[Mapping[str, Any]]) -> Given:
@@ -81,18 +82,8 @@ def _given(resources: Iterable[Mapping[str, Any]]) -> Given:
     return Given(versions, [r for r in found if r.get("kind") != _KIND])
 
 
-def _get(namespace: str, kind: str, *options: str) -> list[Mapping[str, Any]]:
-    words = ["kubectl", "get", kind, f"--namespace={namespace}", *options, "--output=json"]
-    try:
-        done = subprocess.run(words, capture_output=True, check=True, text=True)
-    except FileNotFoundError:
-        raise ConnectError(
-            "cannot read the cluster: kubectl is not installed; install it, or give manifests with --plugin-versions"
-        ) from None
-    except subprocess.CalledProcessError as e:
-        raise ConnectError(f"cannot read the {kind} of namespace {namespace}: {e.stderr.strip()}") from None
-    items: list[Mapping[str, Any]] = json.loads(done.stdout)["items"]
-    return items
+def _of_kind(answer: Mapping[str, Any], kind: str) -> Iterable[Mapping[str, Any]]:
+    return ({**item, "kind": kind} for item in answer["items"])
 
 
 def _metadata(resource: Mapping[str, Any]) -> Mapping[str, Any]:

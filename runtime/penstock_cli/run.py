@@ -115,19 +115,19 @@ def _check_reach(worker: WorkerConfig, options: RunOptions) -> None:
         )
 
 
-def worker_config(options: RunOptions) -> WorkerConfig:
+def worker_config(file: Path | None, secrets: Path | None, bootstrap_servers: str | None = None) -> WorkerConfig:
     """Return the worker configuration of the command line, with the servers that it names.
 
     Raises:
         ConfigError: the file is wrong.
     """
-    given = read_worker(options.worker, options.secrets) if options.worker is not None else worker_from({})
+    given = read_worker(file, secrets) if file is not None else worker_from({})
     for warning in given.warnings:
-        log.warning("%s: %s", options.worker, warning)
+        log.warning("%s: %s", file, warning)
     texts = dict(given.config.raw)
-    if options.bootstrap_servers is not None:
-        texts["bootstrap.servers"] = options.bootstrap_servers
-    if options.worker is None:  # a developer's cluster may have one broker; the broker's default fits it
+    if bootstrap_servers is not None:
+        texts["bootstrap.servers"] = bootstrap_servers
+    if file is None:  # a developer's cluster may have one broker; the broker's default fits it
         texts.setdefault("offset.storage.replication.factor", "-1")
         texts.setdefault("status.storage.replication.factor", "-1")
     return WorkerConfig.parse(texts)
@@ -137,7 +137,7 @@ def run(options: RunOptions) -> ExitCode:
     """Run the connectors of these files until they end, or until Ctrl-C or SIGTERM."""
     signals = Signals()
     with ExitStack() as stack:
-        worker = worker_config(options)
+        worker = worker_config(options.worker, options.secrets, options.bootstrap_servers)
         planned, warnings = plans(options.files, worker, options.secrets)
         close_host()  # each task has its own JVM
         check_standard_input(planned, options.files)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from penstock.errors import ConfigError, Problem
 from penstock.source import SourceConnector
@@ -111,13 +111,17 @@ def on_cluster(specs: Sequence[TaskSpec], context: TaskContext, options: Cluster
     return [
         s.model_copy(
             update={
-                "spark": s.spark.model_copy(
-                    update={"conf": {**s.spark.conf, **options.conf}, "cluster": options.cluster}
-                )
+                "settings": _with_conf(s.settings, options.conf),
+                "spark_cluster": options.cluster,
             }
         )
         for s in specs
     ]
+
+
+def _with_conf(settings: Mapping[str, Any], conf: Mapping[str, str]) -> dict[str, Any]:
+    spark = settings.get("spark") or {}
+    return {**settings, "spark": {**spark, "conf": {**(spark.get("conf") or {}), **conf}}}
 
 
 def _reason_against(context: TaskContext) -> str | None:

@@ -70,7 +70,7 @@ def _rules(
     named = None if spec.topic_creation_policy_ref is None else spec.topic_creation_policy_ref.name
     if named is not None and file is None:
         raise ConfigError(Problem("--policy", f"is missing: the Connector names the policy {named}; give its file"))
-    documents = () if file is None else [d for d in read_resources(file, _KIND) if _is_beside(d, own.namespace)]
+    documents = () if file is None else [d for d in read_resources(file, _KIND) if _is_in_namespace(d, own.namespace)]
     found = bind(named, own.labels, spec.config, documents)
     problems = [Problem(name, f"this {_KIND} cannot be applied: {why}") for name, why in found.invalid.items()]
     if found.missing:
@@ -93,7 +93,7 @@ def _rules(
     return TopicRules.of(texts, enabled=True), limits
 
 
-def _is_beside(document: Mapping[str, Any], namespace: str | None) -> bool:
+def _is_in_namespace(document: Mapping[str, Any], namespace: str | None) -> bool:
     other = (document.get("metadata") or {}).get("namespace")
     return other is None or namespace is None or other == namespace
 

@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import field_validator
 
 from penstock import Config, Importance, Predicate, Record, RecordBatch, prop
-from penstock_java.regex import compile_java
+from penstock_java_compat.regex import compile_java
 
 __all__ = ["HasHeaderKey", "RecordIsTombstone", "TopicNameMatches"]
 

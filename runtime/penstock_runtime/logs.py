@@ -8,10 +8,12 @@ from typing import IO, Any
 
 from penstock_logging import JsonLines, RepetitionFilter
 
-__all__ = ["TerminalHandler", "configure", "configure_for_terminal", "say"]
+__all__ = ["TerminalHandler", "configure", "configure_for_terminal", "override_level", "say"]
 
 _said = logging.getLogger("penstock")
 _said.setLevel(logging.INFO)
+_configured = "INFO"
+"""Level of the root logger without an override."""
 
 
 class TerminalHandler(logging.Handler):
@@ -61,7 +63,14 @@ def say(text: str, *, level: int = logging.INFO) -> None:
     _said.log(level, "%s", text)
 
 
+def override_level(level: str | None) -> None:
+    """Log at this level from now on; None: at the level that was configured."""
+    logging.getLogger().setLevel(_configured if level is None else level)
+
+
 def _use(handler: logging.Handler, level: str) -> None:
+    global _configured
+    _configured = level
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

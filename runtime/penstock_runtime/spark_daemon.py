@@ -26,7 +26,7 @@ append_inherited_folders()  # objects that Spark passes to a worker may refer to
 from pyspark import daemon  # noqa: E402
 from pyspark import worker as spark_worker  # noqa: E402
 
-from penstock_runtime.pipeline.gc_tuning import collect_seldom  # noqa: E402
+from penstock_runtime.pipeline.gc_tuning import tune_gc  # noqa: E402
 from penstock_runtime.sink import frame_worker  # noqa: E402
 from penstock_runtime.sink import spark_worker as sink_worker  # noqa: E402
 from penstock_runtime.source import spark_worker as source_worker  # noqa: E402
@@ -40,7 +40,7 @@ def main() -> None:
     assert sink_worker.consume is not None
     assert frame_worker.rows_of is not None
     assert spark_worker.main is not None
-    collect_seldom()
+    tune_gc()
     os.environ.pop(_SECRET, None)
     daemon.worker = _worker
     daemon.manager()

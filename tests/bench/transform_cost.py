@@ -20,8 +20,8 @@ from penstock_plugins.connectors.file.sink import FileWriter
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_consumed
-from penstock_runtime.pipeline.gc_tuning import collect_seldom
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.gc_tuning import tune_gc
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["Cost", "cost_of", "cost_rows", "transform_costs"]
@@ -43,7 +43,7 @@ class Cost:
 
 def transform_costs(*, times: int = 30) -> list[Cost]:
     """Every case on every form of records; one without transforms on each form comes first."""
-    collect_seldom()  # as every process that handles records does
+    tune_gc()  # as every process that handles records does
     nothing = [(Case("nothing", {}, form.content), form) for form in FORMS]
     every = [*nothing, *((case, form) for case in CASES for form in case.forms())]
     return [cost_of(case, form, times=times) for case, form in every]

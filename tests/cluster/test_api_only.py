@@ -65,7 +65,7 @@ def test_a_deleted_namespace_goes_with_all_that_is_in_it(shared: Cluster) -> Non
     shared.kubectl("delete", "namespace", "short", "--timeout=30s")
 
 
-def test_a_watch_from_before_a_compaction_is_told_to_start_anew(shared: Cluster) -> None:
+def test_a_watch_from_before_a_compaction_must_start_again(shared: Cluster) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     version = json.loads(shared.kubectl("get", "--raw", path))["metadata"]["resourceVersion"]
     shared.kubectl("create", "configmap", "later")
@@ -82,7 +82,7 @@ def test_a_stopped_api_server_answers_nobody_until_it_is_started(shared: Cluster
     assert "default" in shared.kubectl("get", "namespaces")
 
 
-def test_it_goes_away_with_its_parent(tmp_path: Path) -> None:
+def test_it_ends_with_its_parent(tmp_path: Path) -> None:
     env = {**os.environ, "PENSTOCK_CLUSTER_DIR": str(tmp_path / "clusters")}
     name = f"orphan-{os.getpid()}"
     waiting = [sys.executable, "-c", "import sys; sys.stdin.read()"]

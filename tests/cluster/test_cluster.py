@@ -211,7 +211,7 @@ def test_pods_of_two_nodes_reach_each_other_by_address_and_by_name(
     assert shared.run("enter", "--node", "2", "hostname").strip() == second
 
 
-def test_a_node_that_is_frozen_is_away_its_pods_are_told_to_go_and_stay_until_it_goes_on(
+def test_a_node_that_is_frozen_is_unavailable_and_its_pods_end_when_it_continues(
     shared: Cluster, namespace: str, second: str
 ) -> None:
     def leaving() -> bool:
@@ -232,7 +232,9 @@ def test_a_node_that_is_frozen_is_away_its_pods_are_told_to_go_and_stay_until_it
     shared.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"node/{second}")
 
 
-def test_a_kubelet_that_is_away_leaves_its_pods_to_themselves(shared: Cluster, namespace: str, second: str) -> None:
+def test_a_kubelet_that_is_unavailable_leaves_its_pods_to_themselves(
+    shared: Cluster, namespace: str, second: str
+) -> None:
     shared.apply(pod(namespace, "far", "serve", **on(second)))
     await_ready(shared, namespace, "far")
     shared.run("stop", "--kill", "second-kubelet")

@@ -12,7 +12,7 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plan.worker import worker_from
 from penstock_runtime.plugins.discovery import Plugins

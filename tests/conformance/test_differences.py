@@ -32,7 +32,7 @@ def test_a_row_knows_its_rule_or_its_cases(row: Row) -> None:
     assert FOLDER.resolve() != OWN.resolve() or {*names} <= rules.RULES.keys() | ids
 
 
-def test_every_rule_is_told() -> None:
+def test_every_rule_is_reported() -> None:
     told = {name for row in rows() for name in re.findall(r"`([^`]+)`", row.key)}
     assert rules.RULES.keys() <= told
 

@@ -3,7 +3,7 @@
 from .place import Place, condition
 
 
-def test_all_errors_of_a_configuration_are_told_at_once_and_the_old_tasks_go_on(place: Place) -> None:
+def test_all_errors_of_a_configuration_are_reported_together_and_the_old_tasks_continue(place: Place) -> None:
     source = place.datagen("orders", config={"rate": 50})
     source.reaches("Running")
     before = source.lives()

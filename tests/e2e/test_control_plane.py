@@ -18,7 +18,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("component", ["kube-apiserver", "etcd"])
 @pytest.mark.slow
-def test_a_part_of_the_control_plane_is_killed_and_records_go_on_and_the_operator_comes_back(
+def test_a_part_of_the_control_plane_is_killed_and_records_continue_and_the_operator_comes_back(
     place: Place, component: str, measured: Callable[[str, float], None]
 ) -> None:
     source = place.datagen("orders", config={"rate": 100})
@@ -39,7 +39,7 @@ def test_a_part_of_the_control_plane_is_killed_and_records_go_on_and_the_operato
 
 
 @pytest.mark.slow
-def test_after_a_compaction_watches_begin_anew(place: Place) -> None:
+def test_after_a_compaction_watches_start_again(place: Place) -> None:
     source = place.datagen("orders")
     source.reaches("Running")
     before = source.lives()
@@ -53,7 +53,7 @@ def test_after_a_compaction_watches_begin_anew(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_node_that_is_away_is_named_and_afterwards_everything_runs_again(place: Place) -> None:
+def test_a_node_that_is_unavailable_is_named_and_afterwards_everything_runs_again(place: Place) -> None:
     source = place.datagen("orders", config={"rate": 50})
     source.reaches("Running")
     place.kafka.records(source.topic, least=10)

@@ -164,7 +164,7 @@ def test_of_two_versions_side_by_side_one_is_upgraded_killed_and_taken_back_and_
 
 
 @pytest.mark.timeout(900)
-def test_debezium_moves_from_a_node_that_is_drained_and_from_one_that_stands_still_and_no_change_is_lost_or_doubled(
+def test_debezium_moves_from_a_node_that_is_drained_and_from_one_that_is_frozen_and_no_change_is_lost_or_doubled(
     place: Place, versions: dict[str, Image], second_node: str
 ) -> None:
     cluster, first_node = place.cluster, f"penstock-{place.cluster.name}"

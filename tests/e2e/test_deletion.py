@@ -9,7 +9,7 @@ from .place import Place
 
 
 @pytest.mark.slow
-def test_a_connector_that_is_made_anew_goes_on_where_the_deleted_one_was(place: Place) -> None:
+def test_a_connector_that_is_recreated_continues_where_the_deleted_one_was(place: Place) -> None:
     source = place.datagen("orders", config={"rate": 100})
     source.reaches("Running")
     place.kafka.records(source.topic, least=50)
@@ -24,7 +24,7 @@ def test_a_connector_that_is_made_anew_goes_on_where_the_deleted_one_was(place: 
 
 
 @pytest.mark.slow
-def test_with_offsets_reset_a_connector_that_is_made_anew_begins_anew(
+def test_with_offsets_reset_a_connector_that_is_recreated_starts_again(
     place: Place, measured: Callable[[str, float], None]
 ) -> None:
     source = place.datagen("orders", config={"rate": 100}, deletion={"offsets": "Reset"})

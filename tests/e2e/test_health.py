@@ -27,7 +27,7 @@ def ended_by_probes(connector: Connector) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_task_whose_process_stands_still_is_replaced_and_named_so_and_a_slow_one_beside_it_stays(
+def test_a_task_whose_process_is_frozen_is_replaced_and_named_so_and_a_slow_one_next_to_it_stays(
     place: Place, measured: Callable[[str, float], None]
 ) -> None:
     slow = faulty_source(place, "read", "waits")
@@ -71,7 +71,7 @@ def standing(cluster: Cluster, uid: str) -> Iterator[None]:
 @pytest.mark.timeout(900)
 @pytest.mark.own_cluster
 @pytest.mark.expects("penstock_model.kafka_properties.librdkafka.*FAIL")
-def test_no_task_is_ended_by_its_probes_while_kafka_is_away_not_even_one_that_starts(place: Place) -> None:
+def test_no_task_is_ended_by_its_probes_while_kafka_is_unavailable_not_even_one_that_starts(place: Place) -> None:
     running = place.datagen("running", config={"rate": 20, "count": 200_000})
     starting = place.datagen("starting", config={"rate": 100, "count": COUNT})
     running.reaches("Running")

@@ -88,7 +88,7 @@ def test_a_java_version_that_cannot_be_planned_reaches_no_task_and_one_that_does
     assert_each_once(place, source, 3)
 
 
-def test_an_image_that_is_deleted_leaves_a_running_java_task_alone_and_its_successor_names_it(
+def test_an_image_that_is_deleted_leaves_a_running_java_task_untouched_and_its_successor_names_it(
     place: Place, probe: Probe, tmp_path: Path
 ) -> None:
     image, archive = publish(place, tmp_path, "deleted", probe.jar(tmp_path / "probe.jar"))

@@ -21,7 +21,7 @@ def replaced(source: Connector, number: int, limit: float = 60) -> None:
 
 
 @pytest.mark.slow
-def test_a_task_whose_process_is_killed_is_replaced_at_once_and_loses_and_doubles_nothing(
+def test_a_task_whose_process_is_killed_is_replaced_immediately_and_loses_and_doubles_nothing(
     place: Place, measured: Callable[[str, float], None]
 ) -> None:
     source = place.datagen("orders", config={"rate": 300, "count": COUNT})
@@ -84,7 +84,7 @@ class Hungry(Datagen):
 
 
 @pytest.mark.slow
-def test_a_task_that_exceeds_its_memory_is_named_so_and_goes_on_with_more(place: Place) -> None:
+def test_a_task_that_exceeds_its_memory_is_named_so_and_continues_with_more(place: Place) -> None:
     topic = f"{place.namespace}.orders"
     plugin = place.plugin("hungry", HUNGRY)
     config = {"topic": topic, "rate": 300, "count": 3_000}

@@ -35,7 +35,7 @@ def waits_on(node: str, connector: Connector) -> str:
 
 
 @pytest.mark.slow
-def test_what_ran_on_a_node_that_stands_still_runs_elsewhere_and_nothing_is_lost_or_doubled_when_it_goes_on(
+def test_what_ran_on_a_node_that_is_frozen_runs_elsewhere_and_nothing_is_lost_or_doubled_when_it_continues(
     place: Place, second_node: str, measured: Callable[[str, float], None]
 ) -> None:
     cluster, quick = place.cluster, {"terminationGracePeriodSeconds": 5}
@@ -69,7 +69,7 @@ def test_what_ran_on_a_node_that_stands_still_runs_elsewhere_and_nothing_is_lost
 
 
 @pytest.mark.slow
-def test_a_change_is_applied_while_the_task_has_a_volume_for_itself_alone(place: Place) -> None:
+def test_a_change_is_applied_while_only_the_task_may_mount_a_volume(place: Place) -> None:
     name = f"{place.namespace}-data"
     size = {"storage": "1Gi"}
     volume = {

@@ -22,7 +22,7 @@ def outcome(connector: Connector, token: str) -> dict[str, Any]:
     return connector.until(entry, f"{token} has its result")
 
 
-def test_a_source_that_runs_is_listed_and_once_it_is_stopped_and_reset_begins_anew(
+def test_a_source_that_runs_is_listed_and_once_it_is_stopped_and_reset_starts_again(
     place: Place, measured: Callable[[str, float], None]
 ) -> None:
     source = place.datagen("orders", config={"rate": 200})

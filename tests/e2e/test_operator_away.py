@@ -13,7 +13,7 @@ from .release import Release
 
 
 @pytest.mark.slow
-def test_while_the_operator_is_away_records_go_on_and_what_was_asked_meanwhile_is_done_afterwards(
+def test_while_the_operator_is_unavailable_records_continue_and_what_was_asked_meanwhile_is_done_afterwards(
     place: Place, release: Release
 ) -> None:
     source = place.datagen("orders", tasksMax=2, config={"partitions": 2, "rate": 100})

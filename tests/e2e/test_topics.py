@@ -23,7 +23,8 @@ def apply_policy(place: Place, *topics: str) -> None:
 
 def is_missing_its_policy(found: Object) -> bool:
     conditions = {c["type"]: c for c in (found.get("status") or {}).get("conditions", ())}
-    return conditions.get("Reconciling", {}).get("reason") == "PolicyMissing" and "Stalled" not in conditions
+    is_waiting = conditions.get("Reconciling", {}).get("reason") == "PolicyMissing"
+    return is_waiting and bool(conditions["Stalled"]["status"] == "False")
 
 
 def test_connectors_wait_for_their_policy_create_by_its_rules_and_fail_at_its_limits_until_it_is_widened(

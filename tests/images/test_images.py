@@ -132,6 +132,7 @@ def test_no_image_has_the_command_line(image: Callable[[str], Image], name: str)
     installed = image(name).root / "opt/penstock"
     assert not (installed / "bin/penstock").exists()
     assert not list(installed.rglob("penstock_cli"))
+    assert not list(installed.rglob("rich"))
 
 
 SPARK = """
@@ -189,7 +190,7 @@ def test_spark_runs_where_only_tmp_can_be_written(image: Callable[[str], Image])
     assert made.run("python", "-c", SPARK).strip().endswith("counted")
 
 
-def test_the_operator_tells_its_options(image: Callable[[str], Image]) -> None:
+def test_the_operator_reports_its_options(image: Callable[[str], Image]) -> None:
     made = image("operator")
     assert "usage" in made.run(*made.config["Entrypoint"], "--help").lower()
 

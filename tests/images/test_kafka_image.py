@@ -113,7 +113,7 @@ def produce(settings: Mapping[str, Any], topic: str) -> KafkaError | None:
     return outcome[0]
 
 
-def test_it_starts_with_passwords_and_rights_by_variables_alone(image: Callable[[str], Image], ports: Ports) -> None:
+def test_it_starts_with_passwords_and_rights_only_by_variables(image: Callable[[str], Image], ports: Ports) -> None:
     with running(image("kafka"), variables(ports)):
         anybody = AdminClient(client(ports.plain))
         assert produce(client(ports.plain), "orders") is None

@@ -76,9 +76,9 @@ class PodTask:
                     return r
             assert not deadline.passed(), f"{state} {acted} not in {self.reports()}\n{self.process.last_words()}"
 
-    def control(self, generation: int, state: str) -> None:
-        """Tell the tasks of the connector something, as the operator does."""
-        control(self.servers, self.spec.connector, generation, state)
+    def control(self, generation: int, state: str, *, log_level: str | None = None) -> None:
+        """Write a control record for the tasks of the connector, as the operator does."""
+        control(self.servers, self.spec.connector, generation, state, log_level=log_level)
 
     def last_word(self) -> TerminationMessage:
         """What it left when it ended."""
@@ -213,10 +213,23 @@ class Pods:
 
 
 def control(
-    servers: str, connector: str, generation: int, state: str, *, uid: str = UID, topics_reset: str | None = None
+    servers: str,
+    connector: str,
+    generation: int,
+    state: str,
+    *,
+    uid: str = UID,
+    topics_reset: str | None = None,
+    log_level: str | None = None,
 ) -> None:
     """Write a control record."""
-    record = Control(connector_uid=uid, generation=generation, state=TaskState(state), topics_reset=topics_reset)
+    record = Control(
+        connector_uid=uid,
+        generation=generation,
+        state=TaskState(state),
+        topics_reset=topics_reset,
+        log_level=log_level,
+    )
     write(servers, STATUS, control_key(connector), record.to_value())
 
 

@@ -152,8 +152,8 @@ class StandaloneCluster:
 def on(cluster: StandaloneCluster, spec: TaskSpec, **conf: str) -> TaskSpec:
     """The spec of a task whose Spark is the cluster."""
     there = SparkCluster(master=cluster.url, secret_file=str(cluster.secret_file), cores=4)
-    spark = spec.spark.model_copy(update={"conf": {"spark.executor.memory": "512m", **conf}, "cluster": there})
-    return spec.model_copy(update={"spark": spark})
+    spark = {**spec.settings.get("spark", {}), "conf": {"spark.executor.memory": "512m", **conf}}
+    return spec.model_copy(update={"settings": {**spec.settings, "spark": spark}, "spark_cluster": there})
 
 
 @contextmanager

@@ -30,13 +30,13 @@ def test_exactly_once_holds_for_each_record_once_in_order() -> None:
         ([0, 1, 2, 3, 4], "1 that were never written (4)"),
     ],
 )
-def test_exactly_once_tells_what_is_lost_comes_again_or_is_out_of_order(found: list[int], told: str) -> None:
+def test_exactly_once_reports_what_is_lost_comes_again_or_is_out_of_order(found: list[int], told: str) -> None:
     (text,) = invariants.exactly_once({7: found}, {7: 4})
     assert text.startswith("stream 7: of 4 records ")
     assert told in text
 
 
-def test_a_stream_that_nobody_wrote_is_told() -> None:
+def test_a_stream_that_nobody_wrote_is_reported() -> None:
     assert "nobody wrote" in broken(*invariants.exactly_once({0: [0], 3: [0]}, {0: 1}))
 
 
@@ -59,13 +59,13 @@ def test_only_what_may_be_lost_is_lost_and_all_of_it_is_counted() -> None:
     assert "2 are counted" in broken(*invariants.only_lost({0: [0, 1, 3]}, {0: 4}, may_be, 2))
 
 
-def test_what_is_committed_and_not_written_is_told() -> None:
+def test_what_is_committed_and_not_written_is_reported() -> None:
     assert invariants.committed_is_written({0: 2}, {0: {0, 1, 2}}) == []
     assert "offset 3 is committed, 1 not written" in broken(*invariants.committed_is_written({0: 3}, {0: {0, 2}}))
     assert "0 to 1 not written" in broken(*invariants.committed_is_written({5: 2}, {}))
 
 
-def test_a_group_that_does_not_stand_at_the_end_is_told() -> None:
+def test_a_group_that_is_not_at_the_end_is_reported() -> None:
     assert invariants.no_lag({0: 4}, {0: 4, 1: 0}) == []
     assert "stands at 3" in broken(*invariants.no_lag({0: 3}, {0: 4}))
     assert "stands at None" in broken(*invariants.no_lag({}, {0: 4}))
@@ -82,22 +82,22 @@ def test_a_standstill_counts_only_while_there_is_work_that_nobody_hinders() -> N
     assert "nothing moved for 11 s" in broken(*still.take(Sample(50, 6, work=True, hindered=False)))
 
 
-def test_counters_that_do_not_add_up_are_told() -> None:
+def test_counters_that_do_not_add_up_are_reported() -> None:
     assert invariants.counters_agree("0", Counters(read=10, written=7, failures=1, dropped=2)) == []
     assert invariants.counters_agree("0", Counters(read=10, written=7, failures=2, dropped=2))
 
 
-def test_a_gap_is_told_and_an_end_that_is_missing_is_not() -> None:
+def test_a_gap_is_reported_and_an_end_that_is_missing_is_not() -> None:
     assert invariants.no_gap({0: [0, 1, 0, 1, 2], 1: []}) == []
     assert "1 lost (1)" in broken(*invariants.no_gap({0: [0, 2, 0, 2]}))
 
 
-def test_clients_that_were_not_closed_are_told() -> None:
+def test_clients_that_were_not_closed_are_reported() -> None:
     assert invariants.clients_are_closed({"7 task": 4, "8 worker": 0}) == []
     assert "9 Kafka clients: 7 task" in broken(*invariants.clients_are_closed({"7 task": 9}))
 
 
-def test_groups_that_are_nobodys_and_members_that_have_not_left_are_told() -> None:
+def test_groups_that_are_nobodys_and_members_that_have_not_left_are_reported() -> None:
     assert invariants.groups_are_ours({"connect-c": 0}, {"connect-c"}) == []
     assert invariants.groups_are_ours({}, {"connect-c"}) == []
     assert "group left: other" in broken(*invariants.groups_are_ours({"other": 0}, {"connect-c"}))
@@ -114,7 +114,7 @@ def line(message: str, logger: str = "penstock_runtime.engine", **more: str) -> 
     return json.dumps({"logger": logger, "message": message, **more})
 
 
-def test_logs_with_a_secret_a_trace_or_other_text_are_told() -> None:
+def test_logs_with_a_secret_a_trace_or_other_text_are_reported() -> None:
     trace = "Traceback (most recent call last):\n ..."
     clean = [line("all is well"), line("The task has failed: x", "penstock_runtime.task", trace=trace)]
     assert invariants.logs_are_clean(clean, ["geheim"]) == []

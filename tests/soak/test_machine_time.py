@@ -23,7 +23,7 @@ def test_seconds_count_by_what_the_machine_gives_at_the_time() -> None:
     assert passed() == 11
 
 
-def test_a_deadline_begins_anew_when_something_moved() -> None:
+def test_a_deadline_restarts_when_something_moved() -> None:
     times = clock(0, 0, 9, 18, 27, 28)
     deadline = Deadline(10, MachineTime(lambda: next(times), lambda: 1.0))
     assert not deadline.passed(1)

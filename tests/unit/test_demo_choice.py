@@ -80,7 +80,7 @@ def test_what_is_named_and_not_possible_is_an_error_and_nothing_else_is_taken(wa
 
 
 @pytest.mark.parametrize("wanted", ["nonsense", "#context", "file#", "#"])
-def test_what_names_no_cluster_is_an_error_that_tells_the_forms(wanted: str) -> None:
+def test_what_names_no_cluster_is_an_error_that_lists_the_forms(wanted: str) -> None:
     with pytest.raises(ValueError, match="write own, kind or KUBECONFIG#CONTEXT"):
         demo.choose(wanted, ALL)
 

@@ -139,9 +139,9 @@ def test_the_sink_of_the_guide_holds_a_partition_from_the_first_write_that_met_t
         (HTTPError("", 404, "not found", Message(), None), (DataError, "'EUR' has no rate", None)),
         (
             HTTPError("", 503, "busy", Message(), None),
-            (RetriableError, "Rates cannot be had now: HTTP Error 503: busy", 5),
+            (RetriableError, "Rates are unavailable: HTTP Error 503: busy", 5),
         ),
-        (TimeoutError("timed out"), (RetriableError, "Rates cannot be had now: timed out", 5)),
+        (TimeoutError("timed out"), (RetriableError, "Rates are unavailable: timed out", 5)),
         (None, None),
     ],
 )
@@ -178,7 +178,7 @@ def test_the_rows_of_a_query_in_the_guide_become_records_with_its_schema() -> No
     }
 
 
-def test_the_distribution_of_the_guide_installs_the_module_alone() -> None:
+def test_the_distribution_of_the_guide_installs_only_the_module() -> None:
     """Beside its test a module is not found by itself: setuptools refuses two top-level modules."""
     project = tomllib.loads(blocks("toml")[0])
     module, _, _ = project["project"]["entry-points"]["penstock.plugins"]["Shout"].partition(":")

@@ -31,7 +31,7 @@ def test_every_public_name_of_penstock_can_be_imported() -> None:
     assert not missing
 
 
-def test_a_missing_java_is_told_before_anything_is_fetched(tmp_path: Path) -> None:
+def test_a_missing_java_is_reported_before_anything_is_fetched(tmp_path: Path) -> None:
     (tmp_path / "bash").symlink_to("/bin/bash")
     done = subprocess.run(
         ["/bin/bash", ROOT / "scripts" / "check-java"],
@@ -46,7 +46,7 @@ def test_a_missing_java_is_told_before_anything_is_fetched(tmp_path: Path) -> No
     assert done.stderr.count("\n") == 1
 
 
-def test_the_pytest_that_lies_beside_the_interpreter_warns_of_nothing(tmp_path: Path) -> None:
+def test_the_pytest_that_lies_next_to_the_interpreter_warns_of_nothing(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it() -> None: ...\n")
     program = Path(sys.executable).with_name("pytest")
     command = [str(program), "-q", "-p", "no:cacheprovider", "test_it.py"]

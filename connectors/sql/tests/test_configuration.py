@@ -32,7 +32,7 @@ def problems(properties: dict[str, str]) -> list[str]:
     return [str(p) for p in make(SqlSink).validate(config)]
 
 
-def test_all_rules_that_are_broken_are_told_at_once() -> None:
+def test_all_rules_that_are_broken_are_reported_together() -> None:
     found = problems({**URL, "insert.mode": "upsert", "delete.enabled": "true", "db.timezone": "Mars"})
     assert [text.partition(": ")[2] for text in found] == [
         "Invalid value Mars for configuration db.timezone: There is no such time zone; use an IANA name, such as "
@@ -168,7 +168,7 @@ def test_a_property_that_cannot_be_ignored_safely_is_refused(server: Any, name: 
     assert words in found.message
 
 
-def test_views_alone_are_read_where_table_whitelist_names_them(server: Any) -> None:
+def test_views_are_read_only_where_table_whitelist_names_them(server: Any) -> None:
     properties = {"connection.url": server.url(), "connection.user": "postgres", "connection.password": "secret"}
     given = {**properties, **SOURCE, "table.types": "VIEW", "table.whitelist": "open_orders"}
     assert list(make(SqlSource).validate(parsed(SqlSource, given))) == []
@@ -231,7 +231,7 @@ def test_a_property_that_says_what_holds_anyway_passes(server: Any) -> None:
     assert problems({**properties, "quote.sql.identifiers": "always"}) == []
 
 
-def test_a_wrong_password_is_told_at_once(server: Any) -> None:
+def test_a_wrong_password_is_reported_immediately(server: Any) -> None:
     (found,) = problems({"connection.url": server.url(), "connection.user": "postgres", "connection.password": "wrong"})
     assert found.startswith("connection.password: 127.0.0.1:")
     assert "password authentication failed" in found
@@ -251,7 +251,7 @@ def test_a_database_that_does_not_exist_is_waited_for_and_named(server: Any) -> 
     assert list(make(SqlSource).validate(parsed(SqlSource, source))) == []
 
 
-def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
+def test_a_server_that_is_unavailable_is_no_fault_of_the_configuration() -> None:
     away = {
         "connection.url": "jdbc:postgresql://127.0.0.1:1/shop",
         "connection.user": "u",
@@ -298,7 +298,7 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
         ("jdbc:sqlite::memory:", "SQLite needs a file"),
     ],
 )
-def test_a_url_that_cannot_be_read_is_told_without_its_password(url: str, words: str) -> None:
+def test_a_url_that_cannot_be_read_is_reported_without_its_password(url: str, words: str) -> None:
     (found,) = problems({"connection.url": url})
     assert words in found
     assert "hidden" not in found
@@ -404,7 +404,7 @@ def test_parameters_of_java_drivers_without_an_effect_are_warnings(connector: An
         ),
     ],
 )
-def test_all_parameters_that_cannot_be_obeyed_are_named_at_once(url: str, words: list[str]) -> None:
+def test_all_parameters_that_cannot_be_obeyed_are_named_together(url: str, words: list[str]) -> None:
     found = problems({"connection.url": url})
     for each in words:
         assert any(each in problem for problem in found), each
@@ -455,7 +455,7 @@ def test_parameters_of_the_java_driver_without_effect_are_warnings(server: Any, 
         assert [text.split()[2] for text in found] == [each.partition("=")[0] for each in names]
 
 
-def test_all_parameters_that_cannot_be_used_are_told_at_once() -> None:
+def test_all_parameters_that_cannot_be_used_are_reported_together() -> None:
     url = (
         "jdbc:postgresql://a/shop?socketFactory=com.example.F&sslfactory=com.example.G&connectTimeout=hidden&sslmode=hidden"
         "&targetServerType=preferPrimary&frobnicate=hidden&sslkey=/x.pk8"

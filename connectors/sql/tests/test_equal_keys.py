@@ -179,7 +179,7 @@ def test_the_last_good_record_of_a_key_wins_in_a_batch_with_bad_ones(target: Tar
     assert target.rows("v, w") == [(2, None), (4, None), (5, "w")]
 
 
-def test_a_key_that_no_column_takes_is_handed_back_alone(target: Target) -> None:
+def test_only_a_key_that_no_column_takes_is_handed_back(target: Target) -> None:
     if target.kind == "sqlite":
         target.make("k INTEGER PRIMARY KEY, v TEXT, w TEXT")
     else:
@@ -238,7 +238,7 @@ def test_long_keys_are_compared_to_their_end(target: Target) -> None:
     assert sorted(target.rows("lower(k), v, w")) == states_after(batch)
 
 
-def test_floats_with_a_schema_that_differ_in_their_sign_alone_are_one_key(database: Any) -> None:
+def test_floats_with_a_schema_that_differ_only_in_their_sign_are_one_key(database: Any) -> None:
     database.run("CREATE TABLE t (k FLOAT8 PRIMARY KEY, n INT)")
     records = [
         Record(topic="t", key=key, key_schema=FLOAT64, value={"n": n})

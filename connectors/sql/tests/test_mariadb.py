@@ -308,7 +308,7 @@ def test_a_name_that_the_database_would_cut_or_change_is_refused(maria: Any, nam
     assert "64 characters" in refused
 
 
-def test_a_column_that_differs_in_capitals_only_is_told(maria: Any) -> None:
+def test_a_column_that_differs_in_capitals_only_is_reported(maria: Any) -> None:
     maria.run("CREATE TABLE orders (Name INT)")
     (refused,) = write(maria, [with_schema({"name": 1}, name=INT32)], auto_evolve="true")
     assert "has no column name, but Name, which is the same name for the database" in refused

@@ -338,7 +338,7 @@ def problems(properties: Mapping[str, str]) -> list[str]:
     return [str(p) for p in make(SqlSink).validate(parsed(SqlSink, properties))]
 
 
-def test_a_wrong_password_user_or_database_is_told_at_once(maria: Any) -> None:
+def test_a_wrong_password_user_or_database_is_reported_immediately(maria: Any) -> None:
     assert problems(maria.properties) == []
     (found,) = problems({**maria.properties, "connection.password": "hidden"})
     assert found.startswith("connection.password: 127.0.0.1:")
@@ -361,7 +361,7 @@ def test_a_database_that_does_not_exist_is_waited_for_and_named(maria: Any) -> N
         pass
 
 
-def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
+def test_a_server_that_is_unavailable_is_no_fault_of_the_configuration() -> None:
     away = {"connection.url": "jdbc:mariadb://127.0.0.1:1,127.0.0.1:2/shop", "connection.user": "u"}
     assert problems(away) == []
     with pytest.raises(RetriableError, match="Can't connect"), SinkLife(SqlSink, away):
@@ -432,7 +432,7 @@ def test_all_records_of_a_batch_may_be_refused(orders: Any) -> None:
         assert len(write(life, records(*(f"bad {n}" for n in range(300))))[0]) == 300
 
 
-def test_a_lost_connection_is_told_apart_from_a_row(orders: Any) -> None:
+def test_a_lost_connection_is_distinguished_from_a_row(orders: Any) -> None:
     with SinkLife(SqlSink, orders.properties) as life:
         writer = life.writer()
         writer.write([sink_batch(records(0))], _no_report)

@@ -312,7 +312,7 @@ def test_rows_of_a_commit_in_two_phases_are_not_skipped(maria: Any, leaves: bool
         assert ids_of(run, 2) == [1, 2]
 
 
-def test_numbers_of_statements_that_insert_many_rows_at_once_may_be_mixed(maria: Any) -> None:
+def test_numbers_of_statements_that_insert_many_rows_together_may_be_mixed(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id SERIAL, w INT)")
     stopping = threading.Event()
 
@@ -462,7 +462,7 @@ def problems(properties: Mapping[str, str]) -> list[str]:
     return [str(p) for p in make(SqlSource).validate(parsed(SqlSource, properties))]
 
 
-def test_a_user_who_may_not_see_transactions_is_told_what_to_grant(maria: Any) -> None:
+def test_what_to_grant_is_reported_to_a_user_who_may_not_see_transactions(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id SERIAL)", "INSERT INTO orders VALUES (DEFAULT)")
     assert problems({**maria.reading, **BY_ID}) == []
     given = {**maria.properties, **BY_ID}
@@ -502,7 +502,7 @@ def test_a_server_that_does_not_know_all_transactions_is_refused(maria: Any) -> 
 
 
 @pytest.mark.parametrize("mode", ["incrementing", "timestamp+incrementing", "bulk"])
-def test_names_are_quoted_whatever_is_in_them(maria: Any, mode: str) -> None:
+def test_names_are_quoted_with_any_content(maria: Any, mode: str) -> None:
     table, number, at, single = "a`b%s'; DROP TABLE x", 'i`d"%(x)s', "a:t %", "f`\\"
 
     def quoted(name: str) -> str:
@@ -611,7 +611,7 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(maria: Any) -> None:
         ("id INT NOT NULL, at DATE NOT NULL", "1, '2026-01-01'", BY_TIME, "must be timestamps"),
     ],
 )
-def test_a_table_that_the_mode_cannot_read_is_told(
+def test_a_table_that_the_mode_cannot_read_is_reported(
     maria: Any, table: str, row: str, properties: Any, words: str
 ) -> None:
     maria.run(f"CREATE TABLE orders ({table})", f"INSERT INTO orders VALUES ({row})")

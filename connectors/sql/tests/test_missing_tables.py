@@ -202,7 +202,7 @@ def test_rows_of_a_table_that_is_gone_wait_for_nobody(shop: Shop, caplog: Any) -
         assert ["New rows of" in line for line in caplog.messages] == [False]
 
 
-def test_a_task_none_of_whose_tables_is_there_tells_it_and_waits(shop: Shop) -> None:
+def test_a_task_none_of_whose_tables_is_there_reports_it_and_waits(shop: Shop) -> None:
     with shop.reading() as run:
         look(run)
         shop.run("DROP TABLE a")

@@ -27,7 +27,7 @@ def test_fields_that_a_record_lacks_keep_their_value_where_the_column_may_not_be
     assert target.rows("k, v, w, x") == [(1, 10, "a", 1), (2, 2, "bb", 2), (3, 3, "c", None)]
 
 
-def test_a_new_row_without_a_column_that_may_not_be_null_is_handed_back_alone(target: Target) -> None:
+def test_only_a_new_row_without_a_column_that_may_not_be_null_is_handed_back(target: Target) -> None:
     target.make("k INT PRIMARY KEY, v INT NOT NULL, w INT NOT NULL")
     target.database.run("INSERT INTO t VALUES (1, 1, 1)")
     (error,) = target.write(record(1, v=2), record(2, v=2), record(3, v=3, w=3))
@@ -63,7 +63,7 @@ def test_fields_that_a_record_lacks_keep_their_value_with_keys_of_several_column
     assert target.rows("b, a, v, w") == [("x", 1, 9, 1), ("x", 2, 2, 2), ("y", 1, 9, 3)]
 
 
-def test_a_record_of_a_key_alone_leaves_the_row_as_it_is(target: Target) -> None:
+def test_a_record_of_only_a_key_leaves_the_row_as_it_is(target: Target) -> None:
     target.make("k INT PRIMARY KEY, v INT NOT NULL")
     target.database.run("INSERT INTO t VALUES (1, 1)")
     keyed = {"pk_mode": "record_value", "delete_enabled": "false"}
@@ -106,7 +106,7 @@ def test_an_enumeration_without_a_default_is_what_it_was_in_mariadb(maria: Any) 
     assert target.rows("n")[0] == (1,)
 
 
-def test_a_number_of_the_database_s_own_beside_a_unique_key_stays(tmp_path: Any) -> None:
+def test_a_number_of_the_database_s_own_next_to_a_unique_key_stays(tmp_path: Any) -> None:
     target = Target(File(tmp_path / "t.db"), "sqlite")
     target.make("id INTEGER PRIMARY KEY NOT NULL, k INT NOT NULL UNIQUE, v INT NOT NULL, w INT NOT NULL")
     target.database.run("INSERT INTO t VALUES (5, 1, 1, 1)")

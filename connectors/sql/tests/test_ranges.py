@@ -13,7 +13,7 @@ from penstock.offsets import updated
 from penstock.testing._making import make, parsed
 from penstock_sql.names import TableName
 from penstock_sql.source import SqlSource
-from penstock_sql.source.ranges import TableProgress, progress_of_tables
+from penstock_sql.source.range_offsets import TableProgress, progress_of_tables
 from penstock_sql.source.streams import partition_of
 
 TABLE = SourcePartition({"protocol": "1", "table": "public.orders"})
@@ -47,7 +47,7 @@ def left(at: TableProgress) -> Mapping[int, Any]:
     return at.round.left
 
 
-def test_a_range_that_was_committed_tells_which_others_are_left() -> None:
+def test_a_range_that_was_committed_shows_which_others_are_left() -> None:
     offsets = {TABLE: {"incrementing": 0}}
     planned = read_of(progress(offsets), 5, 9, 12)
     assert len(planned) == 3
@@ -58,7 +58,7 @@ def test_a_range_that_was_committed_tells_which_others_are_left() -> None:
             assert at.position == {"incrementing": 12}
 
 
-def test_the_last_round_says_where_the_table_stands() -> None:
+def test_the_last_round_has_the_position_of_the_table() -> None:
     first = read_of(progress({}), 5, 9, 12)
     second = read_of(progress(first), 20, 30)
     at = progress({**first, **some(second, 0)})
@@ -121,7 +121,7 @@ def plan(source: Any, offsets: Offsets, limits: Limits = MANY) -> Sequence[Input
 
 @pytest.mark.parametrize("mode", [BY_ID, BY_TIME])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
-def test_each_row_is_read_once_whatever_part_of_a_batch_is_lost(
+def test_each_row_is_read_once_if_any_part_of_a_batch_is_lost(
     database: Any, mode: Mapping[str, str], seed: int
 ) -> None:
     """Rows that come meanwhile included; a part that is lost has committed neither records nor offset."""
@@ -254,7 +254,7 @@ def test_the_offset_of_a_range_is_removed_but_never_set(database: Any) -> None:
         connector.alter_offsets(config, {partition: offset})
 
 
-def test_a_broken_offset_of_a_range_is_told() -> None:
+def test_a_broken_offset_of_a_range_is_reported() -> None:
     partition = SourcePartition({**TABLE, "range": 0})
     with pytest.raises(
         ConnectError, match="is not an offset of a range, which only the connector sets: remove those of all"

@@ -189,7 +189,7 @@ def test_rows_without_a_key_are_distinguished_by_deferred_constraints(database: 
     assert target.rows("k") == [(3,), (4,)]
 
 
-def test_a_value_that_a_stored_row_has_is_told_when_it_is_checked_at_the_end(database: Any) -> None:
+def test_a_value_that_a_stored_row_has_is_reported_when_it_is_checked_at_the_end(database: Any) -> None:
     target = orders(database)
     database.run("INSERT INTO t VALUES (9, NULL, 1, 7), (8, NULL, 1, 8)")
     batch = [record(1, u=7), record(2, u=7), record(9, u=8), record(8, u=9), record(3, parent=4), record(4, u=10)]
@@ -219,7 +219,7 @@ def test_rows_of_partitions_are_checked_at_the_end(database: Any) -> None:
     assert database.rows("SELECT k FROM t") == [(1,)]
 
 
-def test_a_trigger_that_looks_at_the_end_refuses_its_row_alone(database: Any) -> None:
+def test_a_trigger_that_looks_at_the_end_refuses_only_its_row(database: Any) -> None:
     target = orders(database)
     database.run(
         "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS "
@@ -264,7 +264,7 @@ def test_postgresql_names_the_column_of_a_value_that_it_refuses(database: Any) -
     assert [f": column {name}: " in error for error, name in zip(errors, wrong, strict=True)] == [True] * len(wrong)
 
 
-def test_a_text_that_is_no_unicode_is_told_with_its_column(target: Target) -> None:
+def test_a_text_that_is_no_unicode_is_reported_with_its_column(target: Target) -> None:
     target.make("k INT PRIMARY KEY, v INT, w VARCHAR(99)")
     (error,) = target.write(record(1, v=1, w="secret \ud800"), record(2, v=2, w="a"))
     assert error.startswith("Table t refuses the row: column w: a text is not valid Unicode")
@@ -333,7 +333,7 @@ def test_rows_that_a_deferred_trigger_requires_together_are_accepted_together(da
     assert database.rows("SELECT count(*) FROM l") == [(sum(n % 4 + 1 for n in range(40) if n % 10 != 3 and n != 30),)]
 
 
-def test_ranges_that_overlap_at_the_end_are_handed_back_beside_those_that_change_places(database: Any) -> None:
+def test_ranges_that_overlap_at_the_end_are_handed_back_with_those_that_change_places(database: Any) -> None:
     target = Target(database)
     target.make("k INT PRIMARY KEY, r INT4RANGE, EXCLUDE USING gist (r WITH &&) DEFERRABLE INITIALLY DEFERRED")
     database.run("INSERT INTO t VALUES (1, '[1,5)'), (2, '[5,9)')")
@@ -344,7 +344,7 @@ def test_ranges_that_overlap_at_the_end_are_handed_back_beside_those_that_change
 
 
 @pytest.mark.parametrize("number", ["", ", MYSQL_ERRNO = 1048", ", MYSQL_ERRNO = 1146", ", MYSQL_ERRNO = 9999"])
-def test_a_value_that_a_trigger_of_mariadb_tells_is_not_told_on(maria: Any, number: str) -> None:
+def test_a_value_that_a_trigger_of_mariadb_reports_is_not_passed_on(maria: Any, number: str) -> None:
     target = Target(maria, "mariadb")
     target.make("k INT PRIMARY KEY, w VARCHAR(99)")
     maria.run(

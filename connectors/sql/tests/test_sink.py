@@ -152,7 +152,7 @@ def test_if_the_last_row_of_a_key_is_refused_the_previous_one_is_stored(database
     assert database.rows("SELECT id, size FROM orders ORDER BY id") == [(1, 2), (2, 5)]
 
 
-def test_a_constraint_that_is_checked_at_the_end_refuses_its_row_alone(database: Any) -> None:
+def test_a_constraint_that_is_checked_at_the_end_refuses_only_its_row(database: Any) -> None:
     database.run("CREATE TABLE customers (id INT PRIMARY KEY)")
     database.run("INSERT INTO customers VALUES (1)")
     database.run("CREATE TABLE orders (customer INT REFERENCES customers DEFERRABLE INITIALLY DEFERRED)")

@@ -267,7 +267,7 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(database: Any) -> None
         ("id INT NOT NULL, at TEXT NOT NULL", BY_TIME, "must be timestamps"),
     ],
 )
-def test_a_table_that_the_mode_cannot_read_is_told(database: Any, table: str, properties: Any, words: str) -> None:
+def test_a_table_that_the_mode_cannot_read_is_reported(database: Any, table: str, properties: Any, words: str) -> None:
     database.run(f"CREATE TABLE orders ({table})")
     database.run(
         "INSERT INTO orders SELECT "
@@ -656,7 +656,7 @@ def test_an_offset_whose_moment_no_place_has_is_refused(database: Any) -> None:
         )
 
 
-def test_a_query_whose_timestamp_is_none_is_told(database: Any) -> None:
+def test_a_query_whose_timestamp_is_none_is_reported(database: Any) -> None:
     given = {**database.properties, **BY_TIME, "query": "SELECT 1 AS id, 2 AS at"}
     with pytest.raises(ConnectError, match="at of the query is not a timestamp"):
         read_all(given)
@@ -682,7 +682,7 @@ def test_the_end_of_the_day_is_a_time_and_is_written_as_one(database: Any) -> No
         ("TEXT", b"\xff", "a text column holds bytes that are not UTF-8"),
     ],
 )
-def test_a_value_of_sqlite_that_its_column_does_not_declare_is_told_by_table_and_column(
+def test_a_value_of_sqlite_that_its_column_does_not_declare_is_reported_by_table_and_column(
     tmp_path: Path, declared: str, value: Any, words: str
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:

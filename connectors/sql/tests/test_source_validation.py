@@ -93,7 +93,7 @@ def test_names_with_commas_and_dots_are_named_in_quotation_marks(shop: Shop) -> 
         read(table_whitelist='x,"a')
 
 
-def test_the_status_tells_that_there_is_no_table(shop: Shop) -> None:
+def test_the_status_reports_that_there_is_no_table(shop: Shop) -> None:
     given = {**shop.properties, **BY_ID}
     task = make(SqlSource).task_configs(parsed(SqlSource, given), given, 1)[0]
     with SourceRun(SqlSource, task, {}) as run, pytest.raises(RetriableError, match="cannot find a table") as raised:
@@ -123,7 +123,7 @@ def test_a_row_that_is_not_old_enough_yet_is_no_row_of_the_future(server_shop: S
     assert run_source(SqlSource, given) == []
 
 
-def test_a_missing_incrementing_column_is_told_before_the_start(shop: Shop) -> None:
+def test_a_missing_incrementing_column_is_reported_before_the_start(shop: Shop) -> None:
     shop.run("CREATE TABLE orders (nr INTEGER NOT NULL PRIMARY KEY)")
     (found,) = shop.validated()
     assert found.startswith("incrementing.column.name: Table ")
@@ -174,20 +174,20 @@ def test_an_invalid_timestamp_column_is_reported_together_with_other_problems(se
         ("SELECT name AS id FROM orders", "incrementing.column.name: id of the query is not an integer column"),
     ],
 )
-def test_a_broken_query_is_told_before_the_start(server_shop: Shop, query: str, words: str) -> None:
+def test_a_broken_query_is_reported_before_the_start(server_shop: Shop, query: str, words: str) -> None:
     server_shop.run("CREATE TABLE orders (nr INT PRIMARY KEY, name VARCHAR(10))")
     (found,) = server_shop.validated(query=query)
     assert found.startswith(words)
     assert server_shop.validated(query="SELECT nr AS id FROM orders") == []
 
 
-def test_a_broken_query_of_bulk_is_told_before_the_start(server_shop: Shop) -> None:
+def test_a_broken_query_of_bulk_is_reported_before_the_start(server_shop: Shop) -> None:
     (found,) = server_shop.validated(query="SELECT id FROM nowhere", mode="bulk")
     assert found.startswith("query: cannot run the query")
 
 
 @pytest.mark.parametrize("engine", ["MyISAM", "Aria", "MEMORY"])
-def test_a_table_without_transactions_is_told_before_the_start(maria: Any, engine: str) -> None:
+def test_a_table_without_transactions_is_reported_before_the_start(maria: Any, engine: str) -> None:
     shop = Shop("mariadb", maria)
     shop.run(f"CREATE TABLE orders (id INT PRIMARY KEY) ENGINE={engine}")
     (found,) = shop.validated()

@@ -67,7 +67,7 @@ def test_a_row_that_is_not_there_has_no_value_to_keep(target: Target) -> None:
     assert target.rows("id, a, b") == [(1, None, "b"), (3, "a", "b")]
 
 
-def test_a_row_whose_other_columns_are_refused_is_handed_back_alone(target: Target) -> None:
+def test_only_a_row_whose_other_columns_are_refused_is_handed_back(target: Target) -> None:
     target.make("id INT PRIMARY KEY, doc TEXT NOT NULL, n INT CHECK (n < 10)")
     target.database.run("INSERT INTO t VALUES (1, 'one', 1), (2, 'two', 2)")
     batch = [event(1, doc=GONE, n=5), event(1, doc=GONE, n=99), event(2, doc=GONE, n=98), event(2, doc="new", n=3)]
@@ -84,7 +84,7 @@ def test_an_insert_hands_back_a_record_whose_value_is_unavailable(target: Target
     assert target.rows("id, doc, n") == [(1, "a", 1), (3, "c", 3)]
 
 
-def test_another_placeholder_of_the_source_is_told_by_its_property(target: Target) -> None:
+def test_another_placeholder_of_the_source_is_reported_by_its_property(target: Target) -> None:
     target.make("id INT PRIMARY KEY, doc TEXT")
     target.database.run("INSERT INTO t VALUES (1, 'long'), (2, 'long')")
     batch = [event(1, doc="n/a"), event(2, doc=GONE)]

@@ -116,7 +116,7 @@ async def apply(
     if decision.claim:
         await write_claim(document, observed, decision, context)
     control_again = records_again = None
-    if decision.control_state is not None or decision.topics_reset:
+    if decision.control_state is not None or decision.log_level is not None or decision.topics_reset:
         control_again = await write_control(observed, decision, context)
     if decision.forget:
         records_again = await remove_records(observed.connector.connect_name, context)

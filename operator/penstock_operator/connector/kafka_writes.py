@@ -56,7 +56,7 @@ async def write_claim(document: Mapping[str, Any], observed: Observation, decisi
     Also written if pods exist already: the topic may not have existed, or not been seen, when they were created.
     """
     connector, status, release = observed.connector, context.status, context.settings.release
-    if not (decision.create or observed.task_pods or _has_unclaimed_states(connector, context)):
+    if not (decision.create or observed.pods.tasks or _has_unclaimed_states(connector, context)):
         return
     own = connector.metadata
     claim = Claim(
@@ -85,24 +85,22 @@ def _has_unclaimed_states(connector: Connector, context: Context) -> bool:
 
 
 async def write_control(observed: Observation, decision: Decision, context: Context) -> float | None:
-    """Make running tasks pause or resume, or record their topics again.
+    """Make running tasks pause or resume, log at another level, or record their topics again.
 
-    A reset repeats the state that was last sent to the tasks, so that it does not change it.
+    A record for another reason than the state repeats the state that was last sent to the tasks.
 
     Returns:
         Seconds until the next reconciliation: 0 after a reset, to report that it is done. None: the record is written.
     """
-    connector, before = observed.connector, observed.control
+    connector, before = observed.connector, observed.records.control
     if context.status.trouble is not None:  # the connector's status reports it once it lasts
         return TRY_AGAIN
     own = connector.metadata
+    control = before or Control(connector_uid=own.uid or "", generation=0, state=TaskState.RUNNING)
     if decision.control_state is not None:
-        reset = None if before is None else before.topics_reset
-        control = Control(
-            connector_uid=own.uid or "", generation=own.generation, state=decision.control_state, topics_reset=reset
-        )
-    else:
-        control = before or Control(connector_uid=own.uid or "", generation=0, state=TaskState.RUNNING)
+        control = control.model_copy(update={"generation": own.generation, "state": decision.control_state})
+    if decision.log_level is not None:
+        control = control.model_copy(update={"log_level": decision.log_level or None})
     mark = decision.topics_reset
     try:
         if mark:

@@ -119,7 +119,7 @@ async def save_plan(
         OperatorError: a request to the API server failed, or it refused a plan before the next attempt was due.
     """
     manifest, name = config_map_of(plan, manifests.plan_metadata(plan)), of_plan(plan_name(key.name, plan.hash))
-    before = observed.refusals.get(name)
+    before = observed.pods.refusals.get(name)
     try:
         try:
             await put_config_map(key, manifest, context.kube, context.run)

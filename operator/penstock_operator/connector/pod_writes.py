@@ -42,7 +42,7 @@ async def create_pod(
         return True
     with context.job_slots.making(f"{key.namespace}/{creation.name}", key, urgent=observed.is_urgent) as has_slot:
         if has_slot:
-            request = manifests.request(creation.name, _request(creation, observed.owner, manifests, context))
+            request = manifests.request(creation.name, _request(creation, observed.name.owner_mark, manifests, context))
             await put_config_map(key, request, context.kube, context.run)
             manifest = manifests.job(creation.name, creation.action, creation.key, creation.plan, plain=creation.plain)
             await _create(key, manifest, manifests, context)
@@ -88,7 +88,7 @@ def refusal_of(
     reason, remedy = cause(refused, resources)
     text = refused.answer or str(refused)
     return after(
-        observed.refusals.get(name),
+        observed.pods.refusals.get(name),
         reason,
         f"{text}; {remedy}" if remedy else text,
         now=observed.now,
@@ -122,7 +122,9 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         id=creation.key,
         connector=manifests.document(),
         worker=dict(context.settings.worker),
-        secrets_dir=SECRETS_DIR if manifests.shape.secrets or manifests.shape_of(creation.plan).secrets else None,
+        secrets_dir=SECRETS_DIR
+        if manifests.pod_settings.secrets or manifests.pod_settings_of(creation.plan).secrets
+        else None,
         prepare=creation.prepare,
         task=task,
         status=context.status.snapshot(manifests.connector.connect_name),

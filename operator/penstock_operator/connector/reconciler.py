@@ -11,12 +11,12 @@ from penstock_model.contracts.job import Action
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied, apply
 from penstock_operator.connector.decide.decide import decide
-from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.decide.step_outcome import soonest
 from penstock_operator.connector.failed_run import report_failure
 from penstock_operator.connector.kafka_writes import remove_records_of_deleted
 from penstock_operator.connector.model.api_failures import reported_verdict
 from penstock_operator.connector.model.decision import CreateJob, Decision
+from penstock_operator.connector.model.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.refused_pods import with_room
@@ -140,13 +140,16 @@ class Reconciler:
         cached.undecided = True
         observed = await observe(connector, document, context, cached, trouble, self._plans)
         cached.undecided = False
-        if observed.run_by:
+        if observed.pods.other_operator:
             context.rollout.update(key, None)
             context.metrics.forget(key)
             return await leave(document, observed, context)
-        manifests = PodManifests(connector, context.settings, observed.shape, observed.plugin.mounts)
+        manifests = PodManifests(
+            connector, context.settings, observed.requested.pod_settings, observed.requested.plugin.mounts
+        )
         # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
-        decision = decide(replace(observed, permission=context.rollout.permission(key)), manifests.pod_hash)
+        release = replace(observed.release, permission=context.rollout.permission(key))
+        decision = decide(replace(observed, release=release), manifests.pod_hash)
         context.rollout.update(key, decision.rollout)
         unseen = not context.status.exists and context.status.trouble is None
         # Another release may just have created the topic, and claimed the name in it.
@@ -175,7 +178,7 @@ class Reconciler:
         """Update the Connector's metrics and its pod count; a removed pod may free quota."""
         reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))
-        pods = (*observed.task_pods, *observed.job_pods, *observed.offsets_pods)
+        pods = (*observed.pods.tasks, *observed.pods.jobs, *observed.pods.offsets_jobs)
         before, cached.pod_count = cached.pod_count, sum(p.phase is not Phase.ENDED for p in pods) + applied.created
         if cached.pod_count < before:
             self._try_refused_by_quota(key, context)

@@ -42,16 +42,16 @@ async def leave(document: Mapping[str, Any], observed: Observation, context: Con
     """
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)
-    for pod in (*observed.task_pods, *observed.job_pods, *observed.offsets_pods):
+    for pod in (*observed.pods.tasks, *observed.pods.jobs, *observed.pods.offsets_jobs):
         if pod.leaving is None:
             await delete_pod(key, pod, context)
     for plan in observed.plans:
         await delete_plan(key, plan.hash, context)
     context.metrics.forget(key)
     message = (
-        f"operator {observed.run_by} runs this Connector, so {context.settings.release.label} does not: no two "
+        f"operator {observed.pods.other_operator} runs this Connector, so {context.settings.release.label} does not: no two "
         f"releases may watch one namespace. Remove {key.namespace} from watchNamespaces of one of them; to hand it over, "
-        f"then remove the pods and ConfigMaps with label {OPERATOR_LABEL}={observed.run_by}"
+        f"then remove the pods and ConfigMaps with label {OPERATOR_LABEL}={observed.pods.other_operator}"
     )
     log.warning("%s: %s", key, message)
     reason = Reason.OTHER_OPERATOR

@@ -253,9 +253,9 @@ class StatusTopic:
             Unavailable: as `write`; some topics may be removed by then, and the tasks are not notified.
         """
         with self._lock:
-            gone: list[Entry] = [(key, None) for key in self._records.topic_keys(connector)]
-        told: list[Entry] = [(control_key(connector), control.to_value())]
-        for entries in (gone, told):
+            removed: list[Entry] = [(key, None) for key in self._records.topic_keys(connector)]
+        notified: list[Entry] = [(control_key(connector), control.to_value())]
+        for entries in (removed, notified):
             self.write(entries)
             with self._lock:
                 for key, value in entries:

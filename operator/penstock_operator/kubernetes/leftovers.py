@@ -1,28 +1,46 @@
-"""Finds fields that others have written to an applied object. Pure.
+"""Finds what others have written to an applied status. Pure.
 
 Server-side apply removes a field only if no other manager owns it. A restored status is owned by who restored it, so its
-fields would stay.
+fields would stay. Conditions of types that Penstock does not write belong to other controllers, and stay.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["removal_of_leftovers"]
+from penstock_operator.reasons import ConditionType
+
+__all__ = ["removal_of_leftovers", "without_foreign_conditions"]
+
+_OWN: Final = frozenset(ConditionType)
+
+
+def without_foreign_conditions(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a status without the conditions of other controllers."""
+    own = [c for c in status.get("conditions") or () if c["type"] in _OWN]
+    return {**{n: v for n, v in status.items() if n != "conditions"}, **({"conditions": own} if own else {})}
 
 
 def removal_of_leftovers(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON merge patch that removes the fields and list entries that are not wanted; empty: there are none.
 
     Args:
-        wanted: as it was applied.
+        wanted: the status as it was applied.
         found: the result of that.
     """
+    patch = _removal(wanted, without_foreign_conditions(found))
+    foreign = [c for c in found.get("conditions") or () if c["type"] not in _OWN]
+    if foreign and "conditions" in patch:
+        patch["conditions"] = [*(patch["conditions"] or ()), *foreign]
+    return patch
+
+
+def _removal(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     patch: dict[str, Any] = {}
     for name, value in found.items():
         if name not in wanted:
             patch[name] = None
         elif isinstance(value, Mapping) and isinstance(wanted[name], Mapping):
-            if more := removal_of_leftovers(wanted[name], value):
+            if more := _removal(wanted[name], value):
                 patch[name] = more
         elif isinstance(value, list) and _has_more(wanted[name], value):
             patch[name] = wanted[name]  # a merge patch replaces a whole list
@@ -33,7 +51,7 @@ def _has_more(wanted: Sequence[Any], found: Sequence[Any]) -> bool:
     if len(found) != len(wanted):
         return len(found) > len(wanted)
     pairs = ((w, f) for w, f in zip(wanted, found, strict=True) if isinstance(w, Mapping) and isinstance(f, Mapping))
-    return any(_is_same(w, f) and removal_of_leftovers(w, f) for w, f in pairs)
+    return any(_is_same(w, f) and _removal(w, f) for w, f in pairs)
 
 
 def _is_same(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:

@@ -8,7 +8,8 @@ from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.verification import VerificationRequest
 from penstock_operator import names
-from penstock_operator.connector.model.plans import Shape
+from penstock_operator.connector.model.plans import PodSettings
+from penstock_operator.connector.model.pod_resources import job_resources
 from penstock_operator.connector.render.pod_spec import pod_spec
 from penstock_operator.settings import Settings
 
@@ -50,10 +51,9 @@ def verifying_pod(name: str, document: Mapping[str, Any], offer: PluginMount, se
     mount = offer.numbered(0, ("connector",))
     # Half of the time is for the image to be pulled.
     request = VerificationRequest(mount=mount, seconds=deadline / 2)
-    resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
-    shape = replace(Shape.of(settings, ()), resources=resources)
+    pod_settings = replace(PodSettings.of(settings, ()), resources=job_resources(settings))
     command = layout.VERIFY_MODULE, layout.VERIFY_FILE
-    spec = pod_spec(settings, layout.JOB_CONTAINER, command, shape, (mount,), tells_missing=False)
+    spec = pod_spec(settings, layout.JOB_CONTAINER, command, pod_settings, (mount,), reports_missing=False)
     folder, _, file = layout.VERIFY_FILE.rpartition("/")
     # An annotation, since it goes with the pod; an environment variable is shorter than 64 classes may be.
     item = {"path": file, "fieldRef": {"fieldPath": f"metadata.annotations['{_REQUEST_ANNOTATION}']"}}

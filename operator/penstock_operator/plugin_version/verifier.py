@@ -166,6 +166,8 @@ def _said(status: Mapping[str, Any]) -> Verdict | None:
     ready = found.get(ConditionType.READY)
     if ready is None:
         return None
-    kind = Kind.STALLED if ConditionType.STALLED in found else Kind.UNDER_WAY
-    said = Verdict(kind, str(ready.get("reason", "")), str(ready.get("message", "")))
+    is_stalled = found.get(ConditionType.STALLED, {}).get("status") == "True"
+    said = Verdict(
+        Kind.STALLED if is_stalled else Kind.UNDER_WAY, str(ready.get("reason", "")), str(ready.get("message", ""))
+    )
     return replace(said, kind=Kind.READY) if ready.get("status") == "True" else said

@@ -1,6 +1,6 @@
 """Progress of one Connector in the rollout of a change of the release. Pure.
 
-Its last restart is kept in the Connector's status (`status.rollout`), where the next operator finds it.
+Its last restart is kept in the Connector's status (`status.operatorState.rollout`), where the next operator finds it.
 """
 
 from collections.abc import Mapping
@@ -114,7 +114,7 @@ def progress_of_status(body: Mapping[str, Any], release: str, now: float, limits
         (c for c in status.get("conditions") or () if c.get("type") == ConditionType.READY), {}
     )
     since = instant(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None
-    restart = read(RolloutRestart, status.get("rollout") or {})
+    restart = read(RolloutRestart, (status.get("operatorState") or {}).get("rollout") or {})
     restart = replace(restart, counts=restart.counts and state == "Running")
     return progress_of(
         restart if restart.release == release else None, ready_since=since, replaced=False, now=now, limits=limits

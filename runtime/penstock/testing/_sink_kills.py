@@ -55,10 +55,10 @@ class SinkKillsSuite(SinkOffsetsSuite):
             at = {**begun, **after.opened}
         found = (self._count(request) or 0) - before
         passed = sum(offset_of(record) < at[of] for of, records in batches.items() for record in records)
-        told = ", ".join(f"{of.topic}-{of.partition}: {offset}" for of, offset in at.items())
+        offsets = ", ".join(f"{of.topic}-{of.partition}: {offset}" for of, offset in at.items())
         assert found == passed, (
             f"killed before {where}, it has stored {found} of {len(self.records)} records, and `open` returns offsets "
-            f"({told}) that are after {passed} of them: records and their offsets must be stored in one transaction, "
+            f"({offsets}) that are after {passed} of them: records and their offsets must be stored in one transaction, "
             "with no commit between them"
         )
         return found

@@ -245,10 +245,10 @@ def _agree(life: SinkLife, before: SinkLife, context: str = "", dropped: int = 0
         if end is None:
             continue
         at, least = life.opened.get(of), min(end, before.allowed.get(of, 0))
-        told = f"{context}`open` returns {at} for {of.topic}-{of.partition}, which was committed at {end}"
-        assert at is not None or not least, told
-        assert at is None or at >= least, f"{told}: records come twice"
-        assert at is None or at <= end + dropped, f"{told}: records are lost"
+        message = f"{context}`open` returns {at} for {of.topic}-{of.partition}, which was committed at {end}"
+        assert at is not None or not least, message
+        assert at is None or at >= least, f"{message}: records come twice"
+        assert at is None or at <= end + dropped, f"{message}: records are lost"
 
 
 def _write_late(life: SinkLife, writer: Writer, batches: Sequence[RecordBatch]) -> None:

@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.errors import ConnectError
+from penstock_cli.embedded.broker_process import BrokerProcess
 from penstock_cli.embedded.folder import choose_ports, read_identity
 from penstock_cli.embedded.formatting import format_once
 from penstock_cli.embedded.jars import kafka_folder
 from penstock_cli.embedded.jvm import SERVER, Jvm
 from penstock_cli.embedded.lock import FolderLock
-from penstock_cli.embedded.process import BrokerProcess
 from penstock_cli.embedded.settings import STDERR, write_settings
 from penstock_runtime.maven import exclusively
 

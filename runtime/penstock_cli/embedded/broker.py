@@ -12,12 +12,12 @@ from typing import Self
 
 from penstock.errors import ConnectError
 from penstock_cli.embedded.archive import with_archive
+from penstock_cli.embedded.broker_process import BrokerProcess
 from penstock_cli.embedded.folder import choose_ports, read_identity, require_free, write_identity
 from penstock_cli.embedded.formatting import format_once
 from penstock_cli.embedded.jars import kafka_jars
 from penstock_cli.embedded.jvm import SERVER, Jvm
 from penstock_cli.embedded.lock import FolderInUse, FolderLock
-from penstock_cli.embedded.process import BrokerProcess
 from penstock_cli.embedded.settings import LOG, STDERR, write_settings
 from penstock_runtime.java import find_java
 

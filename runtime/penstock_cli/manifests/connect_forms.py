@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from penstock import Problem
 from penstock.config import nearest
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_model.resources.base import label
 from penstock_model.resources.connector import API_VERSION, NAME_LENGTH, Connector, Reading
 from penstock_model.resources.values import NULL, text_of

@@ -14,7 +14,7 @@ from penstock import ConfigError, Problem
 from penstock.config import nearest
 from penstock_cli.manifests import connect_forms
 from penstock_cli.manifests.yaml_text import Document, documents
-from penstock_java.properties import parse_properties
+from penstock_java_compat.properties import parse_properties
 from penstock_model.resources.connector import API_VERSION, UNNAMED, Connector, Reading
 
 __all__ = ["Manifest", "chosen", "read_manifests", "read_resources"]
@@ -68,7 +68,7 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
             found += _manifests(name, text)
     if not found:
         raise ConfigError("no Connector was found; give files that hold one")
-    return tuple(_told_apart(found))
+    return tuple(_with_unique_names(found))
 
 
 def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
@@ -238,7 +238,7 @@ def _respelt(config: Any, document: Document) -> tuple[Problem, ...]:
     )
 
 
-def _told_apart(found: list[Manifest]) -> Iterator[Manifest]:
+def _with_unique_names(found: list[Manifest]) -> Iterator[Manifest]:
     """Yield the manifests; of those with one name in Kafka, all but the first get a problem."""
     first: dict[str, str] = {}
     for manifest in found:

@@ -23,7 +23,7 @@ from penstock_cli.migration.rest import answers_of
 from penstock_cli.migration.sources import Source, read_sources
 from penstock_cli.migration.table import Refused, lines, row
 from penstock_cli.migration.yaml_out import to_yaml
-from penstock_cli.run import RunOptions, worker_config
+from penstock_cli.run import worker_config
 from penstock_model.connect.variables import resolve
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
@@ -53,7 +53,7 @@ def import_connectors(options: ImportOptions) -> ExitCode:
         ConnectError: Kafka Connect or Kafka cannot be reached, or rejects a request.
     """
     of_connect = {} if options.connect_worker is None else read_texts(options.connect_worker)
-    worker = worker_config(RunOptions([], options.bootstrap_servers, Path(), options.worker, options.secrets, "INFO"))
+    worker = worker_config(options.worker, options.secrets, options.bootstrap_servers)
     problems: list[Problem] = []
     digests = dict(_digests(options, problems))
     url, inventory = _inventory(options)

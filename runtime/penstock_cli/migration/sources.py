@@ -9,7 +9,7 @@ from typing import Any, Final
 from penstock.errors import Problem
 from penstock_cli.manifests.connect_forms import looks_like_properties
 from penstock_cli.manifests.yaml_text import documents
-from penstock_java.properties import parse_properties
+from penstock_java_compat.properties import parse_properties
 
 __all__ = ["Source", "read_sources"]
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from penstock.errors import ConfigError, ConnectError, Problem
 from penstock_cli.manifests.reader import chosen, read_manifests
 from penstock_cli.offsets.options import OffsetsOptions
-from penstock_cli.run import RunOptions, worker_config
+from penstock_cli.run import worker_config
 from penstock_model.connect.redaction import Redactor
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_runtime.java_plugins.hidden import hidden
@@ -28,9 +28,7 @@ def request_of(options: OffsetsOptions) -> tuple[JobRequest, Redactor]:
     Raises:
         ConfigError: a file or an option is wrong.
     """
-    worker = worker_config(
-        RunOptions([options.file], options.bootstrap_servers, Path(), options.worker, options.secrets, "INFO")
-    )
+    worker = worker_config(options.worker, options.secrets, options.bootstrap_servers)
     if worker.bootstrap_servers is None:
         raise ConfigError(
             Problem("--bootstrap-servers", "is missing: name the Kafka that has the offsets, here or by --worker")

@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition
 from penstock.sink import TopicPartition
+from penstock_cli.text_table import text_table
 
 __all__ = ["change_table", "list_table", "partition_of_kafka"]
 
@@ -32,7 +33,7 @@ def list_table(
         offset, end = entry["offset"]["kafka_offset"], ends.get(place)
         rest = ("gone", "") if end is None else (str(end), str(max(0, end - offset)))
         of_sink.append((place.topic, str(place.partition), str(offset), *rest))
-    return "".join(_table(rows) for rows in (of_source, of_sink) if len(rows) > 1)
+    return "".join(text_table(rows) for rows in (of_source, of_sink) if len(rows) > 1)
 
 
 def change_table(before: Mapping[SourcePartition, Offset], changes: OffsetUpdates, *, is_sink: bool) -> str:
@@ -41,7 +42,7 @@ def change_table(before: Mapping[SourcePartition, Offset], changes: OffsetUpdate
     for partition, after in changes.items():
         name = f"{partition['kafka_topic']}-{partition['kafka_partition']}" if is_sink else _json(partition)
         rows.append((name, _shown(before.get(partition), is_sink=is_sink), _shown(after, is_sink=is_sink)))
-    return _table(rows) if len(rows) > 1 else ""
+    return text_table(rows) if len(rows) > 1 else ""
 
 
 def partition_of_kafka(entry: Mapping[str, Any]) -> TopicPartition | None:
@@ -63,9 +64,3 @@ def _shown(offset: Offset | None, *, is_sink: bool) -> str:
 
 def _json(fields: Mapping[str, Any]) -> str:
     return json.dumps(dict(fields), ensure_ascii=False, separators=(",", ":"))
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-    return "".join(f"{line}\n" for line in lines)

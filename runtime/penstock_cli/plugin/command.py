@@ -57,7 +57,7 @@ def _build(options: argparse.Namespace) -> ExitCode:
     built: Built | BuiltOfJava
     if not of_python:
         built = build_of_java(sources, options.image, options.out, architecture=options.architecture)
-        _tell_java(built)
+        _print_java(built)
     elif len(sources) == 1:
         built = build(sources[0], options.image, options.out, architecture=options.architecture)
         _tell(built.contents)
@@ -107,7 +107,7 @@ def _tell(contents: Contents) -> None:
         say(f"  the runtime has {_listed(contents.left_out)}")
 
 
-def _tell_java(built: BuiltOfJava) -> None:
+def _print_java(built: BuiltOfJava) -> None:
     for warning in built.warnings:
         say(f"warning: {warning}", level=logging.WARNING)
     rows = [(c.type, c.class_name, c.version, f"{', '.join(c.paths)}") for c in built.classes]

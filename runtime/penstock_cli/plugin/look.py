@@ -33,20 +33,20 @@ def main(own: str, dependencies: str, answer: str) -> None:
     found = []
     for entry in entries_in(own, distribution.name):
         Path(answer).with_name(IMPORTING).write_text(entry.alias, encoding="utf-8")
-        told: dict[str, object] = {"alias": entry.alias}
+        description: dict[str, object] = {"alias": entry.alias}
         try:
             cls = entry.ref().cls
         except ConfigError as e:
-            told["problem"] = _mistyped(entry, e.__cause__, own) or e.problems[0].message
+            description["problem"] = _mistyped(entry, e.__cause__, own) or e.problems[0].message
         else:
-            told |= {
+            description |= {
                 "type": type_of(cls),
                 "java_names": list(cls.java_names),
                 "reference": f"{cls.__module__}:{cls.__qualname__}",
                 "api_version": cls.api_version,
                 "properties": [p.name for p in cls.Config.properties()],
             }
-        found.append(told)
+        found.append(description)
     Path(answer).write_text(json.dumps(found), encoding="utf-8")
     sys.stdout.flush()
     os._exit(0)

@@ -4,7 +4,7 @@ import platform
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +40,7 @@ _OLDEST: Final = {"x86_64": 5, "aarch64": 17}
 _OWN_MODULES: Final = (
     "penstock",
     "penstock_cli",
-    "penstock_java",
+    "penstock_java_compat",
     "penstock_kafka",
     "penstock_logging",
     "penstock_model",
@@ -108,19 +108,14 @@ def marker_environment(architecture: str) -> dict[str, str]:
 def hides_module(name: str) -> str | None:
     """Return the owner of a module that is imported instead of a plugin's module of this name, or None.
 
-    The modules of the runtime's packages are known only if they are installed here.
+    Each package of the runtime has one module, which has its name.
     """
     if name in sys.stdlib_module_names:
         return "Python's own"
     if name in _OWN_MODULES:
         return "Penstock's own"
-    owners = (owner for owner in _owners().get(name, ()) if canonicalize_name(owner) in packages())
-    return next((f"that of {owner}, which the runtime has" for owner in owners), None)
-
-
-@cache
-def _owners() -> Mapping[str, list[str]]:
-    return packages_distributions()
+    package = canonicalize_name(name)
+    return f"that of {package}, which the runtime has" if package in packages() else None
 
 
 def _platforms(machine: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from penstock_cli.transform.record_diff import changed_parts, changes
 from penstock_cli.transform.record_format import plain_record, type_text, value_text
 from penstock_cli.transform.samples import Sample
 from penstock_cli.transform.trial import Outcome, StageResult, Trial
-from penstock_runtime.pipeline.record_errors import describe
+from penstock_runtime.pipeline.error_tolerance import describe
 
 __all__ = ["JsonLines", "Text", "View"]
 

@@ -11,7 +11,7 @@ from pydantic import field_validator
 from penstock.config import Importance, prop
 from penstock.errors import ConfigError, Problem
 from penstock.rules import at_least, java_regex, long, not_blank, words
-from penstock_java.property_text import items, trimmed
+from penstock_java_compat.property_text import items, trimmed
 from penstock_model.connect.errors_config import ErrorsConfig
 
 __all__ = ["MIB", "CommonConfig", "SinkConfig", "SourceConfig", "config_class"]
@@ -196,7 +196,7 @@ def config_class(kind: str) -> type[SourceConfig] | type[SinkConfig]:
 
 
 def _matches(pattern: str, topic: str) -> bool:
-    from penstock_java.regex import compile_java
+    from penstock_java_compat.regex import compile_java
 
     try:
         return compile_java(pattern).matches(topic)

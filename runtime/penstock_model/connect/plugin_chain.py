@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_java.property_text import items, trimmed
+from penstock_java_compat.property_text import items, trimmed
 from penstock_model.connect.plugin_names import PluginKind
 
 __all__ = [

@@ -69,7 +69,10 @@ BUILT_INS: Final[Mapping[PluginKind, Mapping[str, Collection[str]]]] = {
         "SimpleHeaderConverter": (f"{_KAFKA}.storage.SimpleHeaderConverter",),
         **{f"{n}Headers": (java,) for n, java in _CONVERTERS.items()},
     },
-    "transform": {n: (f"{_KAFKA}.transforms.{n}",) for n in _TRANSFORMS},
+    "transform": {
+        **{n: (f"{_KAFKA}.transforms.{n}",) for n in _TRANSFORMS},
+        "ExtractNewRecordState": ("io.debezium.transforms.ExtractNewRecordState",),
+    },
     "predicate": {
         n: (f"{_KAFKA}.transforms.predicates.{n}",) for n in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
     },

@@ -12,8 +12,8 @@ from pydantic import AfterValidator, field_validator
 
 from penstock.config import Config, Importance, nearest, prop
 from penstock.errors import ConfigError, Problem
-from penstock_java.property_text import items
-from penstock_java.regex import JavaPattern, compile_java
+from penstock_java_compat.property_text import items
+from penstock_java_compat.regex import JavaPattern, compile_java
 from penstock_model.contracts.topic_policy import PolicyGroup, PolicyRules
 
 __all__ = ["PREFIX", "TopicGroup", "TopicRules", "ineffective_properties"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.errors import ConfigError, Problem
-from penstock_java.regex import JavaPattern, compile_java
+from penstock_java_compat.regex import JavaPattern, compile_java
 from penstock_model.connect.topic_creation_rules import PREFIX, TopicGroup, TopicRules
 from penstock_model.contracts.topic_policy import PolicyLimits
 

@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 
 from penstock import ConfigError, Problem
 from penstock.config import nearest
-from penstock_java.properties import parse_properties
+from penstock_java_compat.properties import parse_properties
 
 __all__ = [
     "NO_PROVIDERS",

@@ -91,19 +91,17 @@ class JobRequest(Document):
         prepare: PLAN only: prepare as well, because no task of the connector runs.
         task: PREPARE only: the first task of the plan.
         status: records that the operator has read from the status topic. None: the pod reads all of it.
-        owner: id of the Connector that is unique among all that use this Kafka, for `PlanEpoch.owner`. A job pod of an
-            earlier release ignores it.
+        owner: id of the Connector that is unique among all that use this Kafka, for `PlanEpoch.owner`.
         offsets: OFFSETS only: the action on them.
         kind: LIST_OFFSETS only: `source` or `sink`, as the last plan has it. None: there is no plan, and both are listed.
-        mounts: images of PluginVersions in the pod, the connector's first, with their declared contents. A
-            request with mounts is of version 2, so that a runtime that knows none rejects it, and calls no other plugin.
+        mounts: images of PluginVersions in the pod, the connector's first, with their declared contents.
         selected: a TopicCreationPolicy applies that the Connector does not name.
         registered: PLAN only: the Connector has had a valid plan before (KIP-158, `topic.creation.enable`).
     """
 
     called: ClassVar = "a job"
 
-    api_version: Literal["penstock.dev/job/v1", "penstock.dev/job/v2"] = "penstock.dev/job/v1"
+    api_version: Literal["penstock.dev/job/v1"] = "penstock.dev/job/v1"
     action: Action
     id: str
     connector: dict[str, Any]
@@ -121,8 +119,7 @@ class JobRequest(Document):
 
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
         """Return the same request to a pod with these mounts."""
-        version = "penstock.dev/job/v2" if mounts else "penstock.dev/job/v1"
-        return self.model_copy(update={"mounts": tuple(mounts), "api_version": version})
+        return self.model_copy(update={"mounts": tuple(mounts)})
 
 
 class Outcome(StrEnum):

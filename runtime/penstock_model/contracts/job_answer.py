@@ -17,9 +17,6 @@ from penstock_model.contracts.pod_layout import ANSWER_PREFIX
 
 __all__ = ["RequestTexts", "answer_line", "config_reference", "read_answer"]
 
-_VERSION: Final = "penstock.dev/answer/v2"
-_WHOLE: Final = "penstock.dev/answer/v1"
-"""Version of earlier runtimes: the line holds the whole configuration of each task, as `JobAnswer` does in memory."""
 _COPY: Final = "${config:"
 _MOST: Final = 4 << 20
 """Maximum number of characters of a complete answer: four times the size of a plan's ConfigMap. Code of the Connector's
@@ -32,12 +29,12 @@ class RequestTexts:
 
     Attributes:
         config: `spec.config`.
-        conf: `spec.spark.conf`.
+        settings: fields of the spec that tasks read (`TaskSpec.settings`).
         worker: the worker configuration.
     """
 
     config: Mapping[str, str]
-    conf: Mapping[str, str]
+    settings: Mapping[str, Any]
     worker: Mapping[str, str]
 
     def __repr__(self) -> str:
@@ -52,7 +49,6 @@ def config_reference(name: str) -> str:
 def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
     """Return the line of an answer."""
     document = answer.model_dump(mode="json", by_alias=True)
-    document["apiVersion"] = _VERSION
     for task in (document["plan"] or {}).get("tasks", ()):
         for part, name, texts in _parts(task, written):
             as_written = sorted(n for n, text in part[name].items() if texts.get(n) == text)
@@ -72,24 +68,27 @@ def read_answer(log: str, written: RequestTexts) -> JobAnswer | None:
 
 
 def _answer(document: dict[str, Any], written: RequestTexts) -> JobAnswer:
-    if document.get("apiVersion") == _VERSION:
-        document["apiVersion"] = _WHOLE
-        remaining = _MOST
-        for task in (document.get("plan") or {}).get("tasks", ()):
-            for part, name, texts in _parts(task, written):
-                short = part[name]
-                part[name] = {n: texts[n] for n in short["asWritten"]}
-                remaining -= sum(map(len, part[name].values()))
-                for n, text in short["texts"].items():
-                    part[name][n] = _with_passwords(text, written.config, remaining)
-                    remaining -= len(part[name][n])
-                if remaining < 0:
-                    raise ValueError(f"the answer is longer than {_MOST} characters")
+    remaining = _MOST
+    for task in (document.get("plan") or {}).get("tasks", ()):
+        for part, name, texts in _parts(task, written):
+            short = part[name]
+            part[name] = {n: texts[n] for n in short["asWritten"]}
+            remaining -= sum(map(_length, part[name].values()))
+            for n, text in short["texts"].items():
+                is_text = isinstance(text, str)
+                part[name][n] = _with_passwords(text, written.config, remaining) if is_text else text
+                remaining -= _length(part[name][n])
+            if remaining < 0:
+                raise ValueError(f"the answer is longer than {_MOST} characters")
     return JobAnswer.model_validate(document)
 
 
-def _parts(task: dict[str, Any], written: RequestTexts) -> tuple[tuple[dict[str, Any], str, Mapping[str, str]], ...]:
-    return (task, "config", written.config), (task["spark"], "conf", written.conf), (task, "worker", written.worker)
+def _parts(task: dict[str, Any], written: RequestTexts) -> tuple[tuple[dict[str, Any], str, Mapping[str, Any]], ...]:
+    return (task, "config", written.config), (task, "settings", written.settings), (task, "worker", written.worker)
+
+
+def _length(value: Any) -> int:
+    return len(value if isinstance(value, str) else json.dumps(value))
 
 
 def _with_passwords(text: str, config: Mapping[str, str], most: int) -> str:

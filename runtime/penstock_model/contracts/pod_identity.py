@@ -44,7 +44,7 @@ class PlanEpoch(Part):
 
     @property
     def owner(self) -> str:
-        """Return the owner that it was prepared for; empty for none, or if an earlier release prepared it."""
+        """Return the owner that it was prepared for; empty for none."""
         return self.plan.partition(_OWNER)[2]
 
     def is_after(self, other: "PlanEpoch") -> bool:

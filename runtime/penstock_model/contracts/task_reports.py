@@ -113,7 +113,7 @@ class Report(_Record):
         trouble: a temporary problem (Kafka cannot be reached); None for none.
         lagging: growth of a sink's lag, in words; None: it does not grow, or it is not known.
         progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
-            there are none), `steady` (and has run for some more seconds). None: an earlier release wrote it.
+            there are none), `steady` (and has run for some more seconds).
         last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
         last_loop: with `trouble`, when the loop completed last, likewise; None: it has not completed yet.
         message: FAILED: the error in a sentence, redacted.
@@ -135,7 +135,7 @@ class Report(_Record):
     versions: dict[str, str] = Field(default_factory=dict)
     trouble: str | None = None
     lagging: str | None = None
-    progress: Literal["none", "loop", "steady"] | None = None
+    progress: Literal["none", "loop", "steady"] = "none"
     last_record: int | None = None
     last_loop: int | None = None
     message: str | None = None
@@ -157,7 +157,8 @@ class Control(_Record):
         generation: `metadata.generation`.
         state: Running or Paused.
         topics_reset: token of the last reset of the active topics (KIP-558): if it changes, a task records again the
-            topics that it uses. Later records keep it. A task of an earlier release ignores it. None: there was no reset.
+            topics that it uses. Later records keep it. None: there was no reset.
+        log_level: log levels of the tasks (`LogLevels.parse`). None: the level of the release.
     """
 
     api_version: Literal["penstock.dev/control/v1"] = "penstock.dev/control/v1"
@@ -165,6 +166,7 @@ class Control(_Record):
     generation: int
     state: TaskState
     topics_reset: str | None = None
+    log_level: str | None = None
 
 
 class Claim(_Record):
@@ -174,8 +176,8 @@ class Claim(_Record):
         connector_uid, namespace, name: of the resource.
         created: its `creationTimestamp`. The older resource owns the name; of equal ones, that with the smaller uid.
         operator: `<namespace>/<name>` of the Helm release that wrote it.
-        cluster: id of the cluster of that release; None if an older release wrote it.
-        installation: id of that release; no two clusters share it, even with equal cluster ids. None as above.
+        cluster: id of the cluster of that release.
+        installation: id of that release; no two clusters share it, even with equal cluster ids.
     """
 
     api_version: Literal["penstock.dev/claim/v1"] = "penstock.dev/claim/v1"
@@ -183,9 +185,9 @@ class Claim(_Record):
     namespace: str
     name: str
     created: str
-    operator: str = ""
-    cluster: str | None = None
-    installation: str | None = None
+    operator: str
+    cluster: str
+    installation: str
 
 
 class TerminationMessage(_Record):

@@ -7,7 +7,7 @@ secret: its variables are not resolved.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -17,20 +17,11 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.topic_policy import TopicPolicy
 
 __all__ = [
-    "API_VERSION",
-    "WITH_MOUNTS",
-    "JavaSpec",
     "PluginReference",
     "SparkCluster",
-    "SparkSpec",
-    "SparkStart",
     "TaskSpec",
     "TaskState",
 ]
-
-API_VERSION: Final = "penstock.dev/task/v1"
-WITH_MOUNTS: Final = "penstock.dev/task/v2"
-"""Version of task specs with mounts: a runtime that knows none must reject them, and run no other plugin instead."""
 
 
 class TaskState(StrEnum):
@@ -38,13 +29,6 @@ class TaskState(StrEnum):
 
     RUNNING = "Running"
     PAUSED = "Paused"
-
-
-class SparkStart(StrEnum):
-    """Start of the Spark session: in parallel with the first batches, or when a backlog needs it."""
-
-    EAGER = "Eager"
-    ON_DEMAND = "OnDemand"
 
 
 class PluginReference(Part):
@@ -77,34 +61,6 @@ class SparkCluster(Part):
     cores: int = Field(ge=1)
 
 
-class SparkSpec(Part):
-    """Spark session of a task.
-
-    Attributes:
-        conf: Spark properties, which override Penstock's.
-        start: when the session starts.
-        idle_seconds: how long it stays without a backlog; None: as long as the task runs.
-        cluster: cluster of its workers; None: they run with the task.
-    """
-
-    conf: dict[str, str] = Field(default_factory=dict)
-    start: SparkStart = SparkStart.EAGER
-    idle_seconds: float | None = Field(default=None, exclude_if=lambda v: v is None)
-    cluster: SparkCluster | None = Field(default=None, exclude_if=lambda v: v is None)
-
-
-class JavaSpec(Part):
-    """JVM of a task with Java plugins.
-
-    Attributes:
-        heap_percent: maximum heap as a percentage of the memory limit.
-        options: options of the JVM, in addition to Penstock's.
-    """
-
-    heap_percent: int = 50
-    options: tuple[str, ...] = ()
-
-
 class TaskSpec(Document):
     """One task of a connector, in one incarnation.
 
@@ -120,6 +76,8 @@ class TaskSpec(Document):
         plugins: by place: `connector`, `key.converter`, `value.converter`, `header.converter`, `transforms.<alias>`,
             `predicates.<alias>`.
         worker: worker configuration as written, variables unresolved.
+        settings: fields of the Connector's spec that tasks read (`TaskSettings.for_task`).
+        spark_cluster: cluster of its Spark workers; None: they run with the task.
         secrets_dir: folder in which `${secret:<name>:<key>}` is the file `<name>/<key>`; None if there are no secrets.
         state: state in which the task starts.
         status: records that the operator read from the status topic; None: the task reads all of it.
@@ -127,12 +85,11 @@ class TaskSpec(Document):
             never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
         mounts: images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
         config_providers: by name, the Java config providers that variables of this task name.
-        java: its JVM, if it has Java plugins and the Connector configures it.
     """
 
     called: ClassVar = "a task spec"
 
-    api_version: Literal["penstock.dev/task/v1", "penstock.dev/task/v2"] = API_VERSION
+    api_version: Literal["penstock.dev/task/v1"] = "penstock.dev/task/v1"
     connector: str
     task: int = Field(ge=0)
     tasks: int = Field(ge=1)
@@ -144,14 +101,14 @@ class TaskSpec(Document):
     config: dict[str, str]
     plugins: dict[str, PluginReference]
     worker: dict[str, str]
-    spark: SparkSpec = SparkSpec()
+    settings: dict[str, Any] = Field(default_factory=dict)
+    spark_cluster: SparkCluster | None = Field(default=None, exclude_if=lambda v: v is None)
     secrets_dir: str | None = None
     state: TaskState = TaskState.RUNNING
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
     topic_policy: TopicPolicy | None = Field(default=None, exclude_if=lambda v: v is None)
     mounts: tuple[PluginMount, ...] = Field(default=(), exclude_if=lambda v: not v)
     config_providers: dict[str, PluginReference] = Field(default_factory=dict, exclude_if=lambda v: not v)
-    java: JavaSpec | None = Field(default=None, exclude_if=lambda v: v is None)
 
     @property
     def id(self) -> str:
@@ -166,7 +123,7 @@ class TaskSpec(Document):
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
         """Return the same task in pods with these mounts and no others."""
         alone = tuple(m.model_copy(update={"classes": (), "places": ()}) for m in mounts)
-        return self.model_copy(update={"mounts": alone, "api_version": WITH_MOUNTS if alone else API_VERSION})
+        return self.model_copy(update={"mounts": alone})
 
     def to_json(self) -> str:
         """Return the text of the file."""

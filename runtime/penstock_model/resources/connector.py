@@ -130,7 +130,7 @@ class Connector(Part):
 
     def request_texts(self, worker: Mapping[str, str]) -> RequestTexts:
         """Return the texts of a job pod's request that its answer does not repeat, with this worker configuration."""
-        return RequestTexts(self.spec.config, self.spec.spark.conf, worker)
+        return RequestTexts(self.spec.config, self.spec.for_task(), worker)
 
 
 def default_connect_name(namespace: str | None, name: str) -> str:

@@ -1,15 +1,13 @@
-"""Parts of a Connector's spec: restarts, rollout, deletion, Spark, references to other objects. Pure."""
+"""Parts of a Connector's spec: restarts, rollout, deletion, references to other objects. Pure."""
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from penstock_model.contracts.task_spec import SparkStart
-from penstock_model.resources.base import ConfigMapping, ObjectName, Part
-from penstock_model.resources.constraints import AtMost, Mark, list_of, rule, ruled
+from penstock_model.resources.base import ObjectName, Part
 from penstock_model.resources.values import Duration
 
-__all__ = ["MOST", "Backoff", "Deletion", "Java", "Reference", "Restart", "Rollout", "Spark"]
+__all__ = ["MOST", "Backoff", "Deletion", "Reference", "Restart", "Rollout"]
 
 MOST: Final = 2**31 - 1
 """The greatest number: that of Kubernetes' scale and of Connect's INT."""
@@ -75,60 +73,7 @@ class Deletion(Part):
     )
 
 
-class Spark(Part):
-    """The Spark session of each task."""
-
-    conf: ConfigMapping = Field(
-        {},
-        examples=[{"spark.driver.memory": "2g"}],
-        description="Spark properties (such as spark.sql.shuffle.partitions), which override those of Penstock. Those on "
-        "which a guarantee depends, such as spark.master and spark.task.maxFailures, are refused with the reason.",
-    )
-    start: SparkStart = Field(
-        SparkStart.ON_DEMAND,
-        description="OnDemand: Spark starts when a backlog needs it, which for a small connector is never, and ends when "
-        "none has needed it for idleTimeout; without it a task needs a tenth of the memory. Eager: it starts with the "
-        "first batches, and stays.",
-    )
-    idle_timeout: Duration = Field(
-        "10m",
-        validate_default=True,
-        description="With OnDemand, how long Spark stays without a backlog before it ends.",
-    )
-
-
-_OPTION: Final = ruled(
-    rule("self.startsWith('-')", "must begin with '-'; write an option and its value as one entry (--add-opens=...)"),
-    rule(
-        "!self.contains('${secret:')",
-        "variables are resolved in spec.config only; give a secret to the plugin there, or as a file by a volume",
-    ),
-)
-
-
-class Java(Part):
-    """The JVM of each task that has Java plugins, and of the pod that plans them."""
-
-    heap_percent: int = Field(
-        50,
-        ge=10,
-        le=75,
-        strict=True,
-        description="The maximum heap, as a share of the container's memory limit. The rest is for other memory of the JVM "
-        "(classes, threads, code, direct buffers), for Python and the Kafka clients.",
-    )
-    options: Annotated[
-        list[Annotated[str, AtMost(1024, least=1), Mark(**_OPTION)]], AtMost(64), Mark(**list_of("atomic"))
-    ] = Field(
-        [],
-        examples=[["-Duser.timezone=UTC", "-XX:+UseG1GC"]],
-        description="Options of the JVM, one per entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and the like. "
-        "Options are refused with the reason if a guarantee depends on them, or if they set the heap, run "
-        "commands or load other classes. Do not put secrets here.",
-    )
-
-
 class Reference(Part):
     """A reference to another resource of the same namespace."""
 
-    name: ObjectName = Field(description="Its name.")
+    name: ObjectName = Field(description="The name of the resource.")

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from penstock_model.resources.base import ConfigMapping, Part, Text
-from penstock_model.resources.connector_parts import MOST, Deletion, Java, Reference, Restart, Rollout, Spark
+from penstock_model.resources.base import ConfigMapping, Text
+from penstock_model.resources.connector_parts import MOST, Deletion, Reference, Restart, Rollout
 from penstock_model.resources.constraints import AtMost, rule, ruled
 from penstock_model.resources.pod_template import TEMPLATE_TEXT, Template
+from penstock_model.resources.task_settings import TaskSettings
 
 __all__ = ["OWNED", "ConnectorSpec", "State"]
 
@@ -32,20 +33,20 @@ class State(StrEnum):
 
 def _version(value: Any) -> Any:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise ValueError(f'must be a string; write "{value}" in quotes, since YAML reads it as a number')  # noqa: TRY004
+        raise ValueError(f'must be a string; write "{value}" in quotes, because YAML reads it as a number')  # noqa: TRY004
     return value
 
 
-class ConnectorSpec(Part):
-    """The spec of a Connector."""
+class ConnectorSpec(TaskSettings):
+    """The spec of a Connector. Fields that its tasks read are those of `TaskSettings`."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
             rule(
                 "has(self.connectName) == has(oldSelf.connectName)"
                 " && (!has(self.connectName) || self.connectName == oldSelf.connectName)",
-                "cannot be set, changed or removed later: offsets and consumer group would stay behind under the name "
-                "before. Delete the Connector (deletion.offsets: Keep keeps its offsets) and create it with the new name",
+                "is immutable, because offsets and consumer group would remain under the previous name; delete the "
+                "Connector (deletion.offsets: Keep keeps its offsets) and create it with the new name",
                 path=".connectName",
                 reason="FieldValueForbidden",
             )
@@ -62,7 +63,7 @@ class ConnectorSpec(Part):
         None,
         examples=["[1.2,2.0)"],
         description="The version of the plugin, as a Maven range: [1.2,2.0) is 1.2 or newer but below 2.0; a bare 1.2 is "
-        'exactly that one. When absent, the newest. Write it in quotes ("1.2"), since YAML reads 1.2 as a number. '
+        'exactly that one. When absent, the newest. Write it in quotes ("1.2"), because YAML reads 1.2 as a number. '
         "The chosen version is kept until this changes or the connector is restarted on request.",
     )
     tasks_max: int = Field(
@@ -83,18 +84,17 @@ class ConnectorSpec(Part):
         {},
         examples=[{"file": "/data/orders.jsonl", "topic": "orders"}],
         description="The connector's configuration, as in Kafka Connect: flat properties whose values are strings, integers "
-        "or booleans; put numbers with a fraction and integers beyond 2^53 in quotes, since the API server "
-        "changes them, and write lists as a,b,c. It has the properties of the plugin, and converters, transforms, "
-        "predicates, errors.* and topic.creation.*. Write secrets as ${secret:<name>:<key>}, which refers to a "
-        "key of a Secret of this namespace and is resolved only in the task; at most 256 Secrets. "
-        "connector.class, connector.plugin.version, tasks.max and name are fields of this resource (class, "
-        "version, tasksMax, metadata.name) and refused here.",
+        "or booleans. Put numbers with a fraction and integers beyond 2^53 in quotes, because the API server changes them. "
+        "Write lists as a,b,c. It contains the properties of the plugin, and of converters, transforms and predicates, "
+        "errors.* and topic.creation.*. Write secrets as ${secret:<name>:<key>}, which refers to a key of a Secret of this "
+        "namespace and is resolved only in the task; at most 256 Secrets. connector.class, connector.plugin.version, "
+        "tasks.max and name are refused here: they are fields of this resource (class, version, tasksMax, metadata.name).",
     )
     topic_creation_policy_ref: Reference | None = Field(
         None,
         examples=[{"name": "shop-topics"}],
-        description="The TopicCreationPolicy of this namespace with the rules for creating a source's topics. A connector "
-        "that has one may set topic.creation.* itself only if the policy allows overrides.",
+        description="The TopicCreationPolicy of this namespace with the rules for creating a source's topics. The connector "
+        "may then set topic.creation.* only if the policy allows overrides.",
     )
     restart: Restart = Field(
         Restart(),
@@ -109,18 +109,11 @@ class ConnectorSpec(Part):
         description="The reaction to a changed key of a Secret that config refers to: Restart the tasks, or Ignore it until "
         "they start for another reason.",
     )
-    spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")
-    java: Java | None = Field(
-        None,
-        examples=[{"heapPercent": 60, "options": ["-Duser.timezone=UTC"]}],
-        description="The JVM of each task that has Java plugins, and of the pod that plans them. A change replaces "
-        "the tasks.",
-    )
     template: Template = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}], description=TEMPLATE_TEXT)
     connect_name: Annotated[Text, AtMost(255)] | None = Field(
         None,
         examples=["Orders_In"],
-        description="The name in Kafka, for a connector that is migrated from Kafka Connect and keeps its position: of its "
-        "consumer group (connect-<name>), its offsets and its status. When absent, <namespace>.<name>. It can "
-        "only be set when the resource is created.",
+        description="The name in Kafka of its consumer group (connect-<name>), offsets and status, for a connector that is "
+        "migrated from Kafka Connect and keeps its position. When absent, <namespace>.<name>. It can only be set when the "
+        "resource is created.",
     )

@@ -15,11 +15,14 @@ __all__ = [
     "EpochStatus",
     "JobStatus",
     "OffsetsAction",
+    "OffsetsActionState",
+    "OperatorState",
     "PlanStatus",
     "PluginVersions",
     "ResolvedConnector",
     "RestartAction",
     "RolloutStatus",
+    "TaskState",
     "TaskStatus",
 ]
 
@@ -35,63 +38,63 @@ _GENERATION: Final = (
 class ResolvedConnector(StatusPart):
     """The plugin that spec.class and spec.version resolve to."""
 
-    class_name: str = Field(alias="class", description="The class that runs, by its own name.")
+    class_name: str = Field(alias="class", description="The name of the class that runs.")
     type: str | None = Field(None, description="source or sink.")
     version: str | None = Field(None, description="The version that was chosen.")
     plugin_version: str | None = Field(
-        None, description="The PluginVersion that it comes from; absent for plugins of the runtime image."
+        None, description="The PluginVersion of the plugin. Absent for plugins of the runtime image."
     )
 
 
 class PluginVersions(StatusPart):
     """The versions of the plugins that a task runs, as it reports them."""
 
-    connector: str | None = Field(None, description="Of the connector.")
-    key_converter: str | None = Field(None, description="Of the converter of keys.")
-    value_converter: str | None = Field(None, description="Of the converter of values.")
-    header_converter: str | None = Field(None, description="Of the converter of headers.")
-    transforms: dict[str, str] | None = Field(None, description="Of the transforms, by alias.")
-    predicates: dict[str, str] | None = Field(None, description="Of the predicates, by alias.")
+    connector: str | None = Field(None, description="The version of the connector.")
+    key_converter: str | None = Field(None, description="The version of the converter of keys.")
+    value_converter: str | None = Field(None, description="The version of the converter of values.")
+    header_converter: str | None = Field(None, description="The version of the converter of headers.")
+    transforms: dict[str, str] | None = Field(None, description="The versions of the transforms, by alias.")
+    predicates: dict[str, str] | None = Field(None, description="The versions of the predicates, by alias.")
 
 
 class TaskStatus(StatusPart):
     """One task."""
 
-    id: int = Field(ge=0, description="Its number, from 0.")
+    id: int = Field(ge=0, description="The number of the task, starting at 0.")
     state: str = Field(
         description="Running, Paused, Stopping or Stopped. Pending: its pod has not started yet. Restarting: it gets a new "
-        "pod after a loss or a restart. Failed: it has failed; retryAt is the time of the next start, if it is "
-        "restarted automatically."
+        "pod after a loss or a restart. Failed: it has failed; retryAt is the time of the next start, if it is restarted "
+        "automatically."
     )
     reason: str | None = Field(
-        None, description="Why it does not run, or not as expected, in one word such as ImagePullBackOff."
+        None, description="The cause, as one word such as ImagePullBackOff, if it does not run as expected."
     )
-    message: str | None = Field(None, description="Why, in a sentence.")
+    message: str | None = Field(None, description="The cause in a sentence.")
     since: Time | None = Field(None, description="When this state began.")
     pod: str | None = Field(None, description="The name of its pod.")
     pod_uid: str | None = Field(None, description="The uid of its pod.")
     incarnation: int | None = Field(
-        None, ge=0, description="How often it was started; raised before the pod of the next start is created."
+        None, ge=0, description="The number of starts. It is raised before the pod of the next start is created."
     )
-    over: bool | None = Field(None, description="Its pod has ended; retryAt says when the next one starts.")
-    restarts: int | None = Field(
-        None, ge=0, description="How often it was started again after a failure or a lost pod."
+    restarts: int | None = Field(None, ge=0, description="The number of restarts after a failure or a lost pod.")
+    failures: int | None = Field(None, ge=0, description="The number of failures in a row, limited by spec.restart.")
+    losses: int | None = Field(
+        None, ge=0, description="The number of lost pods in a row (lost node, eviction, out of memory)."
     )
-    failures: int | None = Field(None, ge=0, description="Failures in a row; spec.restart bounds them.")
-    losses: int | None = Field(None, ge=0, description="Lost pods in a row (node gone, evicted, out of memory).")
     unavailable: int | None = Field(
-        None, ge=0, description="How often in a row it ended since Kafka or another service could not be reached."
+        None,
+        ge=0,
+        description="How often in a row it ended because Kafka or another service could not be reached.",
     )
-    retry_at: Time | None = Field(None, description="When it is started again.")
-    pod_hash: str | None = Field(None, description="What the present pod was made from, as a hash.")
+    retry_at: Time | None = Field(None, description="When it is restarted.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
     last_record: Time | None = Field(
-        None, description="When it last delivered a record, up to a minute too early. Absent: it never has."
+        None, description="When it last delivered a record, up to a minute too early. Absent if it never has."
     )
     last_loop: Time | None = Field(
         None,
-        description="While something hinders it: when its loop last completed a round, up to a minute too early. Otherwise "
-        "absent: its loop completes all the time.",
+        description="When its loop last completed a round, up to a minute too early. Only while the task is hindered; "
+        "otherwise its loop completes all the time.",
     )
     versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
     trace: str | None = Field(None, description="The trace of its last failure, shortened and without secrets.")
@@ -100,74 +103,66 @@ class TaskStatus(StatusPart):
 class ActiveTopic(StatusPart):
     """A topic that the connector has used since it was created or its topics were reset."""
 
-    name: str = Field(description="The topic.")
+    name: str = Field(description="The name of the topic.")
     task: int | None = Field(None, ge=0, description="The task that used it first.")
-    since: Time | None = Field(None, description="When.")
+    since: Time | None = Field(None, description="When the task first used it.")
 
 
 class OffsetsAction(StatusPart):
-    """An action on offsets or topics that an annotation asked for."""
+    """An action on offsets or topics that an annotation requested."""
 
     token: str = Field(
-        description="The annotation's value, of alter the word before the JSON; the same token never acts twice."
+        description="The value of the annotation; for alter, the word before the JSON. The same token never acts twice."
     )
-    action: str = Field(description="What was asked for: list, alter, reset or reset-topics.")
+    action: str = Field(description="The requested action: list, alter, reset or reset-topics.")
     result: Literal["Pending", "Succeeded", "Refused", "Failed"] = Field(
-        description="Pending; Succeeded; Refused: nothing was done; or Failed."
+        description="Pending, Succeeded, Refused (nothing was done) or Failed."
     )
-    message: str | None = Field(None, description="In a sentence.")
-    at: Time | None = Field(None, description="When it had this result.")
-    began: Time | None = Field(None, description="Since when its pod may exist. For the operator itself.")
-    generation: int | None = Field(
-        None, ge=0, description="The greatest plan generation that its pod may find in Kafka. For the operator itself."
-    )
-    pod_uid: str | None = Field(None, description="The uid of its pod. For the operator itself.")
-    content: str | None = Field(
-        None, description="A hash of the JSON in the annotation's value, of alter. For the operator itself."
-    )
+    message: str | None = Field(None, description="The result in a sentence.")
+    at: Time | None = Field(None, description="The time of the result.")
 
 
 class RestartAction(StatusPart):
-    """A restart that an annotation asked for."""
+    """A restart that an annotation requested."""
 
-    token: str = Field(description="The annotation's value; the same value never acts twice.")
-    action: str = Field(description="What was asked for: restart, restart-failed or restart-tasks.")
+    token: str = Field(description="The value of the annotation. The same value never acts twice.")
+    action: str = Field(description="The requested action: restart, restart-failed or restart-tasks.")
     tasks: Annotated[list[int], Mark(**list_of("atomic"))] | None = Field(
         None, description="The tasks that were restarted."
     )
-    result: Literal["Succeeded", "Refused"] | None = Field(None, description="Succeeded, or Refused: nothing was done.")
-    message: str | None = Field(None, description="In a sentence.")
-    at: Time | None = Field(None, description="When.")
+    result: Literal["Succeeded", "Refused"] | None = Field(
+        None, description="Succeeded, or Refused (nothing was done)."
+    )
+    message: str | None = Field(None, description="The result in a sentence.")
+    at: Time | None = Field(None, description="The time of the result.")
 
 
 class EpochStatus(StatusPart):
-    """The place of a plan among the plans of its connector; Kafka refuses what tasks of a lower one send."""
+    """Epoch of a plan. Kafka refuses writes of tasks with a lower epoch."""
 
-    generation: int = Field(description="Rises with every plan.")
-    plan: str = Field(description="Unique per plan.")
+    generation: int = Field(description="The generation of the plan, which rises with every plan.")
+    plan: str = Field(description="A unique id of the plan.")
 
 
 class PlanStatus(StatusPart):
-    """What the tasks are made from: the last configuration that was accepted."""
+    """The plan of the tasks, which is that of the last configuration that was accepted."""
 
     hash: str | None = Field(
         None,
         description="The hash of configuration, plugin versions, tasksMax, and image and resources of pods. The plan is the "
         "ConfigMap <connector>-plan-<its first 10 characters>.",
     )
-    epoch: EpochStatus | None = Field(None, description="Its place among the plans of its connector.")
-    fence: str | None = Field(
-        None, description="The plan and the Connect name that the last preparation in Kafka was for."
-    )
+    epoch: EpochStatus | None = Field(None, description="The epoch of the plan.")
+    fence: str | None = Field(None, description="The plan and the Connect name of the last preparation in Kafka.")
     own: str | None = Field(
         None,
-        description="The hash of the part of it that is the connector's own; a change of that part waits for no other "
-        "connector.",
+        description="The hash of the part of the plan that depends only on the connector. A change of that part does not "
+        "wait for other connectors.",
     )
     asked: str | None = Field(
         None,
-        description="When the plugin last asked for new tasks, and a digest of what it splits them from; the same digest "
-        "acts again only after a refusal.",
+        description="When the plugin last requested new tasks, and a digest of the state of its external system. The same "
+        "digest acts again only after a refusal.",
     )
     refused: str | None = Field(
         None,
@@ -182,52 +177,90 @@ class JobStatus(StatusPart):
     """A job pod (plan, prepare, reset offsets) that ended without an answer."""
 
     key: str = Field(description="The name of the job pod.")
-    attempts: int | None = Field(None, ge=0, description="How often it was tried.")
-    retry_at: Time | None = Field(None, description="When it is tried again.")
-    reason: str | None = Field(None, description="Why there was no answer, in one word.")
-    message: str | None = Field(None, description="In a sentence.")
+    attempts: int | None = Field(None, ge=0, description="The number of attempts.")
+    retry_at: Time | None = Field(None, description="The time of the next attempt.")
+    reason: str | None = Field(None, description="Why there was no answer, as one word.")
+    message: str | None = Field(None, description="Why there was no answer, in a sentence.")
 
 
 class RolloutStatus(StatusPart):
-    """The last restart for a change of the release, until it is known whether the connector gets Ready again."""
+    """The last restart for a change of the release, until it is known whether the connector becomes Ready again."""
 
-    release: str | None = Field(None, description="The release, as a hash of what it gives to every plan.")
-    since: Time | None = Field(None, description="When it began.")
+    release: str | None = Field(None, description="The release, as a hash of its inputs to every plan.")
+    since: Time | None = Field(None, description="When the restart began.")
     was_ready: bool | None = Field(
         None,
-        description="The connector was Ready before; the rollout of the release may stop if it does not get Ready again.",
+        description="Whether the connector was Ready before. If it does not become Ready again, the rollout of the release "
+        "may stop.",
     )
 
 
 class CanaryStatus(StatusPart):
-    """Tasks that run other plugin versions than the others, until it is known whether those follow."""
+    """The first tasks, which run other plugin versions than the others, until it is known whether those follow."""
 
-    plan: str | None = Field(None, description="Their plan, as a hash.")
-    tasks: int | None = Field(None, ge=0, description="How many they are, the first ones.")
-    failure: str | None = Field(None, description="How one of them failed last.")
+    plan: str | None = Field(None, description="The hash of their plan.")
+    tasks: int | None = Field(None, ge=0, description="The number of these tasks.")
+    failure: str | None = Field(None, description="The last failure of one of them.")
+
+
+class TaskState(StatusPart):
+    """State of one task that only the operator uses."""
+
+    id: int = Field(ge=0, description="The number of the task.")
+    over: bool | None = Field(None, description="Its pod has ended; retryAt says when the next one starts.")
+    pod_hash: str | None = Field(None, description="The hash of the contents of its pod.")
+
+
+class OffsetsActionState(StatusPart):
+    """State of an action on offsets or topics that only the operator uses."""
+
+    began: Time | None = Field(None, description="Since when its pod may exist.")
+    generation: int | None = Field(
+        None, ge=0, description="The greatest plan generation that its pod may find in Kafka."
+    )
+    pod_uid: str | None = Field(None, description="The uid of its pod.")
+    content: str | None = Field(None, description="Of alter: the hash of the JSON in the annotation's value.")
+
+
+class OperatorState(StatusPart):
+    """State that the operator keeps from one run to the next."""
+
+    plan: PlanStatus | None = Field(None, description="The plan from which the tasks are created.")
+    job: JobStatus | None = Field(None, description="The job pod that failed last.")
+    rollout: RolloutStatus | None = Field(None, description="The last restart for a change of the release.")
+    canary: CanaryStatus | None = Field(
+        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
+    )
+    tasks: Annotated[list[TaskState], Mark(**list_of("map", "id"))] | None = Field(
+        None, description="The tasks, by number."
+    )
+    offsets_actions: Annotated[list[OffsetsActionState], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The entries of status.offsetsActions, in their order."
+    )
 
 
 class ConnectorStatus(StatusPart):
-    """What the operator sees and does."""
+    """Status of a Connector."""
 
     observed_generation: int = Field(default_factory=lambda: -1, description=_GENERATION)
     state: str | None = Field(
         None,
-        description="Pending: not all tasks run yet. Running, Paused, Stopped: as asked for in spec.state. Stopping: "
-        "tasks are ending. Degraded: some tasks failed or wait to be started again. Failed: no task runs.",
+        description="Pending: not all tasks run yet. Running, Paused, Stopped: as spec.state requests. Stopping: tasks are "
+        "ending. Degraded: some tasks failed or wait for their restart. Failed: no task runs.",
     )
     conditions: Conditions | None = Field(
         None,
         description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: a person must change "
-        "something. ConfigValid: the configuration is good. UpdatePending: a change has not reached all its tasks.",
+        "something. ConfigValid: the configuration is good. These four are always present. UpdatePending: a change has not "
+        "reached all its tasks. Lagging: the lag of a sink grows. Conditions that other controllers add are kept.",
     )
     connector: ResolvedConnector | None = Field(
         None, description="The plugin that spec.class and spec.version resolve to."
     )
     plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None,
-        description="The PluginVersions of the plugins: the connector, converters, transforms, predicates. While tasks "
-        "change to other versions, both are listed. Plugins without one are from the runtime image.",
+        description="The PluginVersions of the connector, converters, transforms and predicates. While tasks change to "
+        "other versions, both are listed. Plugins without a PluginVersion are from the runtime image.",
     )
     newer_plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None,
@@ -238,28 +271,25 @@ class ConnectorStatus(StatusPart):
     )
     last_record: Time | None = Field(
         None,
-        description="When a task last delivered a record, up to two minutes too early. Absent: none ever has.",
+        description="When a task last delivered a record, up to two minutes too early. Absent if none ever has.",
     )
-    task_summary: str | None = Field(None, description="How many of the tasks run: 2/2.")
-    replicas: int | None = Field(None, ge=0, description="How many task pods exist, for kubectl scale and HPA.")
-    label_selector: str | None = Field(None, description="The labels of those pods, for autoscalers.")
+    task_summary: str | None = Field(None, description="The number of running tasks and of all tasks, such as 2/2.")
+    replicas: int | None = Field(None, ge=0, description="The number of task pods, for kubectl scale and HPA.")
+    label_selector: str | None = Field(None, description="The labels of the task pods, for autoscalers.")
     active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
-        None, description="The topics that it has used (KIP-558), by name; as many as fit, see activeTopicCount."
+        None,
+        description="The topics that the connector has used (KIP-558), by name, as many as fit. activeTopicCount is the "
+        "number of all.",
     )
-    active_topic_count: int | None = Field(None, ge=0, description="How many topics it has used.")
+    active_topic_count: int | None = Field(None, ge=0, description="The number of topics that the connector has used.")
     offsets_actions: Annotated[list[OffsetsAction], Mark(**list_of("atomic"))] | None = Field(
         None, description="The last 10 actions on offsets and topics, the latest last."
     )
     restart_actions: Annotated[list[RestartAction], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The last 10 restarts that annotations asked for, the latest last."
+        None, description="The last 10 restarts that annotations requested, the latest last."
     )
-    plan: PlanStatus | None = Field(
-        None, description="The plan from which the tasks are created. For the operator itself."
+    operator_state: OperatorState | None = Field(
+        None,
+        description="State that the operator keeps from one run to the next. Do not edit it, and do not rely on its form: "
+        "it may change in any release.",
     )
-    canary: CanaryStatus | None = Field(
-        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
-    )
-    rollout: RolloutStatus | None = Field(
-        None, description="The last restart for a change of the release. For the operator itself."
-    )
-    job: JobStatus | None = Field(None, description="The job pod that failed last. For the operator itself.")

@@ -34,7 +34,7 @@ def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     size = len(json.dumps(document.get("spec"), ensure_ascii=False, separators=(",", ":"), default=str).encode())
     if size > MOST_BYTES:  # before anything in it is read, which may take long
-        message = f"has {size:,} bytes as JSON, and at most {MOST_BYTES:,} are taken; divide the policy"
+        message = f"has {size:,} bytes as JSON; at most {MOST_BYTES:,} are allowed; split the policy"
         raise ConfigError(Problem("spec", message))
     found = _read(text)
     if not isinstance(found, TopicPolicy):
@@ -50,7 +50,7 @@ def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
     except ConfigError as e:
         return e.problems
     except (RecursionError, MemoryError, OverflowError):
-        return (Problem("spec", "holds a pattern that cannot be compiled; write it simpler"),)
+        return (Problem("spec", "contains a pattern that cannot be compiled; simplify it"),)
     return _effective(policy)
 
 

@@ -22,10 +22,10 @@ _ALLOWED: Final = (
 )
 _HEAP: Final = "spec.java.heapPercent sets the heap; remove it"
 _CLASSES: Final = "classes come from the plugin's image and from Penstock; remove it"
-_AGENT: Final = "no agent runs in the JVM; remove it, since metrics are at the task's endpoint"
-_DEBUG: Final = "a debugger would stop the task, by a port without a password; remove it"
-_COMMAND: Final = "the JVM ends when it has no memory, and the task's status says so; no command runs then. Remove it"
-_FILES: Final = "options of files are not checked; write them into spec.java.options"
+_AGENT: Final = "agents cannot run in the JVM; remove it, because the task's endpoint has the metrics"
+_DEBUG: Final = "a debugger could stop the task, through a port without a password; remove it"
+_COMMAND: Final = "the JVM runs no command: it ends when it is out of memory, and the task's status says so; remove it"
+_FILES: Final = "options in files are not checked; write them into spec.java.options"
 _BY_BEGINNING: Final[Mapping[str, str]] = {
     "-Xmx": _HEAP,
     "-Xms": _HEAP,
@@ -57,8 +57,8 @@ _FLAGS: Final[Mapping[str, str]] = {
     "InitialRAMFraction": _HEAP,
     "MinRAMFraction": _HEAP,
     "AggressiveHeap": _HEAP,
-    "ExitOnOutOfMemoryError": "the JVM ends when it has no memory, so that its task starts again; remove it",
-    "CrashOnOutOfMemoryError": "a crash would hide that memory ran out; remove it",
+    "ExitOnOutOfMemoryError": "the JVM ends when it is out of memory, so that its task restarts; remove it",
+    "CrashOnOutOfMemoryError": "a crash would hide that the JVM is out of memory; remove it",
     "OnOutOfMemoryError": _COMMAND,
     "OnError": _COMMAND,
     "Flags": _FILES,
@@ -67,10 +67,10 @@ _FLAGS: Final[Mapping[str, str]] = {
 _PROPERTIES: Final[Mapping[str, str]] = {
     "java.class.path": _CLASSES,
     "java.system.class.loader": _CLASSES,
-    "java.io.tmpdir": "all temporary files lie in the task's folder, which is removed with the task; set TMPDIR in "
-    "spec.template.env to have it elsewhere",
+    "java.io.tmpdir": "all temporary files are in the task's folder, which is removed with the task; set TMPDIR in "
+    "spec.template.env to move it",
     "com.sun.management.jmxremote": "it opens a port, and beans are at the task's metrics endpoint; remove it",
-    "penstock": "it is Penstock's own; remove it",
+    "penstock": "it is reserved for Penstock; remove it",
 }
 """By property; one stands for all that begin with it and a dot, too."""
 _DUMP: Final = "HeapDumpOnOutOfMemoryError"
@@ -97,8 +97,8 @@ def secret_options(options: Sequence[str]) -> Iterator[Problem]:
     for number, option in enumerate(options):
         if _SECRET.match(option):
             message = (
-                f"{_named(option)} would be readable by everybody who can read the Connector; give it to the plugin in "
-                "spec.config, as ${secret:<name>:<key>}, where it has a property for it"
+                f"everyone who can read the Connector can read {_named(option)}; if the plugin has a property for it, set "
+                "that in spec.config, as ${secret:<name>:<key>}"
             )
             yield Problem(f"spec.java.options[{number}]", message)
 
@@ -106,8 +106,8 @@ def secret_options(options: Sequence[str]) -> Iterator[Problem]:
 def _reason_against(option: str, options: Sequence[str]) -> str | None:
     if _VARIABLE.search(option):
         return (
-            "variables are resolved in spec.config only, and all processes of the pod can read the options of a JVM; give "
-            "a secret to the plugin in spec.config, or as a file by a volume of spec.template"
+            "variables are resolved in spec.config only, and all processes of the pod can read the options of a JVM; pass "
+            "a secret to the plugin in spec.config, or mount it as a file by spec.template"
         )
     if not option.startswith("-") and not option.startswith("@"):
         return "it does not begin with -; write an option and its value as one entry (--add-opens=...)"
@@ -116,7 +116,7 @@ def _reason_against(option: str, options: Sequence[str]) -> str | None:
         if name == "ExitOnOutOfMemoryError" and option[4:5] == "+":
             return None
         if name == _DUMP and option[4:5] == "+" and not any(o.startswith(_DUMP_PATH) for o in options):
-            return "the dump would be lost with the pod; name a file in a volume of spec.template too: -XX:HeapDumpPath=/..."
+            return "the dump would be lost with the pod; add a file in a volume of spec.template: -XX:HeapDumpPath=/..."
         if name == "HeapDumpPath" and not option.startswith(_DUMP_PATH):
             return "it must be an absolute path"
         if name in _FLAGS:

@@ -31,7 +31,7 @@ _REQUIRED: Final[Mapping[str, str]] = {
     "float": "a number",
     "finite": "a finite number",
     "bool": "true or false",
-    "string": "a text",
+    "string": "a string",
     "dict": "a mapping",
     "mapping": "a mapping",
     "model": "a mapping",
@@ -77,18 +77,14 @@ def _validator_message(path: list[str], value: object, text: str) -> str:
     if tuple(path[:2]) == ("spec", "config") and isinstance(value, Mapping):
         inner = next(map(str, value), "name")
         name = ".".join([*path[2:], inner])
-        return f"is a mapping; properties are flat, so write {name}: ... in place of {inner}: ... below it"
+        return f"is a mapping, but properties are flat; write {name}: ... instead of the nested {inner}: ..."
     plain = text.startswith("must be") and ";" not in text and not isinstance(value, (Mapping, list))
     return f"{text}, not {_shown(path, value)}" if plain and not _may_be_secret(path) else text
 
 
 def _hint(kind: str, path: list[str], value: object, info: FieldInfo | None) -> str:
     if value is None:
-        return (
-            "; indent what belongs to it, or remove it"
-            if kind in ("dict", "mapping", "model")
-            else _example(path, info)
-        )
+        return "; indent its fields, or remove it" if kind in ("dict", "mapping", "model") else _example(path, info)
     if kind in ("int", "float", "bool") and isinstance(value, str) and _reads_as(kind, value):
         return f"; write {value.strip()} without quotes"
     if kind == "string" and isinstance(value, (bool, int, float)):
@@ -114,7 +110,7 @@ def _shown(path: list[str], value: object) -> str:
         case str() if not _may_be_secret(path) and len(value) <= _LONGEST_SHOWN:
             return repr(value)
         case str():
-            return "a text"
+            return "a string"
         case _:
             return "that"
 
@@ -134,7 +130,7 @@ def _example(path: list[str], info: FieldInfo | None) -> str:
     else:
         value = info.default
         value = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
-    return f"; write, say, {path[-1]}: {_flow(value)}"
+    return f"; for example, write {path[-1]}: {_flow(value)}"
 
 
 def _flow(value: object) -> str:
@@ -152,7 +148,7 @@ def _not_a_field(model: type[BaseModel], path: list[str]) -> str:
     if near := nearest(name, known) or _same_letters(name, known):
         return f"is not a field; did you mean {near}?"
     if part := _part_with_field(model, name, parent):
-        return f"is not a field here but of {part}: put it there (is it indented as it should be?)"
+        return f"is not a field here but of {part}; move it there (check its indentation)"
     if parent == ["spec"]:
         return "is not a field of spec; if it is a property of the connector, put it under spec.config"
     return f"is not a field; fields are {', '.join(known)}" if known else "is not a field; remove it"

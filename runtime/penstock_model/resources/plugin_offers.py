@@ -142,8 +142,8 @@ def unverified(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         ready = conditions.get("Ready", {})
         if ready.get("status") == "True":
             continue
-        reason, why = str(ready.get("reason") or ""), "a pod has yet to look into its image"
-        if "Stalled" in conditions:
+        reason, why = str(ready.get("reason") or ""), "no pod has inspected its image yet"
+        if conditions.get("Stalled", {}).get("status") == "True":
             why = str(ready.get("message") or reason)
         elif reason not in ("", "Verifying"):
             why = "ImagePullBackOff" if reason == "ErrImagePull" else reason
@@ -191,5 +191,5 @@ def _built_in_names(spec: PluginVersionSpec) -> Iterator[Problem]:
                 kind = "connector" if declared.type in ("source", "sink") else declared.type
                 yield Problem(
                     f"spec.classes.{number}.{field}",
-                    f"{name} is the name of a {kind} that Penstock brings; give the class a name of its own",
+                    f"{name} is the name of a built-in {kind}; choose another name for the class",
                 )

@@ -23,7 +23,7 @@ __all__ = ["ResolvedPlugins", "resolve_plugins"]
 
 _NO_VERSION: Final = "undefined"
 """The version of a Java class that has none."""
-_ONE_VERSION: Final = "a pod holds one version of a distribution, so ask for versions that agree"
+_ONE_VERSION: Final = "a pod holds only one version of a distribution; request versions that agree"
 T = TypeVar("T")
 _Mounts = Sequence[PluginMount]
 _ByPlace = Mapping[str, PluginMount]
@@ -95,11 +95,13 @@ def resolve_plugins(
 
     connector = chosen([a for a in asked if a.place == CONNECTOR], None)
     own = connector[0][0] if connector else None
-    beside = [a for a in asked if own is not None and a.place != CONNECTOR and _is_beside(a, own, offers, kept)]
+    together = [
+        a for a in asked if own is not None and a.place != CONNECTOR and _is_of_same_distribution(a, own, offers, kept)
+    ]
     if own is not None:
-        connector = [(own, [*connector[0][1], *beside])]
-        attempt(lambda: _check_beside(own, beside, offers))
-    others = [a for a in asked if a.place != CONNECTOR and a not in beside]
+        connector = [(own, [*connector[0][1], *together])]
+        attempt(lambda: _check_same_version(own, together, offers))
+    others = [a for a in asked if a.place != CONNECTOR and a not in together]
     every = [(mount, [a.place for a in group]) for mount, group in (*connector, *chosen(others, own))]
     return ResolvedPlugins(
         tuple(_numbered(every)),
@@ -116,7 +118,7 @@ def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[Pl
         yield mount.numbered(numbers.setdefault(key, len(numbers)), places)
 
 
-def _is_beside(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
+def _is_of_same_distribution(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
     """Return whether a plugin comes from the connector's image: it holds it, and no history or version excludes it."""
     owned = canonicalize_name(own.plugin)
     if not offering(asked, [own]) or (asked.place in kept and canonicalize_name(kept[asked.place].plugin) != owned):
@@ -155,7 +157,7 @@ def _distribution(
     if asked.place in before:
         last = before[asked.place]
         text = (
-            f"no PluginVersion of this namespace offers {asked.name} any more; create one again (version {last.version} "
+            f"no PluginVersion of this namespace offers {asked.name} any longer; create it again (version {last.version} "
             f"came from {last.name})"
         )
         raise _Missing(Problem(asked.type_property, text))
@@ -186,24 +188,24 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
         raise _refused(
             asked[0].version_property,
             f"{places} are of the distribution "
-            f"{offers[0].plugin}, of which no version fits them all, {there_are(o.version for o in offers)}; "
+            f"{offers[0].plugin}, and no version of it fits all of them, {there_are(o.version for o in offers)}; "
             f"{_ONE_VERSION}",
         )
     if common[0] in present:
         return common[0]
-    common = _beside(own, common)
+    common = _nearest(own, common)
     newest = choose_version([o.version for o in common], None)
     same = [o for o in common if Version(o.version) == Version(str(newest))]
     if any(_differ(o, same[0]) for o in same) and not _may_be_any(asked[0], same[0]):
         raise _refused(
             asked[0].version_property,
-            f"version {newest} of {asked[0].name} is that of several PluginVersions that differ, "
+            f"version {newest} of {asked[0].name} is in several PluginVersions that differ, "
             f"{', '.join(o.name for o in same)}; delete all but one",
         )
     return same[0]
 
 
-def _beside(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMount]:
+def _nearest(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMount]:
     """Return the offers from the connector's folder, else from its image, else all."""
     if own is None or own.runtime != "Java":
         return found
@@ -228,13 +230,13 @@ def _may_be_any(asked: AskedPlugin, offer: PluginMount) -> bool:
     return offer.runtime == "Java" and asked.place != CONNECTOR and offer.version != _NO_VERSION
 
 
-def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin], offers: _Mounts) -> None:
+def _check_same_version(own: PluginMount, together: Sequence[AskedPlugin], offers: _Mounts) -> None:
     """Refuse other versions of the distribution that the connector is of (KIP-891 allows them)."""
     problems = []
-    for a in beside:
+    for a in together:
         if (versions := _range(a)) is not None and own.version not in versions:
             text = (
-                f"{a.place} asks for version {versions} of {own.plugin}, and the connector runs {own.version} of it; "
+                f"{a.place} requests version {versions} of {own.plugin}, and the connector runs {own.version} of it; "
                 f"{there_are(o.version for o in offering(a, [*offers, own]))}; {_ONE_VERSION}: here and in spec.version"
             )
             problems.append(Problem(a.version_property, text))
@@ -244,7 +246,9 @@ def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin], offers: _Moun
 
 def _range(asked: AskedPlugin, offers: _Mounts = ()) -> VersionRange | None:
     if "${" in (asked.version or ""):
-        raise _refused(asked.version_property, "is resolved before any pod could resolve variables; write the version")
+        raise _refused(
+            asked.version_property, "cannot contain variables, because no pod resolves it; write the version"
+        )
     try:
         return VersionRange.requested(asked.version)
     except ValueError as e:

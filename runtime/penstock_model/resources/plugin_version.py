@@ -24,7 +24,7 @@ _BY_DIGEST: Final = (
 _HAS_ALL: Final = "has(self.plugin) && has(self.version) && has(self.classes)"
 _UNIQUE: Final = "two classes have the same alias; aliases must be unique"
 _OF_PYTHON: Final = "plugin, version and classes are required, unless runtime is Java"
-_OF_JAVA: Final = "the jars say what a Java plugin is called and which version it is; leave plugin and version out"
+_OF_JAVA: Final = "the jars contain the name and version of a Java plugin; remove plugin and version"
 _ONE_VERSION: Final = "must be one version, such as 1.4.2; ranges belong to spec.version of a Connector"
 
 
@@ -39,23 +39,25 @@ class PluginClass(Part):
 
     alias: Annotated[
         str, AtMost(128, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
-    ] = Field(examples=["Files"], description="The name that configurations use: that of its entry point.")
+    ] = Field(
+        examples=["Files"], description="The name that configurations use. It is the name of the plugin's entry point."
+    )
     type: Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"] = Field(
-        description="What it is."
+        description="The kind of plugin."
     )
     java_names: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(8), Mark(**list_of("atomic"))] = Field(
-        [], description="The classes of Kafka Connect that it replaces."
+        [], description="The classes of Kafka Connect that this plugin replaces."
     )
 
 
 class PluginVersionSpec(Part):
-    """What the plugins are and where they come from. It never changes."""
+    """The plugins and their image. Immutable."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
             rule(
                 "self == oldSelf",
-                "a PluginVersion never changes, since tasks rely on it; create another one with another name",
+                "is immutable, because tasks rely on it; create another PluginVersion with another name",
                 reason="FieldValueForbidden",
             ),
             rule(f"self.runtime == 'Java' || ({_HAS_ALL})", _OF_PYTHON),
@@ -83,17 +85,18 @@ class PluginVersionSpec(Part):
     version: Annotated[str, AtMost(128, least=1), Matches(r"^[^\s,()\[\]]+$", _ONE_VERSION)] | None = Field(
         None,
         examples=["1.4.2"],
-        description="Its version, which is compared with ranges in Maven's order; all classes in it have this version. "
-        "Write it in quotes, since YAML reads 1.4 as a number. Not for Java plugins, whose classes have versions.",
+        description="The version of the package and of all its classes. It is compared with ranges in Maven's order. "
+        "Write it in quotes, because YAML reads 1.4 as a number. Not for Java plugins, whose classes have versions.",
     )
     image: Annotated[str, AtMost(512, least=1), _ByDigest(r"^[^@\s]+@sha256:[0-9a-f]{64}$", _BY_DIGEST)] = Field(
         examples=[f"registry.example/penstock-files@sha256:{'0' * 64}"],
-        description="The image that holds it, by digest; a tag is refused, since it can be moved to another image.",
+        description="The image that contains the package, by digest. A tag is refused, because it can be moved to another "
+        "image.",
     )
     path: Annotated[str, AtMost(512, least=1), Matches(r"^/[^:]*$", "must be an absolute path without ':'")] = Field(
         "/plugin",
         description="The folder in the image that contains the package, as `pip install --target` writes it; for Java "
-        "plugins the folder with jars, or with a folder of jars for each plugin, as in Kafka Connect's plugin.path.",
+        "plugins, the folder with jars, or with a folder of jars for each plugin, as in Kafka Connect's plugin.path.",
     )
     classes: Annotated[
         list[PluginClass],
@@ -102,8 +105,8 @@ class PluginVersionSpec(Part):
     ] = Field(
         [],
         examples=[[{"alias": "Files", "type": "source"}]],
-        description="All plugins in the image. Connectors refer to them by these names; a pod inspects the image before "
-        "tasks run it, and refuses one with other contents. Optional for Java plugins; if listed, a class must exist, "
+        description="All plugins in the image. Connectors refer to them by these names. A pod inspects the image before "
+        "tasks run it, and refuses an image with other contents. Optional for Java plugins; if listed, a class must exist, "
         "and its entry must have the name of the class.",
     )
 
@@ -124,25 +127,25 @@ class PluginVersionSpec(Part):
 
 
 class PublishedClass(StatusPart):
-    """One Java class that the image holds."""
+    """One Java class in the image."""
 
-    class_name: str = Field(alias="class", description="Its full name.")
-    type: str = Field(description="What it is, as in spec.classes.")
-    version: str = Field(description="Its version.")
+    class_name: str = Field(alias="class", description="The full name of the class.")
+    type: str = Field(description="The kind of plugin, as in spec.classes.")
+    version: str = Field(description="The version of the class.")
     paths: Annotated[list[str], Mark(**list_of("atomic"))] = Field(
-        description="The folders with jars, or jars, that hold it, relative to spec.path."
+        description="The jars, or folders with jars, that contain the class, relative to spec.path."
     )
 
 
 class PublishedDefinitions(StatusPart):
-    """Where the configuration definitions of the classes are."""
+    """Location of the configuration definitions of the classes."""
 
-    config_map: str = Field(description="The ConfigMap that holds them, compressed.")
+    config_map: str = Field(description="The ConfigMap that contains them, compressed.")
     digest: str = Field(description="The SHA-256 of its content, sha256:<64 hex digits>.")
 
 
 class PluginVersionStatus(StatusPart):
-    """What the operator sees."""
+    """Status of a PluginVersion."""
 
     observed_generation: int = Field(
         default_factory=lambda: -1,
@@ -158,10 +161,11 @@ class PluginVersionStatus(StatusPart):
         None, description="The classes in an image of Java plugins. Connectors refer to them by these names."
     )
     definitions: PublishedDefinitions | None = Field(
-        None, description="Where the configuration definitions of the classes are published."
+        None, description="The location of the configuration definitions of the classes."
     )
     used_by: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The Connectors that run it, at most 100. It may be deleted: their pods keep the image."
+        None,
+        description="The Connectors that run this PluginVersion, at most 100. It may be deleted: their pods keep the image.",
     )
 
 

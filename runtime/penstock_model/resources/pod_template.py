@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from penstock_model.resources.base import ObjectName, Part
@@ -18,27 +18,15 @@ ByMountPath = Annotated[
 ]
 
 TEMPLATE_TEXT: Final = (
-    "Fields of the pods of this connector, with the names of Kubernetes (kubectl explain pod.spec) but flat: "
-    "fields of the pod and of its one container side by side. It is merged over Penstock's pod as a strategic "
-    "merge patch: mappings key by key; env, volumes, initContainers and imagePullSecrets by name, "
-    "volumeMounts by mountPath; other lists, such as tolerations, replace Penstock's. Labels and annotations "
-    "that Penstock sets stay. Fields that would break a task do not exist here: its image and command, "
-    "restartPolicy, the network and processes of the host, and other containers, since the pod ends with its "
-    "task (write a sidecar as one of initContainers with restartPolicy: Always). At most 64 KiB, as JSON. The "
-    "platform limits the allowed values (podSecurity.level of the release). A change replaces the pods."
+    "Fields of the pods of this connector, with the names of Kubernetes (kubectl explain pod.spec), but without nesting: "
+    "fields of the pod and of its only container are on the same level. It is merged into Penstock's pod as a strategic "
+    "merge patch: mappings key by key; env, volumes, initContainers and imagePullSecrets by name, volumeMounts by "
+    "mountPath; other lists, such as tolerations, replace Penstock's. Labels and annotations that Penstock sets cannot be "
+    "changed. Fields that would break a task do not exist here: image, command, restartPolicy, the network and processes "
+    "of the host, and other containers, because the pod ends with its task (write a sidecar as one of initContainers with "
+    "restartPolicy: Always). At most 64 KiB as JSON. The platform limits the allowed values (podSecurity.level of the "
+    "release). A change replaces the pods."
 )
-_REFUSED: Final = {
-    "containers": "its task is the pod's one container; a sidecar is one of initContainers with restartPolicy: Always",
-    "command": "Penstock starts the task",
-    "args": "Penstock starts the task",
-    "image": "the runtime's image belongs to the release (Helm: images.runtime)",
-    "restartPolicy": "Penstock starts tasks anew (spec.restart)",
-    "hostNetwork": "tasks do not share the host's network",
-    "hostPID": "tasks do not share the host's processes",
-    "hostIPC": "tasks do not share the host's memory",
-    "metadata": "labels and annotations stand in the template itself",
-    "spec": "the pod's fields stand in the template itself",
-}
 
 
 class PodTemplate(Part):
@@ -53,15 +41,17 @@ class PodTemplate(Part):
         description="Requests and limits of cpu, memory and other resources. A task is a Python process, with an additional "
         "Java process as soon as Spark starts.",
     )
-    env: ByName | None = Field(None, description="Environment variables, by name; PENSTOCK_... are Penstock's.")
-    env_from: OpenList | None = Field(None, description="ConfigMaps and Secrets whose keys become such variables.")
+    env: ByName | None = Field(None, description="Environment variables, by name. PENSTOCK_... are reserved.")
+    env_from: OpenList | None = Field(
+        None, description="ConfigMaps and Secrets whose keys become environment variables."
+    )
     volumes: ByName | None = Field(
         None,
         description="Volumes of the pod, by name. Pods that plan or prepare have an empty folder instead of each volume "
         "that only one pod may mount, such as a persistentVolumeClaim.",
     )
     volume_mounts: ByMountPath | None = Field(
-        None, description="Where the task sees them, by mountPath; /etc/penstock and /tmp are Penstock's."
+        None, description="Mounts of the volumes in the task, by mountPath. /etc/penstock and /tmp are reserved."
     )
     init_containers: ByName | None = Field(
         None, description="Containers that run before the task or, with restartPolicy: Always, next to it."
@@ -71,18 +61,18 @@ class PodTemplate(Part):
     tolerations: OpenList | None = Field(
         None,
         description="Taints of nodes that are tolerated. They replace Penstock's tolerations, with which a task leaves a "
-        "node after a while when it is not ready or not reachable.",
+        "node after it was not ready or not reachable for a while.",
     )
     topology_spread_constraints: OpenList | None = Field(None, description="How tasks are spread over zones or nodes.")
     priority_class_name: ObjectName | None = Field(None, description="The pod's priority among others.")
     scheduler_name: str | None = Field(None, description="The scheduler that places the pod.")
     runtime_class_name: ObjectName | None = Field(
-        None, description="The container runtime of the pod (a sandbox, say)."
+        None, description="The container runtime of the pod, such as a sandbox."
     )
     service_account_name: ObjectName | None = Field(
         None,
         description="The ServiceAccount that the pod runs as, for cloud identities for example. Its token is not "
-        "mounted unless automountServiceAccountToken says so.",
+        "mounted unless automountServiceAccountToken is true.",
     )
     automount_service_account_token: bool | None = Field(
         None, strict=True, description="Whether the token of that ServiceAccount is mounted."
@@ -90,7 +80,8 @@ class PodTemplate(Part):
     image_pull_policy: str | None = Field(None, description="When the runtime's image is pulled.")
     image_pull_secrets: ByName | None = Field(None, description="Secrets for the registries of images, by name.")
     security_context: Open | None = Field(
-        None, description="The pod's security settings, key by key over Penstock's (not root, uid 65532)."
+        None,
+        description="The security settings of the pod, merged key by key into Penstock's (not root, uid 65532).",
     )
     termination_grace_period_seconds: int | None = Field(
         None,
@@ -102,16 +93,6 @@ class PodTemplate(Part):
     host_aliases: OpenList | None = Field(None, description="Entries of the pod's /etc/hosts.")
     dns_policy: str | None = Field(None, description="How names are resolved.")
     dns_config: Open | None = Field(None, description="Name servers and search domains.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_fields(cls, value: Any) -> Any:
-        refused = (
-            [f"{name} ({_REFUSED[name]})" for name in value if name in _REFUSED] if isinstance(value, dict) else []
-        )
-        if refused:
-            raise ValueError(f"cannot hold {'; '.join(refused)}")
-        return value
 
     def to_manifest(self) -> dict[str, Any]:
         """Return the mapping that the user wrote, including nulls inside it, which remove fields of the pod."""

@@ -89,7 +89,7 @@ def _refused(
         yield Problem(
             "",
             f"the TopicCreationPolicy {rules.policy} has rules for this connector, and spec.config has {', '.join(inline)}: "
-            f"one of them decides how topics are created; remove these, or have spec.overridePolicy: Allow in the policy",
+            f"only one of them can apply; remove these properties, or have spec.overridePolicy: Allow set in the policy",
         )
         return
     yield from literal_violations(config, limits)
@@ -98,8 +98,8 @@ def _refused(
 def rivalry(names: Sequence[str]) -> str:
     """Return the problem if several policies with rules select a Connector, and the remedy."""
     return (
-        f"the TopicCreationPolicies {' and '.join(names)} select this connector, and each has rules: one of them decides "
-        f"how topics are created; narrow a connectorSelector, leave a policy only its limits, or name the policy in "
+        f"the TopicCreationPolicies {' and '.join(names)} select this connector, and each has rules: only one of them can "
+        f"apply; narrow a connectorSelector, remove the rules of one policy, or name the policy in "
         f"spec.topicCreationPolicyRef"
     )
 

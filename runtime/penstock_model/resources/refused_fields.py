@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from penstock.errors import Problem
-from penstock_model.contracts.task_spec import SparkStart
-from penstock_model.resources.connector_parts import Spark
 from penstock_model.resources.connector_spec import ConnectorSpec
 from penstock_model.resources.java_options import refused_options
 from penstock_model.resources.spark_settings import refused_settings
+from penstock_model.resources.task_settings import Spark, SparkStart
 
 __all__ = ["refused_fields"]
 
@@ -18,9 +17,11 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
     Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
     """
     if spec.spark.start is SparkStart.EAGER and spec.spark.idle_timeout != Spark().idle_timeout:
-        yield Problem("spec.spark.idleTimeout", "with start: Eager Spark stays; remove one of the two")
+        yield Problem(
+            "spec.spark.idleTimeout", "has no effect with start: Eager, because Spark stays; remove one of the two"
+        )
     if not spec.spark.idle_timeout:
-        message = "Spark would end after each batch; write 1m or more, or start: Eager, with which it stays"
+        message = "Spark would end after each batch; use 1m or more, or start: Eager, which keeps Spark"
         yield Problem("spec.spark.idleTimeout", message)
     yield from refused_settings(spec.spark.conf)
     if spec.java is not None:

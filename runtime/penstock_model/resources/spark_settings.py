@@ -12,23 +12,23 @@ __all__ = ["REFUSED", "reason_against", "refused_on_cluster", "refused_settings"
 
 _ONE_PROCESS: Final = "Spark runs in the task's own process, with one worker for each core of its pod; remove it"
 _REPEATS: Final = (
-    "Spark would repeat a part of a batch by itself, and deliver its records twice; remove it, since the task plans a batch "
-    "that failed again"
+    "Spark would repeat a part of a batch, and deliver its records twice; remove it, because the task retries failed "
+    "batches"
 )
 _NO_EXECUTORS: Final = (
-    "there are no executors, since Spark runs in the task's own process; remove it, and set spark.driver.memory or "
-    "spec.template.resources where there is too little"
+    "there are no executors, because Spark runs in the task's own process; remove it, and raise spark.driver.memory or "
+    "spec.template.resources if necessary"
 )
-_FORKED: Final = "a process of Penstock's starts the workers, with what they need for a batch; remove it"
+_FORKED: Final = "Penstock starts the workers, with everything that they need for a batch; remove it"
 _PYTHON: Final = "workers run in the task's own Python, which has the plugins; remove it"
 _FOLDER: Final = (
-    "all that Spark writes lies in the task's folder, which is removed with the task; remove it, and set the environment "
-    "variable TMPDIR (spec.template.env) to have that folder elsewhere"
+    "all files of Spark are in the task's folder, which is removed with the task; remove it, and set the environment "
+    "variable TMPDIR (spec.template.env) to move that folder"
 )
-_PORTS: Final = "Spark's ports ask for no password, and only the task's own pod may reach them; remove it"
-_ONE_PORT: Final = "tasks on one machine would ask for the same port, and Spark takes a free one for each; remove it"
-_NO_REPEATS: Final = "Spark runs no job with it where it may not repeat a task; remove it"
-_NO_CLUSTER: Final = "it is for a cluster of Spark's, and Spark runs in the task's own process; remove it"
+_PORTS: Final = "Spark's ports need no password, and only the task's own pod may reach them; remove it"
+_ONE_PORT: Final = "tasks on one machine would request the same port, and Spark takes a free one for each; remove it"
+_NO_REPEATS: Final = "with it, Spark runs no job if it may not repeat a task; remove it"
+_NO_CLUSTER: Final = "it is for a Spark cluster, and Spark runs in the task's own process; remove it"
 
 REFUSED: Final[Mapping[str, str]] = {
     "spark.master": _ONE_PROCESS,
@@ -64,7 +64,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "spark.driver.port": _ONE_PORT,
     "spark.driver.blockManager.port": _ONE_PORT,
     "spark.blockManager.port": _ONE_PORT,
-    "spark.driver.defaultJavaOptions": "it would replace the options that Penstock's log, memory and folders need; write "
+    "spark.driver.defaultJavaOptions": "it would replace options that Penstock needs for log, memory and folders; use "
     "spark.driver.extraJavaOptions, which adds to them",
 }
 """Cause and remedy by the name of a setting; a name that ends with a dot covers all settings that begin with it."""
@@ -81,7 +81,7 @@ _EXECUTORS: Final = frozenset(
 )
 """Settings of executors, and of the address at which they reach the driver."""
 _SEALED: Final = (
-    "what goes to executors holds the connector's passwords, and Penstock has it authenticated and encrypted; remove it"
+    "executors receive the connector's passwords, so Penstock always uses authentication and encryption; remove it"
 )
 _NO_FOLDER: Final = "it names a folder of the driver's machine, which executors do not have; remove it"
 _SEALS: Final = ("spark.authenticate", "spark.network.crypto.", "spark.io.encryption.")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from penstock.rules import java_regex
-from penstock_java.regex.cost import too_costly
+from penstock_java_compat.regex.cost import too_costly
 from penstock_model.resources.base import API_VERSION, ConfigMapping, ObjectMeta, Part, Resource, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
@@ -25,8 +25,10 @@ _MOST: Final = 2**31 - 1
 _MOST_REPLICAS: Final = 2**15 - 1
 _NONE_OR_POSITIVE: Final = "must be -1, for the broker's default, or 1 and more"
 _UNIQUE: Final = "two groups have the same name; names must be unique"
-_WITH_DEFAULT: Final = "need default, which has what they leave open, and all topics that none of them takes"
-_EMPTY: Final = "has neither rules (default, groups) nor limits, so that it would do nothing"
+_WITH_DEFAULT: Final = (
+    "require default, which applies to values that groups do not set, and to topics that no group matches"
+)
+_EMPTY: Final = "has neither rules (default, groups) nor limits, and would have no effect; add default or limits"
 _VALUES: Final = "must have values with In and NotIn, and none with Exists and DoesNotExist"
 _SETS: Final = ("In", "NotIn")
 
@@ -44,45 +46,49 @@ Replicas = Annotated[int, Field(ge=-1, le=_MOST_REPLICAS, strict=True), AfterVal
 
 def _is_affordable(pattern: str) -> str:
     if (why := too_costly(pattern)) is not None:
-        raise ValueError(f"{why}; write it simpler")
+        raise ValueError(f"{why}; simplify it")
     return pattern
 
 
 TopicPattern = Annotated[str, AtMost(1024, least=1), AfterValidator(_is_affordable), java_regex]
 """A Java regular expression, or a plain name. It must match the whole name of a topic."""
 
-_PATTERN: Final = "Java regular expressions (or plain names) that a topic's whole name is matched with"
+_PATTERN: Final = "Java regular expressions (or plain names) that must match the whole name of a topic"
 
 
 class TopicDefaults(Part):
-    """What applies to topics that no group matches, and what groups leave open."""
+    """Settings of topics that no group matches, and of groups that do not set them."""
 
     replication_factor: int | None = Field(
-        None, ge=1, le=_MOST_REPLICAS, strict=True, description="How many copies. When absent, the broker's default."
+        None,
+        ge=1,
+        le=_MOST_REPLICAS,
+        strict=True,
+        description="The number of replicas. When absent, the broker's default.",
     )
     partitions: int | None = Field(
-        None, ge=1, le=_MOST, strict=True, description="How many partitions. When absent, the broker's default."
+        None, ge=1, le=_MOST, strict=True, description="The number of partitions. When absent, the broker's default."
     )
     config: ConfigMapping = Field(
-        {}, description="Settings of the topic, such as retention.ms; when absent, the broker's."
+        {}, description="Settings of the topic, such as retention.ms. When absent, the broker's defaults."
     )
 
 
 class TopicGroup(Part):
-    """Topics that are created alike."""
+    """Topics with the same settings."""
 
     name: Annotated[
         str, AtMost(64, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
-    ] = Field(description="The name of the group in messages; unique.")
+    ] = Field(description="The name of the group, used in messages. Must be unique.")
     include: Annotated[list[TopicPattern], AtMost(64, least=1), Mark(**list_of("atomic"))] = Field(
-        description=f"Which topics: {_PATTERN}; one of them is enough."
+        description=f"The topics of the group, as {_PATTERN}. One match is enough."
     )
     exclude: Annotated[list[TopicPattern], AtMost(64), Mark(**list_of("atomic"))] = Field(
-        [], description=f"Which of those not: {_PATTERN}."
+        [], description=f"Exceptions from include, as {_PATTERN}."
     )
     replication_factor: Replicas | None = Field(
         None,
-        description="The number of copies. When absent, that of default; -1 is the broker's default, regardless of the "
+        description="The number of replicas. When absent, that of default; -1 is the broker's default, regardless of the "
         "policy's default.",
     )
     partitions: Partitions | None = Field(
@@ -96,15 +102,19 @@ class TopicGroup(Part):
 class TopicLimits(Part):
     """Limits for the connectors that the policy applies to."""
 
-    max_partitions: int | None = Field(None, ge=1, le=_MOST, strict=True, description="The most partitions of a topic.")
+    max_partitions: int | None = Field(
+        None, ge=1, le=_MOST, strict=True, description="The maximum number of partitions of a topic."
+    )
     min_replication_factor: int | None = Field(
-        None, ge=1, le=_MOST_REPLICAS, strict=True, description="The fewest copies of a topic."
+        None, ge=1, le=_MOST_REPLICAS, strict=True, description="The minimum number of replicas of a topic."
     )
     topics: Annotated[list[TopicPattern], AtMost(64, least=1), Mark(**list_of("atomic"))] | None = Field(
-        None, description=f"The only topics that may be created: {_PATTERN}. When absent, any."
+        None, description=f"The only topics that may be created, as {_PATTERN}. When absent, any."
     )
     config: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(256), Mark(**list_of("atomic"))] | None = (
-        Field(None, description="The only settings that a connector may choose, such as cleanup.policy. Absent: any.")
+        Field(
+            None, description="The only settings that a connector may choose, such as cleanup.policy. When absent, any."
+        )
     )
 
 
@@ -117,8 +127,8 @@ class SelectorRequirement(Part):
         )
     )
 
-    key: Annotated[str, AtMost(317, least=1)] = Field(description="The label.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How it is compared.")
+    key: Annotated[str, AtMost(317, least=1)] = Field(description="The key of the label.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How the label is compared.")
     values: Annotated[list[Annotated[str, AtMost(63)]], AtMost(64), Mark(**list_of("atomic"))] = Field(
         [], description="The values to compare with, for In and NotIn."
     )
@@ -141,7 +151,7 @@ class ConnectorSelector(Part):
 
     match_labels: dict[str, str] = Field({}, description="Labels that a Connector must have.")
     match_expressions: Annotated[list[SelectorRequirement], AtMost(64), Mark(**list_of("atomic"))] = Field(
-        [], description="Requirements that its labels must fulfil, all of them."
+        [], description="Requirements for its labels. All of them must be met."
     )
 
     def selects(self, labels: Mapping[str, str]) -> bool:
@@ -151,7 +161,7 @@ class ConnectorSelector(Part):
 
 
 class TopicCreationPolicySpec(Part):
-    """The rules."""
+    """The rules and limits of a TopicCreationPolicy."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
@@ -164,7 +174,7 @@ class TopicCreationPolicySpec(Part):
         None,
         examples=[{"partitions": 3}],
         description="Settings of topics that no group matches, and defaults of groups. Without it the policy has only "
-        "limits, for topics that are created by rules from elsewhere.",
+        "limits, for topics that other rules create.",
     )
     groups: Annotated[
         list[TopicGroup],
@@ -206,18 +216,18 @@ class TopicCreationPolicySpec(Part):
 
 
 class TopicCreationPolicyStatus(StatusPart):
-    """What the operator sees."""
+    """Status of a TopicCreationPolicy."""
 
     observed_generation: int = Field(
         default_factory=lambda: -1,
         description="The metadata.generation that this status describes; while it is lower than that of the resource, a "
         "change is being processed.",
     )
-    conditions: Conditions | None = Field(None, description="Ready: the rules are good, and connectors follow them.")
+    conditions: Conditions | None = Field(None, description="Ready: the rules are valid, and connectors follow them.")
     connectors: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The Connectors of this namespace that it applies to, by name; at most 100 of them."
+        None, description="The Connectors of this namespace that the policy applies to, by name; at most 100."
     )
-    connector_count: int | None = Field(None, description="How many Connectors it applies to.")
+    connector_count: int | None = Field(None, description="The number of Connectors that the policy applies to.")
 
 
 class TopicCreationPolicy(Resource):

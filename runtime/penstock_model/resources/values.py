@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 __all__ = ["NULL", "ConfigText", "Duration", "text_of"]
 
-NULL: Final = 'null is no value; remove the property, or write "" for an empty text'
+NULL: Final = 'null is not allowed; remove the property, or write "" for an empty string'
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+")
 _LEAST_PLAIN: Final = 1e-6
@@ -37,7 +37,7 @@ def text_of(value: Any) -> str:
         case None:
             raise ValueError(NULL)
         case float():
-            raise ValueError("must be a finite number; put other texts in quotes")
+            raise ValueError("must be a finite number; put strings in quotes")
         case _:
             kind = (
                 "a list"
@@ -80,10 +80,10 @@ def _config_text(value: Any) -> str:
     """Return a configuration value as a text, unless the API server may have changed it (`SCALAR_SCHEMA`)."""
     if isinstance(value, float) and math.isfinite(value):
         raise ValueError(
-            "write it in quotes, since a number with a fraction or an exponent changes in the API server (1.10 becomes 1.1)"
+            "write it in quotes, because the API server changes numbers with a fraction or an exponent (1.10 becomes 1.1)"
         )
     if isinstance(value, int) and not -_EXACT <= value <= _EXACT:
-        raise ValueError("write it in quotes, since integers beyond 2^53 change in the API server")
+        raise ValueError("write it in quotes, because the API server changes integers beyond 2^53")
     return text_of(value)
 
 

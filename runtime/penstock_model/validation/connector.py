@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from penstock.errors import Problem
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.config_providers import own_providers
 from penstock_model.connect.connector_config import CommonConfig, config_class
@@ -23,8 +23,8 @@ from penstock_model.resources.refused_fields import refused_fields
 from penstock_model.validation.clients import check_clients
 from penstock_model.validation.findings import Findings
 from penstock_model.validation.plugin_definitions import KnownPlugins, find_definitions, version_problems
-from penstock_model.validation.record_errors import check_record_errors
 from penstock_model.validation.steps import check_guard, check_negation, check_type, check_unused
+from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
 from penstock_model.validation.topic_names import topic_name_problems
 from penstock_model.validation.topics import PolicyUse, check_topic_rules
 from penstock_model.validation.unknown_properties import Known, Unknown, unknown_properties
@@ -161,7 +161,7 @@ def _check_framework(
     config = {**inherited, **checked.own}
     framework = findings.attempt(lambda: (config_class(kind) if kind else CommonConfig).parse(config))
     if framework is not None:
-        check_record_errors(framework, checked.config, findings)
+        warn_of_untraced_skips(framework, checked.config, findings)
         if not framework.tasks_max_enforce:
             findings.warn("tasks.max.enforce", "has no effect: spec.tasksMax is always enforced")
     if kind is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from penstock.errors import Problem
-from penstock_java.property_text import items, trimmed
+from penstock_java_compat.property_text import items, trimmed
 
 __all__ = ["is_topic_name", "topic_name_problems"]
 

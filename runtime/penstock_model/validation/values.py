@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from penstock.errors import Problem
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_model.contracts.definitions import ClassDefinition, ConfigKey
 
 __all__ = ["value_problems"]

@@ -2,7 +2,7 @@
 
 from penstock import DataError, Type
 from penstock.schema import DATE_NAME, TIME_NAME
-from penstock_java.calendar import DAY
+from penstock_java_compat.calendar import DAY
 from penstock_plugins.connect.number_casts import narrow
 
 __all__ = ["encode_instant"]

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final
 
 from penstock import Type
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_plugins.connect.number_casts import float_value, to_float32, to_float32s
 from penstock_plugins.connect.values import BOUNDS
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from penstock import Fields, Float32, Instant, Same, Schema, Type
-from penstock_java.calendar import date_text
-from penstock_java.floats import double_text, float_text, plain_ranges
+from penstock_java_compat.calendar import date_text
+from penstock_java_compat.floats import double_text, float_text, plain_ranges
 
 __all__ = ["decimal_text", "java_text", "java_texts", "utf8_text"]
 

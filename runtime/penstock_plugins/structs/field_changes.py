@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any, ClassVar, Final, TypeVar
 
 from penstock import Field, Fields, Same, Schema, Type
-from penstock_java.hash_map import in_hash_order
+from penstock_java_compat.hash_map import in_hash_order
 from penstock_plugins.structs.copy import FieldChange, FieldCopy, StructCopy, require_map, require_struct
 from penstock_plugins.structs.key_value import Values
 from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn

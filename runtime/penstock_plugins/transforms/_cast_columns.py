@@ -9,7 +9,7 @@ import msgspec
 
 from penstock import Instant, Schema, Type
 from penstock.schema import TIMESTAMP_NAME
-from penstock_java.floats import double_text, float_text, plain_ranges
+from penstock_java_compat.floats import double_text, float_text, plain_ranges
 from penstock_plugins.connect.number_casts import narrow, to_float32s, truncate
 from penstock_plugins.connect.numbers import parse_doubles, parse_floats, parse_integers
 from penstock_plugins.connect.values import BOUNDS, map_present

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from penstock import DataError, Float32, Instant, Schema, Type
 from penstock.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME
-from penstock_java.calendar import DAY
-from penstock_java.floats import double_text, float_text
+from penstock_java_compat.calendar import DAY
+from penstock_java_compat.floats import double_text, float_text
 from penstock_plugins.connect.literals.writer import write_literal
 from penstock_plugins.connect.logical import encode_instant
 from penstock_plugins.connect.number_casts import double_value, float_value, low_bits, narrow, to_float32, truncate

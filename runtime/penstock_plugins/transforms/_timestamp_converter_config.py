@@ -6,8 +6,8 @@ from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Problem, prop
 from penstock.rules import words
-from penstock_java.date_format import PatternError, SimpleDateFormat
-from penstock_java.property_text import trimmed
+from penstock_java_compat.date_format import PatternError, SimpleDateFormat
+from penstock_java_compat.property_text import trimmed
 from penstock_plugins.structs.copy import replace_null_with_default
 from penstock_plugins.transforms._timestamp_forms import PRECISIONS, SCHEMAS
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from penstock import ConnectError, DataError, Instant, Int64, Schema, Type
 from penstock.schema import DATE, DATE_NAME, INT64, STRING, TIME, TIME_NAME, TIMESTAMP, TIMESTAMP_NAME
-from penstock_java.calendar import DAY, int64
-from penstock_java.date_format import SimpleDateFormat, TextError
+from penstock_java_compat.calendar import DAY, int64
+from penstock_java_compat.date_format import SimpleDateFormat, TextError
 from penstock_plugins.connect.values import java_class
 
 __all__ = ["PRECISIONS", "SCHEMAS", "TimestampFormat", "form_of_schema"]

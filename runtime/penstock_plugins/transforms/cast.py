@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import field_validator
 
 from penstock import Config, DataError, Field, Fields, Importance, Schema, SchemaBuilderError, Type, prop
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_plugins.connect.values import LOGICAL
 from penstock_plugins.structs.copy import FieldChange, FieldCopy, StructCopy, replace_null_with_default
 from penstock_plugins.structs.field_changes import FieldValueTransform

@@ -1,6 +1,5 @@
 """HeaderFrom: copy or move fields of a key or value into headers."""
 
-from itertools import repeat
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import model_validator
@@ -19,6 +18,7 @@ from penstock_plugins.structs.copy import (
     with_columns,
 )
 from penstock_plugins.structs.field_names import NonEmptyNames
+from penstock_plugins.structs.header_columns import appended_headers, header_column
 from penstock_plugins.structs.key_value import Values, column_of, side_of
 from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
 from penstock_plugins.structs.schema_cache import SchemaCache
@@ -143,8 +143,8 @@ class HeaderFrom(KeyValueTransform):
             return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
         self._require_container(schema, {})
         sources = self._schemaless if schema is None else self._sources[schema]
-        added = [_headers(batch.length, s.header, s.schema, s.column(values)) for s in sources]
-        batch = batch.replace(headers=_appended(batch, added))
+        added = [header_column(batch.length, s.header, s.schema, s.column(values)) for s in sources]
+        batch = batch.replace(headers=appended_headers(batch, added))
         return super().apply_batch(batch) if self._moved else batch
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
@@ -185,17 +185,3 @@ class HeaderFrom(KeyValueTransform):
             else _Source(header, name, field.schema, field.schema.default if self._replace_null else None)
             for header, name, field in fields
         )
-
-
-def _headers(length: int, name: str, schema: Schema | None, column: Column) -> list[Header]:
-    if isinstance(column, Same):
-        return [Header(name, column.value, schema)] * length
-    # The same as `Header(...)` for each value, without its Python code.
-    return list(map(tuple.__new__, repeat(Header), zip(repeat(name), column, repeat(schema), strict=False)))
-
-
-def _appended(batch: RecordBatch, added: list[list[Header]]) -> list[tuple[Header, ...]]:
-    rows = zip(*added, strict=True)
-    if not batch.headers:
-        return list(rows)
-    return [old + new for old, new in zip(batch.headers, rows, strict=True)]

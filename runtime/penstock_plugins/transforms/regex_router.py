@@ -3,7 +3,7 @@
 from pydantic import field_validator
 
 from penstock import Config, Importance, Record, RecordBatch, Transform, prop
-from penstock_java.regex import compile_java
+from penstock_java_compat.regex import compile_java
 
 __all__ = ["RegexRouter"]
 

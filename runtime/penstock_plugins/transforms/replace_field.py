@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Self
 
 from penstock import Config, ConfigError, DataError, Field, Fields, Importance, Problem, Schema, Type, prop
 from penstock.rules import Rule
-from penstock_java.hash_map import in_hash_order
+from penstock_java_compat.hash_map import in_hash_order
 from penstock_plugins.structs.copy import (
     FieldCopy,
     StructCopy,

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from penstock import ConfigError, Field, Fields, Problem, RecordBatch, Same, Schema, Type
-from penstock_java.date_format import rules_are_there
-from penstock_java.property_text import trimmed
+from penstock_java_compat.date_format import rules_are_there
+from penstock_java_compat.property_text import trimmed
 from penstock_plugins.structs.copy import FieldChange, FieldCopy, StructCopy
 from penstock_plugins.structs.field_changes import FieldValueTransform
 from penstock_plugins.structs.key_value import Values

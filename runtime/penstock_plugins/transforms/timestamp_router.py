@@ -1,7 +1,7 @@
 """TimestampRouter: put the record's timestamp into the name of its topic."""
 
 from penstock import Config, DataError, Importance, Record, RecordBatch, Transform, prop
-from penstock_java.date_format import PatternError, SimpleDateFormat
+from penstock_java_compat.date_format import PatternError, SimpleDateFormat
 
 __all__ = ["TimestampRouter"]
 

@@ -91,7 +91,7 @@ def fence(
     Args:
         place: place where incarnations are recorded.
         tasks: number of new tasks.
-        transactional: earlier incarnations may have had ids that no record names, because old records contain none. False:
+        transactional: earlier incarnations may have ids that no record names yet, because they start at this moment. False:
             only named ids are fenced, so that a connector without ids needs no right to transactional ids.
         known: as for `prepare`.
         newest: the greatest generation that may be recorded; None: no limit.

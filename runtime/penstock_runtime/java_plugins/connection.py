@@ -14,9 +14,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from penstock.errors import ConnectError
-from penstock_model.contracts.task_spec import JavaSpec
+from penstock_model.resources.task_settings import Java
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, JvmLost
-from penstock_runtime.java_plugins.jvm.process import Jvm
+from penstock_runtime.java_plugins.jvm.jvm_process import Jvm
 from penstock_runtime.java_plugins.wire import LENGTH, PROTOCOL, decode, frame
 
 __all__ = ["Connection"]
@@ -47,7 +47,7 @@ class Connection:
         ConnectError: Java cannot be started.
     """
 
-    def __init__(self, java: JavaSpec, *, is_long: bool) -> None:
+    def __init__(self, java: Java, *, is_long: bool) -> None:
         self.answer: Callable[[Sequence[Mapping[str, Any] | None]], Sequence[Mapping[str, Any] | None]] = lambda p: [
             None for _ in p
         ]

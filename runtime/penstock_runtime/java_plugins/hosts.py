@@ -3,7 +3,7 @@
 import atexit
 import threading
 
-from penstock_model.contracts.task_spec import JavaSpec
+from penstock_model.resources.task_settings import Java
 from penstock_runtime.java_plugins.connection import Connection
 
 __all__ = ["close_host", "expect_long_work", "host", "running_host", "use_java"]
@@ -11,7 +11,7 @@ __all__ = ["close_host", "expect_long_work", "host", "running_host", "use_java"]
 _lock = threading.Lock()
 _running: list[Connection] = []
 _is_long = threading.Event()
-_java = [JavaSpec()]
+_java = [Java()]
 
 
 def host() -> Connection:
@@ -37,9 +37,9 @@ def expect_long_work() -> None:
     _is_long.set()
 
 
-def use_java(java: JavaSpec | None) -> None:
+def use_java(java: Java | None) -> None:
     """Run Java plugins in a JVM with this heap and these options from now on. A JVM running with others is closed."""
-    wanted = java or JavaSpec()
+    wanted = java or Java()
     if wanted != _java[0]:
         close_host()
         _java[0] = wanted

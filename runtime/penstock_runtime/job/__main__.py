@@ -7,7 +7,7 @@ from penstock_runtime.process.init import work_under_init
 
 def main(arguments: list[str]) -> None:
     """Answer the request in a file. Does not return."""
-    from penstock_runtime.job.process import leave, run
+    from penstock_runtime.job.runner import leave, run
 
     leave(run(arguments))
 

@@ -13,7 +13,7 @@ from penstock_runtime.job.listing import list_offsets
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
 from penstock_runtime.job.with_kafka import OffsetsRefused, Unavailable, prepare_plan
-from penstock_runtime.pipeline.record_errors import sentence
+from penstock_runtime.pipeline.error_tolerance import sentence
 from penstock_runtime.process.plugin_exit import as_failure
 
 __all__ = ["answer_request"]

@@ -46,7 +46,7 @@ class Target:
     Attributes:
         kinds: `source`, `sink`, or both if the kind is unknown.
         place: place of the incarnation records.
-        transactional: whether earlier incarnations may have had transactional ids that no record names.
+        transactional: whether earlier incarnations may have transactional ids that no record names yet.
         topics: offsets topics and their clients, in the order of writing (`offsets_change`).
         group: consumer group of a sink.
         ask: calls the plugin's `alter_offsets`.
@@ -65,12 +65,13 @@ class Target:
 def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
     """Return the target of a connector whose configuration is valid.
 
+    Its plugin does not split its work, which may need the external system: as in Kafka Connect, `alter_offsets` receives the
+    connector's configuration, not that of a task.
+
     Raises:
-        ConfigError: the configuration is not valid, or it has no task, so that its plugin cannot be asked.
+        ConfigError: the configuration is not valid.
     """
-    plan, _ = planned(request)
-    if not plan.tasks:
-        raise ConfigError("the connector asks for no task")
+    plan, _ = planned(request, splits=False)
     context = task_context(plan.tasks[0], slots_dir=Path(os.devnull), on_error=client_errors)
     context = replace(context, shared=replace(context.shared, on_error=client_errors))
     connector, parsed = context.connector, context.plugin_config

@@ -63,7 +63,7 @@ def known_in(entries: Iterable[Entry], connector: str) -> Known:
 def _rival(connector: str, claim: Claim | None, states: Sequence[Status]) -> str:
     if claim is not None:
         return (
-            f"Connector {claim.namespace}/{claim.name} of operator {claim.operator or 'unknown'} has the name {connector} "
+            f"Connector {claim.namespace}/{claim.name} of operator {claim.operator} has the name {connector} "
             f"in Kafka: set its spec.state: Stopped, and annotate it with penstock.dev/alter-offsets or "
             f"penstock.dev/reset-offsets"
         )

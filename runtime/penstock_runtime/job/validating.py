@@ -65,8 +65,12 @@ def validate(request: JobRequest) -> Validated:
     return Validated(answer, complete[0] if complete else None, (*valid_plan.warnings, *warnings))
 
 
-def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
+def planned(request: JobRequest, *, splits: bool = True) -> tuple[Plan, tuple[Problem, ...]]:
     """Return the plan, for any `spec.state`, and warnings about the worker configuration.
+
+    Args:
+        request: holds the connector.
+        splits: as for `plan`.
 
     Raises:
         ConfigError: as in `validate`.
@@ -87,6 +91,7 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
             secrets,
             policy_selects=request.selected,
             registered=request.registered,
+            splits=splits,
         )
     except ConfigError as e:
         more = [p for p in problems if p not in e.problems]

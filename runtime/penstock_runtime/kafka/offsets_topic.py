@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from penstock.errors import ConnectError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition, updated
-from penstock_java.floats import double_text
+from penstock_java_compat.floats import double_text
 from penstock_kafka.compacted_reader import read_to_end
 from penstock_kafka.records import Entry, Record
 from penstock_kafka.topic_consumer import NoSuchTopic

@@ -62,7 +62,7 @@ def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> I
 
 
 def named_ids(entries: Iterable[Entry], connector: str, task: int) -> frozenset[str]:
-    """Return the drivers' transactional ids in the records of this task. Records of older releases contain none."""
+    """Return the drivers' transactional ids in the records of this task; none if it does not write in transactions."""
     key = incarnation_key(connector, task)
     return frozenset(name for k, v in entries if k == key and v is not None for name in json.loads(v).get("ids", ()))
 

@@ -15,7 +15,7 @@ from penstock.batch import RecordBatch
 from penstock.plugin import Predicate, Transform
 from penstock.record import Record
 from penstock_runtime.java_plugins.steps import JavaPredicate, JavaTransform
-from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
+from penstock_runtime.pipeline.error_tolerance import RetryWithToleranceOperator, Stage
 
 __all__ = ["Step", "has_own", "transform"]
 

@@ -26,13 +26,15 @@ from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.kafka_properties import translation
 from penstock_model.kafka_properties.client_kinds import ClientKind
+from penstock_model.resources.task_settings import TaskSettings
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.java_plugins.java_class import PREFIX
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.builder import build_steps, class_name, made
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
-from penstock_runtime.pipeline.record_errors import ErrorPolicy
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy
+from penstock_runtime.pipeline.rate_limit import RateLimit
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.mounted import append_folders, python_folders
@@ -167,13 +169,18 @@ class TaskContext(ABC):
         Workers on other machines have neither the files nor the environment that hold them. A worker on this machine
         resolves variables itself, except values of Java config providers, which would need a JVM in each worker.
         """
-        is_away, of_java = self.spec.spark.cluster is not None, self.spec.config_providers
+        is_away, of_java = self.spec.spark_cluster is not None, self.spec.config_providers
         return {s.reference: s.value for s in self.secrets if is_away or provider_of(s.reference) in of_java}
 
     @property
     @abstractmethod
     def connector(self) -> SourceConnector | SinkConnector:
         """Connector plugin, made once."""
+
+    @cached_property
+    def task_settings(self) -> TaskSettings:
+        """Fields of the Connector's spec that its tasks read."""
+        return TaskSettings.of_task(self.spec.settings)
 
     @cached_property
     def plugin_metrics(self) -> MetricsByPlace:
@@ -271,7 +278,12 @@ class TaskContext(ABC):
     @property
     def limits(self) -> Limits:
         """Limits of one batch."""
-        return Limits(self.framework.batch_max_records, self.framework.batch_max_bytes)
+        return self.rate_limit.batch(Limits(self.framework.batch_max_records, self.framework.batch_max_bytes))
+
+    @cached_property
+    def rate_limit(self) -> RateLimit:
+        """Rate limit of the task."""
+        return RateLimit(self.task_settings.limits)
 
     @property
     def batch_seconds(self) -> float:
@@ -291,7 +303,7 @@ class TaskContext(ABC):
     @property
     def cores(self) -> int:
         """N of `local[n]`: the CPU limit, rounded up, or two if there is none. On a cluster, the maximum number of cores."""
-        cluster = self.spec.spark.cluster
+        cluster = self.spec.spark_cluster
         return _cores() if cluster is None else cluster.cores
 
     @property

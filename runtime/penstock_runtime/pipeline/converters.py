@@ -18,8 +18,8 @@ from penstock_runtime.java_plugins.converters import JavaConverter
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.pipeline.chain import has_own
+from penstock_runtime.pipeline.error_tolerance import RetryWithToleranceOperator, Stage
 from penstock_runtime.pipeline.java_conversion import java_in, java_out
-from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
 
 __all__ = ["Converters", "convert_consumed", "convert_outgoing"]
 

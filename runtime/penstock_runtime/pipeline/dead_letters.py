@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock_runtime.kafka.producer_records import Outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, printable
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, Failure, printable
 
 __all__ = ["FailedRecord", "context_headers", "dead_letter"]
 

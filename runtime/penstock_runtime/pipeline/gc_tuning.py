@@ -3,12 +3,12 @@
 import gc
 from typing import Final
 
-__all__ = ["collect_seldom"]
+__all__ = ["tune_gc"]
 
 _YOUNG: Final = 50_000
 
 
-def collect_seldom() -> None:
+def tune_gc() -> None:
     """Exclude all loaded objects from collection, and look for cycles every 50,000 new objects instead of every 700."""
     gc.collect()
     gc.freeze()

@@ -8,7 +8,7 @@ from penstock._unread_headers import RawHeader
 from penstock.batch import RecordBatch
 from penstock.fields import Fields
 from penstock_runtime.java_plugins.converters import JavaConverter, RawHeaders, Written
-from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
+from penstock_runtime.pipeline.error_tolerance import RetryWithToleranceOperator, Stage
 
 __all__ = ["java_in", "java_out"]
 

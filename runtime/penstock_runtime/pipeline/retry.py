@@ -1,6 +1,6 @@
 """Retries of temporary failures (of a batch, a commit, a start), until the task stops.
 
-Retries of a single record are in `record_errors`.
+Retries of a single record are in `error_tolerance`.
 """
 
 import logging

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock_runtime.pipeline.record_errors import Failure, describe, printable
+from penstock_runtime.pipeline.error_tolerance import Failure, describe, printable
 from penstock_runtime.plugins.plugin_metrics import Measure
 
 __all__ = ["Summary", "decode", "encode", "error_line"]

@@ -151,12 +151,12 @@ def _versions(one: _Held, other: _Held) -> Iterator[Problem]:
 
 def _modules(one: _Held, other: _Held) -> Iterator[Problem]:
     """Yield modules of different distributions with the same name. `_versions` compares versions of one distribution."""
-    told = set[tuple[frozenset[str], frozenset[str]]]()
+    reported = set[tuple[frozenset[str], frozenset[str]]]()
     for mine, theirs in overlapping(one.modules, other.modules):
         owners, owners2 = one.modules[mine], other.modules[theirs]
-        if owners & one.copies or owners2 & other.copies or owners & owners2 or (owners, owners2) in told:
+        if owners & one.copies or owners2 & other.copies or owners & owners2 or (owners, owners2) in reported:
             continue
-        told.add((owners, owners2))
+        reported.add((owners, owners2))
         here, there = f"{theirs} (of {_listed(owners2)})", f"{mine} (of {_listed(owners)})"
         yield _problem(other, f"brings the module {here}, and {one} brings {there}; {_REMEDY}")
 

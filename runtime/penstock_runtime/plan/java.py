@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from penstock import ConnectError, Plugin, Problem
-from penstock_model.contracts.task_spec import JavaSpec
-from penstock_model.resources.connector_parts import Java
 from penstock_model.resources.java_options import refused_options, secret_options
+from penstock_model.resources.task_settings import Java
 from penstock_runtime.java_plugins.java_class import PREFIX
 from penstock_runtime.java_plugins.jvm.options import unusable_options
 from penstock_runtime.plugins.discovery import PluginRef
@@ -13,19 +12,18 @@ from penstock_runtime.plugins.discovery import PluginRef
 __all__ = ["check_java", "has_java", "java_warnings"]
 
 
-def check_java(given: Java | None) -> tuple[JavaSpec | None, tuple[Problem, ...]]:
+def check_java(given: Java | None) -> tuple[Java | None, tuple[Problem, ...]]:
     """Return the settings of the JVM and their problems. The settings are None for the defaults, or if they are invalid."""
     if given in (None, Java()):
         return None, ()
     assert given is not None
     if any(refused_options(given.options)):  # reported with the other refused fields
         return None, ()
-    java = JavaSpec(heap_percent=given.heap_percent, options=tuple(given.options))
     try:
-        problems = tuple(unusable_options(java))
+        problems = tuple(unusable_options(given))
     except ConnectError:  # Java is missing, which is reported when it is needed
-        return java, ()
-    return (None, problems) if problems else (java, ())
+        return given, ()
+    return (None, problems) if problems else (given, ())
 
 
 def has_java(places: Mapping[str, PluginRef[Plugin]]) -> bool:

@@ -123,9 +123,9 @@ def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Pro
         for name, owners in sorted(modules_of(mount.folder).items())
         if "." not in name and not owners & copies.keys() and _is_package(PathFinder.find_spec(name, paths))
     ]
-    if told := [*copies.values(), *hidden]:
+    if unused := [*copies.values(), *hidden]:
         text = (
-            f"the image of the PluginVersion {mount.name} brings its own {', '.join(told)}: these copies are not used, "
+            f"the image of the PluginVersion {mount.name} brings its own {', '.join(unused)}: these copies are not used, "
             "since the runtime's are imported"
         )
         yield Problem("", text)

@@ -14,19 +14,19 @@ from penstock_model.connect.plugin_chain import CONNECTOR
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
 from penstock_model.connect.variables import Resolved, misspelt_variables, resolve
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.task_spec import JavaSpec, PluginReference, TaskSpec
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
 from penstock_model.validation.clients import check_clients, unused_overrides
-from penstock_model.validation.record_errors import check_record_errors
+from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
 from penstock_model.validation.topics import PolicyUse, check_topic_rules
 from penstock_model.validation.unknown_properties import Known, typed_properties, unknown_properties
 from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.java_plugins.hosts import use_java
 from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.delivery import check_boundary, check_delivery, exactly_once
-from penstock_runtime.plan.java import check_java, has_java, java_warnings
+from penstock_runtime.plan.java import check_java, java_warnings
 from penstock_runtime.plan.literals import check_literals, literal_passwords
 from penstock_runtime.plan.plugin_versions import check_version, requested_version
 from penstock_runtime.plan.problems import Findings, names_of
@@ -88,6 +88,7 @@ def plan(
     *,
     policy_selects: bool = False,
     registered: bool = False,
+    splits: bool = True,
 ) -> Plan:
     """Plan a connector.
 
@@ -99,6 +100,8 @@ def plan(
         environment: values of `${env:..}`; the process's environment if None.
         policy_selects: according to the operator, a TopicCreationPolicy applies that the connector does not name.
         registered: the operator has run the connector before.
+        splits: the plugin splits its work into tasks. Otherwise the plan has one task, with all of the connector's
+            properties, which is not run.
 
     Raises:
         ConfigError: all problems together, including those of the resource's text (`resource.reading`), without secrets,
@@ -121,7 +124,7 @@ def plan(
             providers,
             found,
             policy=policy,
-            java=java,
+            splits=splits,
         )
 
 
@@ -135,7 +138,7 @@ def _plan(
     findings: Findings,
     *,
     policy: PolicyUse,
-    java: JavaSpec | None,
+    splits: bool,
 ) -> Plan:
     own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
     shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
@@ -189,7 +192,7 @@ def _plan(
             check_tasks_max(connector, ref.alias, resource.spec.tasks_max, findings)
         standard_input = read_for_want_of(connector, sure, ref.alias, findings)
     if framework is not None:
-        check_record_errors(framework, own.values, findings)
+        warn_of_untraced_skips(framework, own.values, findings)
     known = (
         Known.of(config_class(kind) if ref else CommonConfig),
         Known.of(ref.cls.Config, ref.cls.__name__) if ref else None,
@@ -210,11 +213,12 @@ def _plan(
     unused = unused_overrides(connector.kind, own.values, has_policy=policy.applies)
     if resource.spec.java is not None:
         findings.warnings += java_warnings(resource.spec.java, places)
-    tasks, given = _tasks(connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings)
+    tasks, given = _tasks(
+        connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings, splits=splits
+    )
     findings.raise_for(resource.reading, own.problems, redactor)
     references = providers.references(resource.spec.config, worker.raw)
-    jvm = java if has_java(places) else None
-    tasks = tuple(t.model_copy(update={"config_providers": references, "java": jvm}) for t in tasks)
+    tasks = tuple(t.model_copy(update={"config_providers": references}) for t in tasks)
     return Plan(
         resource.connect_name,
         kind,
@@ -299,6 +303,8 @@ def _tasks(
     framework: CommonConfig,
     secrets_dir: Path | None,
     findings: Findings,
+    *,
+    splits: bool,
 ) -> tuple[tuple[TaskSpec, ...], tuple[tuple[str, ...], ...]]:
     """Return the tasks, and the names of the properties that the plugin gave each of them."""
     alias, cls = places["connector"].alias, type(connector)
@@ -306,11 +312,13 @@ def _tasks(
         return (), ()
     mine = own_properties(own.values, type(framework), cls)
     assert parsed is not None
-    tasks = findings.attempt_plugin(
-        "spec.config",
-        returned.name(connector, "task_configs", alias),
-        lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
-    )
+    tasks: Sequence[Mapping[str, str]] | None = [mine]
+    if splits:
+        tasks = findings.attempt_plugin(
+            "spec.config",
+            returned.name(connector, "task_configs", alias),
+            lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
+        )
     if not tasks:
         if tasks is not None:
             findings.warn("", f"{alias} has nothing to do: it asks for no task")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from penstock import Plugin
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_model.connect.version_messages import not_found, there_are
 from penstock_model.connect.versions import VersionRange
 from penstock_runtime.plan.problems import Findings

@@ -12,10 +12,10 @@ from penstock_model.connect import plugin_chain
 from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.topic_creation_rules import PREFIX
 from penstock_model.connect.variables import Resolved, Secret
-from penstock_model.contracts.task_spec import SparkSpec, SparkStart, TaskSpec, TaskState
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources import connector as resources
-from penstock_model.resources.connector_parts import Spark
 from penstock_model.validation.clients import OVERRIDES
+from penstock_runtime.plan.java import has_java
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import PluginRef
@@ -129,6 +129,9 @@ def task_specs(
         ConfigError: a task's property holds a secret that cannot become a reference again.
     """
     spec = resource.spec
+    settings = spec.for_task()
+    if not has_java(plugins):
+        settings.pop("java", None)  # a change of it replaces no task
     state = TaskState.PAUSED if spec.state is resources.State.PAUSED else TaskState.RUNNING
     return tuple(
         TaskSpec(
@@ -140,17 +143,12 @@ def task_specs(
             config={**put_back(task, spec.config, resolved.values, resolved.secrets), **kept},
             plugins={place: ref.spec() for place, ref in plugins.items()},
             worker=dict(worker),
-            spark=_spark(spec.spark),
+            settings=settings,
             secrets_dir=None if secrets_dir is None else str(secrets_dir),
             state=state,
         )
         for number, task in enumerate(tasks)
     )
-
-
-def _spark(given: Spark) -> SparkSpec:
-    seconds = None if given.start is SparkStart.EAGER else given.idle_timeout.total_seconds()
-    return SparkSpec(conf=given.conf, start=given.start, idle_seconds=seconds)
 
 
 def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], literals: Sequence[Secret]) -> str:
@@ -172,7 +170,7 @@ def fingerprint(resource: resources.Connector, plugins: Mapping[str, PluginRef[P
         "class": resource.spec.class_name,
         "config": dict(resource.spec.config),
         "tasksMax": resource.spec.tasks_max,
-        **({} if resource.spec.java is None else {"java": resource.spec.java.model_dump()}),
+        "settings": resource.spec.for_task(),
         "plugins": {place: [ref.reference, ref.version, ref.variant] for place, ref in plugins.items()},
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

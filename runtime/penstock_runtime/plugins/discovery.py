@@ -24,7 +24,7 @@ from penstock import (
     Problem,
 )
 from penstock.config import nearest
-from penstock_java.property_text import trimmed
+from penstock_java_compat.property_text import trimmed
 from penstock_model.connect.plugin_names import aliases
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount

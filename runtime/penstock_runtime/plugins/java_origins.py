@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from penstock.config import nearest
+from penstock_model.connect.plugin_names import is_built_in
 from penstock_runtime.plugins.java_projects import class_names, project_of
 
 __all__ = ["how_to_get", "is_java_name", "is_known", "maven_artifact", "maven_file", "origin", "similar_class"]
@@ -94,7 +95,7 @@ def how_to_get(class_name: str) -> str:
         return ""
     if (new := _RENAMED.get(class_name)) is not None:
         changed = f"Debezium renamed it in 0.10 and removed it in 1.2: write {new}, and compare its properties."
-        return f" {changed}{how_to_get(new)}"
+        return f" {changed}" if is_built_in("transform", new) else f" {changed}{how_to_get(new)}"
     project = project_of(class_name)
     if project is None:
         start = "Get" if is_java_name(class_name) else "If it is a Java class, get"

@@ -76,7 +76,6 @@ PROJECTS: Final = (
         "the archive of any of Debezium's connectors from Maven Central (io.debezium:debezium-connector-<database>, "
         "classifier plugin, tar.gz)",
         (
-            "transforms.ExtractNewRecordState",
             "transforms.outbox.EventRouter",
             "transforms.ByLogicalTableRouter",
             "connector.mongodb.transforms.ExtractNewDocumentState",

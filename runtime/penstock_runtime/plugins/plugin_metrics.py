@@ -37,7 +37,7 @@ class MetricsByPlace:
 
     def __init__(self) -> None:
         self._places: dict[str, PluginMetrics] = {}
-        self._told: dict[tuple[str, str], float] = {}
+        self._reported: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
         self._refused: set[str] = set()
 
@@ -50,11 +50,11 @@ class MetricsByPlace:
         """Return the changes since the last call. A worker calls this to send them to the driver."""
         measures = []
         for place, kind, metric in self:
-            value, before = metric.value, self._told.get((place, metric.name))
+            value, before = metric.value, self._reported.get((place, metric.name))
             if value != (before or 0.0) or (before is None and kind == "counter"):
-                self._told[place, metric.name] = value
-                told = value - (before or 0.0) if kind == "counter" else value
-                measures.append(Measure(place, kind, metric.name, metric.doc, told))
+                self._reported[place, metric.name] = value
+                amount = value - (before or 0.0) if kind == "counter" else value
+                measures.append(Measure(place, kind, metric.name, metric.doc, amount))
         return measures
 
     def add(self, measures: Sequence[Measure]) -> None:

@@ -15,7 +15,7 @@ __all__ = ["place_of_error", "place_of_frame", "raised_in"]
 _CALLERS: Final = frozenset(
     (
         "penstock",
-        "penstock_java",
+        "penstock_java_compat",
         "penstock_kafka",
         "penstock_logging",
         "penstock_model",

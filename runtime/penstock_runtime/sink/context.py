@@ -9,15 +9,16 @@ from typing import Any, Final, cast
 from penstock import _returned as returned
 from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Writer
-from penstock_java.regex import compile_java
+from penstock.source import Limits
+from penstock_java_compat.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.java_plugins.group_sinks import client_prefix, with_worker_clients
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.paused_partitions import PausedPartitions
-from penstock_runtime.sink.process import PutRetries, SinkProcess
 from penstock_runtime.sink.reported_records import ReportedRecords
+from penstock_runtime.sink.sink_process import PutRetries, SinkProcess
 from penstock_runtime.spark.session import Spark
 
 __all__ = ["SinkContext"]
@@ -96,7 +97,7 @@ class SinkContext(TaskContext):
     @property
     def put_records(self) -> int:
         """Maximum number of records of one `write`: `max.poll.records`."""
-        return self.followed.get("max.poll.records", 5_000)
+        return self.rate_limit.batch(Limits(self.followed.get("max.poll.records", 5_000), 1)).records
 
     @property
     def range_seconds(self) -> float:

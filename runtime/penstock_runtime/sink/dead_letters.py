@@ -9,7 +9,7 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer import LAST_WORDS, PlainProducer
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.dead_letters import FailedRecord, dead_letter
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, Failure
 from penstock_runtime.pipeline.summary import Summary
 
 __all__ = ["DeadLetters"]

@@ -7,7 +7,7 @@ from penstock import _returned as returned
 from penstock.errors import ConnectError
 from penstock.record import Original, Record
 from penstock.sink import Reporter
-from penstock_runtime.pipeline.record_errors import describe
+from penstock_runtime.pipeline.error_tolerance import describe
 
 __all__ = ["ErrantRecords", "ReportedUnderNone", "coordinates"]
 

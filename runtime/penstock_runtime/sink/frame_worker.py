@@ -15,13 +15,13 @@ from penstock.sink import TopicPartition
 from penstock.source import Limits
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline import summary as summaries
-from penstock_runtime.pipeline.record_errors import Failure
+from penstock_runtime.pipeline.error_tolerance import Failure
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.frame_rows import check, shape_of, stream_of, table_of
 from penstock_runtime.sink.frame_runs import Count, KeptRun, Run, runs_of
 from penstock_runtime.sink.offset_ranges import RangeReader
-from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.sink.sink_process import SinkProcess
 from penstock_runtime.sink.spark_worker import RangesPart, close_sinks, measures_of, sink_of
 from penstock_runtime.spark.kept_rows import ANSWER, Row
 from penstock_runtime.spark.worker import Answer, failure, redact

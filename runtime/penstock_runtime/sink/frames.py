@@ -12,14 +12,14 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.sink import FrameSink, TopicPartition
 from penstock.spark import to_spark
 from penstock_runtime.kafka.consumers import Consumed
-from penstock_runtime.pipeline.record_errors import Failure, describe
+from penstock_runtime.pipeline.error_tolerance import Failure, describe
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.plugin_place import raised_in
 from penstock_runtime.sink.frame_rows import check, shape_of, table_of
 from penstock_runtime.sink.frame_runs import KeptRun, R, Run, merged, runs_of
-from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.sink.sink_process import SinkProcess
 from penstock_runtime.spark.kept_rows import KeptRows
 from penstock_runtime.spark.session import Spark, WorkerLost
 

@@ -13,11 +13,11 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.record import Original, Record
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.consumers import Consumed, OutOfRange, RecordConsumer
-from penstock_runtime.pipeline.record_errors import Failure, Stage
+from penstock_runtime.pipeline.error_tolerance import Failure, Stage
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.sink.errant_records import ReportedUnderNone, coordinates
-from penstock_runtime.sink.process import PUT_CLASS, SinkProcess
+from penstock_runtime.sink.sink_process import PUT_CLASS, SinkProcess
 
 __all__ = ["ReportedRecords"]
 

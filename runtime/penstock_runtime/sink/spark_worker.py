@@ -24,7 +24,7 @@ from penstock_runtime.process.liveness import place_of
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offset_ranges import RangeReader, puts
-from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.sink.sink_process import SinkProcess
 from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited, waits_until
 
 __all__ = [

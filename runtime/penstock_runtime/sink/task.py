@@ -34,8 +34,8 @@ from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.paused_partitions import PausedPartitions
-from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.sink.reported_records import ReportedRecords
+from penstock_runtime.sink.sink_process import SinkProcess
 from penstock_runtime.sink.spark_batches import SparkBatches
 from penstock_runtime.sink.stall_detector import StallDetector
 from penstock_runtime.sink.subscription import Subscription
@@ -135,7 +135,7 @@ class SinkTask:
             context, self._consumer, self._size, frames=frames, ending=self._is_interrupted, clock=clock
         )
         self._stalls = StallDetector(self._consumer, self._offsets, clock)
-        self._spark_batches = None if spark is None else self._batches(spark)
+        self._spark_batches = None if spark is None or context.rate_limit.is_set else self._batches(spark)
         self._linger = 0.0 if frames else context.linger_seconds  # the reader gathers frames
         self._memory = FreedMemory()
         self._state: task_state.State = Reading()
@@ -216,6 +216,9 @@ class SinkTask:
             else:
                 if self._is_gathering(self._state):
                     self._gather(self._state.gathers_until)
+                elif (seconds := self._context.rate_limit.wait_seconds()) > 0:
+                    self._stopping.wait(min(_WAIT, seconds))
+                    self._report_lag()
                 else:
                     self._here()
                 self._offsets.commit_if_due()
@@ -362,6 +365,7 @@ class SinkTask:
 
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool, complete: bool = True) -> None:
         self._offsets.wrote(summary)
+        self._context.rate_limit.used(summary.read, summary.bytes)
         self._state = task_state.ended(self._state, complete=complete)
         self._losses = 0
         self._is_proven = self._is_proven or summary.read > 0

@@ -22,7 +22,7 @@ from penstock_runtime.kafka.producer import write_alone
 from penstock_runtime.kafka.topic_creation import TopicCreator
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.delivery import Delivery
-from penstock_runtime.source.process import SourceProcess
+from penstock_runtime.source.source_process import SourceProcess
 from penstock_runtime.source.transaction_boundary import TransactionBoundary
 
 __all__ = ["SourceContext"]
@@ -62,7 +62,7 @@ class SourceContext(TaskContext):
         At least once, no transaction sets a limit, and Spark itself notices a worker that dies. A worker on a cluster may
         hang unnoticed.
         """
-        has_limit = self.exactly_once or self.spec.spark.cluster is not None
+        has_limit = self.exactly_once or self.spec.spark_cluster is not None
         return self.transaction_timeout + 5 if has_limit else _DAY
 
     def transactional_fence(self) -> TaskFence | None:

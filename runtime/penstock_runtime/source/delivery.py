@@ -14,7 +14,7 @@ from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_outgoing
 from penstock_runtime.pipeline.dead_letters import FailedRecord, dead_letter
-from penstock_runtime.pipeline.record_errors import (
+from penstock_runtime.pipeline.error_tolerance import (
     ErrorPolicy,
     Failure,
     RetryWithToleranceOperator,

@@ -16,7 +16,7 @@ from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.source.context import SourceContext
-from penstock_runtime.source.process import SourceProcess, Work
+from penstock_runtime.source.source_process import SourceProcess, Work
 from penstock_runtime.source.worker_slots import Holder, Offer
 from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited
 

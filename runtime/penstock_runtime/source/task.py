@@ -86,7 +86,8 @@ class SourceTask:
         self._stopping = stopping
         self._paused = paused
         # While a transaction of several batches is open, one process must read all source partitions. Java plugins too.
-        self._spark = None if context.spans_batches or context.java_places else spark
+        is_driver_only = context.spans_batches or context.java_places or context.rate_limit.is_set
+        self._spark = None if is_driver_only else spark
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
         self._process = context.source_process(context.ids.driver if fence is not None else None, stopping.is_set)
@@ -158,7 +159,9 @@ class SourceTask:
         boundary, now = self._context.boundary, time.monotonic()
         if boundary is not None and boundary.is_reached(self._uncommitted, now + self._answer_seconds):
             self._attempt(lambda: self._commit(source))
-        elif (rest := max(self._retry_at, self._gathers_until) - now) > 0:
+        elif (
+            rest := max(self._retry_at - now, self._gathers_until - now, self._context.rate_limit.wait_seconds())
+        ) > 0:
             self._stopping.wait(min(0.2, rest))
         else:
             self._attempt(lambda: self._deliver_next(source))
@@ -322,6 +325,7 @@ class SourceTask:
         seconds = time.monotonic() - begun
         if summary.read:  # a batch that only moves offsets says nothing about the load
             self._batch_size.done(summary.read, summary.bytes, seconds)
+        self._context.rate_limit.used(summary.read, summary.bytes)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
         if self._context.defines_transactions:
             if end is not None:

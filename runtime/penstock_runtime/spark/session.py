@@ -32,6 +32,7 @@ from penstock_runtime.spark import agreement
 from penstock_runtime.spark.cluster import SECRET, Cluster
 from penstock_runtime.spark.cluster_session import Absence, greet, launch, leave_surroundings, stop_context
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
+from penstock_runtime.spark.idle_end import IdleEnd
 from penstock_runtime.spark.jobs import Entry, Job, cause, first_line, has_lost_part, in_workers, is_alive
 from penstock_runtime.spark.jvm import end_jvm
 from penstock_runtime.spark.python_processes import await_end, python_processes
@@ -114,9 +115,7 @@ class Spark:
         self._conf = conf
         self._name = name
         self._eager = eager
-        self._idle_seconds = idle_seconds
-        self._used_at = 0.0
-        """Time when the last job ended, or the session came up."""
+        self._idle_end = IdleEnd(idle_seconds)
         self._scratch = scratch
         self._session: SparkSession | None = None
         self._jvm: subprocess.Popen[bytes] | None = None
@@ -189,11 +188,10 @@ class Spark:
 
     def end_if_idle(self) -> None:
         """End a session that no backlog has needed for as long as `idle_seconds`, in the background."""
-        if self._session is None or self._idle_seconds is None:
-            return
-        idle = time.monotonic() - self._used_at
-        if idle >= self._idle_seconds:
-            log.info("Spark ends after %.0f s without a backlog; the next one starts it again", idle)
+        if self._session is not None and self._idle_end.is_due:
+            log.info(
+                "Spark ends after %.0f s without a backlog; the next one starts it again", self._idle_end.idle_seconds
+            )
             self._session = self._jvm = None
             self._starter = threading.Thread(target=self._end, name="spark-end", daemon=True)
             self._starter.start()
@@ -205,7 +203,7 @@ class Spark:
             SparkLost, ConnectError: as `ready`.
             RetriableError: the cluster cannot be used now, and there is no other session.
         """
-        self._idle_seconds = None
+        self._idle_end.prevent()
         return self._awaited()
 
     def _awaited(self) -> "SparkSession":
@@ -244,7 +242,7 @@ class Spark:
             WorkerLost: a worker died, was stopped for half a minute, or the job did not end within `timeout` seconds.
             SparkLost: the JVM is gone, or does not answer the request to cancel the job.
         """
-        self._used_at = time.monotonic()
+        self._idle_end.use()
         job = self._jobs.submit(self._run, entry, payloads, timeout, through)
         if meanwhile is not None:
             try:
@@ -257,7 +255,7 @@ class Spark:
             LOOP.turned()
             watching()
             if wait([job], _WATCH).done:
-                self._used_at = time.monotonic()
+                self._idle_end.use()
                 return _result(job, stopped)
             stopped.look()
             if self._executors is not None:
@@ -405,7 +403,7 @@ class Spark:
             else:
                 # The first job starts the process that forks workers, so that the first batch need not wait for it.
                 in_workers(session, _nothing, [b""])
-            self._used_at = time.monotonic()
+            self._idle_end.use()
             self._session = session
             self._absence.end()
             log.info("Spark is up after %.1f s", time.monotonic() - begun)

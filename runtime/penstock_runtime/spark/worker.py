@@ -25,7 +25,7 @@ from penstock_runtime import logs
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.pipeline.record_errors import printable, sentence
+from penstock_runtime.pipeline.error_tolerance import printable, sentence
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 

@@ -20,7 +20,7 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> int:
     """Run the task of a spec file until SIGTERM, until it fails, or until it is superseded."""
     stopping = GracefulShutdown()
-    from penstock_runtime.task.process import run
+    from penstock_runtime.task.runner import run
 
     return run(arguments, stopping)
 

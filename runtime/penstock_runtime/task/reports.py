@@ -18,7 +18,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics
-from penstock_runtime.task.passed_over import PassedOver
+from penstock_runtime.task.skipped_in_a_row import SkippedInARow
 
 __all__ = ["ParentPipe", "StatusRecords", "SynchronousStatusRecords", "TaskReports"]
 
@@ -185,7 +185,7 @@ class TaskReports:
         self._forgets = False
         self._total = Summary()
         self._clock = clock
-        self._passed_over = PassedOver()
+        self._skipped_in_a_row = SkippedInARow()
         self._trouble: str | None = None
         self._state: State | None = None
         self.batches = 0
@@ -234,7 +234,7 @@ class TaskReports:
         self.batches += 1
         self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
-        self._passed_over.add(summary, self._clock())
+        self._skipped_in_a_row.add(summary, self._clock())
         if summary.written and self._listener is not None:
             self._listener.delivered()
         for line in summary.log:
@@ -323,7 +323,7 @@ class TaskReports:
         This includes that no record is delivered, although the loop has no error.
         """
         if message is None and self._state is State.RUNNING:
-            message = self._passed_over.trouble(self._clock())
+            message = self._skipped_in_a_row.trouble(self._clock())
         message = message and self._redact(message)
         if message != self._trouble:
             self._trouble = message

@@ -284,8 +284,8 @@ def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMess
             return TerminationMessage(exit_code=ExitCode.FAILED, message=found.trouble)
         if found.java:
             return _of_java(found.java, found.warnings)
-        told = f"the image holds what is declared, and these classes of it are imported: {', '.join(found.classes)}"
-        return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((told, *found.warnings)))
+        summary = f"the image holds what is declared, and these classes of it are imported: {', '.join(found.classes)}"
+        return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((summary, *found.warnings)))
     if lines.is_lost:
         why = f"{doing} wrote over its answer; a plugin must not write to descriptors that it did not open"
     elif code is None:

@@ -15,7 +15,7 @@ from penstock import (
     Schema,
 )
 from penstock_runtime.pipeline.chain import Step, transform
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 
 from .. import codec
 from ..connectors import set_up

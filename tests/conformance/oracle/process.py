@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from tests.bench.peer import connect_jars
@@ -31,11 +32,13 @@ class Oracle:
     Args:
         restarts: how often it may be started again, after a case that ended or hung it, before that is an error.
         patience: how long one answer may take, in seconds.
+        plugins: folder with the jars of further plugins.
     """
 
-    def __init__(self, *, restarts: int = 3, patience: float = _PATIENCE) -> None:
+    def __init__(self, *, restarts: int = 3, patience: float = _PATIENCE, plugins: Path | None = None) -> None:
         self._restarts = restarts
         self._patience = patience
+        self._plugins = "" if plugins is None else f":{plugins}/*"
         self._process: subprocess.Popen[str] | None = None
         self._errors: IO[str] | None = None
 
@@ -102,9 +105,10 @@ class Oracle:
             java = find_java()
             jars = connect_jars(java)
             classes = compiled(java, jars)
+            path = f"{classes}:{jars}/*{self._plugins}"  # Kafka Connect's first: archives bring its API, too
             self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed with the process)
             self._process = subprocess.Popen(
-                [str(java.executable), *_SMALL, *_PLATFORM, *_QUIET, "-cp", f"{classes}:{jars}/*", "Oracle"],
+                [str(java.executable), *_SMALL, *_PLATFORM, *_QUIET, "-cp", path, "Oracle"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

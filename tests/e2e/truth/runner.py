@@ -138,8 +138,11 @@ class _Recorder:
         lines: list[str] = []
         last = ""
         for at, found in self._since(since):
-            conditions = [c for c in (found.get("status") or {}).get("conditions") or () if c["type"] != "Reconciling"]
-            text = " | ".join(f"{c['type']}={c['status']} {c.get('reason')}: {c.get('message')}" for c in conditions)
+            text = " | ".join(
+                f"{c['type']}={c['status']} {c['reason']}: {c['message']}"
+                for c in (found.get("status") or {}).get("conditions") or ()
+                if c["type"] != "Reconciling" and c["reason"] != "NotStalled"
+            )
             if text != last:
                 lines.append(f"{at - since:7.1f} s  {text}")
                 last = text

@@ -61,7 +61,7 @@ def test_every_topic_is_listed_with_since_when_and_by_which_task_first(lab: Lab,
         ((), (), "the following arguments are required: TOPIC"),
     ],
 )
-def test_what_does_not_go_together_is_told(
+def test_what_does_not_go_together_is_reported(
     lab: Lab, tmp_path: Path, words: tuple[str, ...], options: tuple[str, ...], told: str
 ) -> None:
     done = penstock(tmp_path, lab.source_manifest([["v"]], "t"), *options, words=words)

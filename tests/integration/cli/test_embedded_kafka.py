@@ -106,7 +106,7 @@ def test_data_survive_kill_minus_9_of_the_broker(
     assert another_object.bootstrap_servers == before
 
 
-def test_a_second_holder_of_the_folder_is_refused_and_told_who_holds_it(
+def test_a_second_holder_of_the_folder_is_refused_with_the_name_of_the_first(
     own_kafka: EmbeddedKafka, kafka_on: Callable[[str], EmbeddedKafka]
 ) -> None:
     second = kafka_on("kafka")
@@ -117,7 +117,7 @@ def test_a_second_holder_of_the_folder_is_refused_and_told_who_holds_it(
     assert own_kafka.running
 
 
-def test_the_broker_ends_with_a_parent_that_is_killed_and_the_folder_is_free_at_once(
+def test_the_broker_ends_with_a_parent_that_is_killed_and_the_folder_is_free_immediately(
     tmp_path: Path, kafka_on: Callable[[str], EmbeddedKafka]
 ) -> None:
     folder = tmp_path / "kafka"

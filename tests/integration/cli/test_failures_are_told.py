@@ -42,7 +42,7 @@ def assert_told(lab: Lab, name: str, task: Running, message: str) -> None:
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 @pytest.mark.parametrize("blocks", ["read", "close", "stop"])
-def test_a_source_that_fails_beside_an_outside_that_does_not_answer(
+def test_a_source_that_fails_while_an_external_system_does_not_answer(
     lab: Lab, tmp_path: Path, blocks: str, guarantee: str
 ) -> None:
     at = "999" if blocks == "read" else "2999"  # while the next portion is read
@@ -66,7 +66,7 @@ def failing_sink(lab: Lab, blocks: str) -> tuple[str, Running]:
 
 
 @pytest.mark.parametrize("blocks", ["commit", "close", "writer", "stop"])
-def test_a_sink_that_fails_beside_an_outside_that_does_not_answer(lab: Lab, blocks: str) -> None:
+def test_a_sink_that_fails_while_an_external_system_does_not_answer(lab: Lab, blocks: str) -> None:
     assert_told(lab, *failing_sink(lab, blocks), "the writer refused boom")
 
 

@@ -88,7 +88,7 @@ def author(tmp_path: Path) -> Iterator[Author]:
         made.running.kill()
 
 
-def test_a_new_author_gets_from_nothing_to_an_image_by_the_page_alone(author: Author) -> None:
+def test_a_new_author_gets_from_nothing_to_an_image_with_only_the_page(author: Author) -> None:
     for name, language, text in STEP.findall(PAGE.read_text()):
         if language != "console":
             author.write(name, text)

@@ -36,7 +36,7 @@ def imported(*arguments: str, code: int = 0) -> tuple[list[dict[str, Any]], str]
 
 
 @pytest.mark.timeout(600)
-def test_a_source_and_a_sink_that_are_stopped_in_kafka_connect_go_on_here_and_back_again(
+def test_a_source_and_a_sink_that_are_stopped_in_kafka_connect_continue_here_and_back_again(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path
 ) -> None:
     servers, into, out, written = own_kafka.bootstrap_servers, tmp_path / "in", tmp_path / "out", [0]

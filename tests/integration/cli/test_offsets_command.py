@@ -133,7 +133,13 @@ def test_a_connector_that_an_operator_has_is_left_to_its_annotations(pods: Pods)
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
     claim = Claim(
-        connector_uid="u", namespace="shop", name="in", created="2026-01-01T00:00:00Z", operator="penstock/penstock"
+        connector_uid="u",
+        namespace="shop",
+        name="in",
+        created="2026-01-01T00:00:00Z",
+        operator="penstock/penstock",
+        cluster="c",
+        installation="i",
     )
     write(pods.lab.servers, STATUS, claim_key(name), claim.to_value())
     refused = penstock(pods, "alter", resource, "--offsets", "-", "--yes", stdin=document(({"p": "a0"}, None)))
@@ -143,7 +149,7 @@ def test_a_connector_that_an_operator_has_is_left_to_its_annotations(pods: Pods)
     assert live(pods, name)
 
 
-def test_a_plugin_that_refuses_is_told_without_secrets_and_ends_with_1(pods: Pods, tmp_path: Path) -> None:
+def test_a_plugin_that_refuses_is_reported_without_secrets_and_ends_with_1(pods: Pods, tmp_path: Path) -> None:
     (tmp_path / "secrets" / "db").mkdir(parents=True)
     (tmp_path / "secrets" / "db" / "pw").write_text("hunter22")
     config = {"pw": "${secret:db:pw}"}
@@ -156,7 +162,7 @@ def test_a_plugin_that_refuses_is_told_without_secrets_and_ends_with_1(pods: Pod
     assert "hunter22" not in refused.stderr
 
 
-def test_every_error_of_the_document_is_told_before_anything_is_done(pods: Pods) -> None:
+def test_every_error_of_the_document_is_reported_before_anything_is_done(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic())
     wrong = penstock(pods, "alter", resource, "--offsets", "-", "--yes", stdin=document((None, {}), ({"p": []}, {})))
     assert wrong.returncode == 2
@@ -281,7 +287,7 @@ def test_a_reader_of_the_table_that_leaves_keeps_nothing_from_being_done(pods: P
 
 
 @pytest.mark.slow
-def test_beside_a_run_it_is_refused_and_after_its_end_or_its_kill_and_force_it_goes_on_from_there(pods: Pods) -> None:
+def test_during_a_run_it_is_refused_and_after_its_end_or_its_kill_and_force_it_continues_from_there(pods: Pods) -> None:
     topic = pods.lab.topic()
     name = new_name("in")
     config = {"value.converter": "JsonConverter", "topic": topic, "count": 50, "rate": 0}

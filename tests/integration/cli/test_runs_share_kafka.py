@@ -50,7 +50,7 @@ def on(processes: Processes, resources: list[dict[str, Any]], data: Path) -> Run
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_goes_on_when_the_one_ends_that_ran_kafka_for_it(
+def test_a_run_continues_when_the_one_ends_that_ran_kafka_for_it(
     processes: Processes, tmp_path: Path, end: signal.Signals
 ) -> None:
     resources, into, out = pipeline(tmp_path, "second")
@@ -83,7 +83,7 @@ def test_a_run_that_was_superseded_takes_no_kafka_away_from_the_newer_one(proces
     second.stop()
 
 
-def test_a_run_that_was_given_the_brokers_address_goes_on_too(processes: Processes, tmp_path: Path) -> None:
+def test_a_run_that_was_given_the_brokers_address_continues_too(processes: Processes, tmp_path: Path) -> None:
     resources, into, out = pipeline(tmp_path, "given")
     first = on(processes, pipeline(tmp_path, "first")[0], tmp_path / "data")
     servers = first.await_log("Kafka listens on").partition("listens on ")[2].partition(",")[0]
@@ -127,7 +127,7 @@ def started_elsewhere(servers: str, status: str, connector: str) -> Iterator[Non
         thread.join()
 
 
-def test_a_run_goes_on_with_its_other_connectors_where_one_is_started_elsewhere_at_the_same_moment(
+def test_a_run_continues_with_its_other_connectors_where_one_is_started_elsewhere_at_the_same_moment(
     lab: Lab, tmp_path: Path
 ) -> None:
     into, topic = tmp_path / "in", new_name("t")

@@ -44,7 +44,7 @@ def test_every_line_is_json_through_a_dying_jvm_a_plugins_print_and_a_warning(
     assert {line["connector"] for line in foreign} == {resource["metadata"]["name"]}
 
 
-def test_a_failure_is_told_once_with_its_reason_and_the_last_line_says_it(
+def test_a_failure_is_reported_once_with_its_reason_and_the_last_line_says_it(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     (tmp_path / "lines").write_text("a\n")
@@ -100,7 +100,7 @@ def test_a_trouble_that_is_over_is_gone(kafka: str, topic: str, processes: Proce
 
 
 @pytest.mark.slow
-def test_a_kafka_that_is_away_is_told_beside_the_state_for_as_long_as_it_is(
+def test_a_kafka_that_is_unavailable_is_reported_with_the_state_for_as_long_as_it_is(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path
 ) -> None:
     file = tmp_path / "lines"

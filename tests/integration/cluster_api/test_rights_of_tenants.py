@@ -133,7 +133,7 @@ def test_who_edits_a_namespace_writes_our_resources_there_and_nothing_of_ours_el
     assert not tenants.may("ann", "patch", "connectors/scale", tenants.other)
 
 
-def test_policies_are_written_by_those_alone_who_were_given_their_role(tenants: Tenants) -> None:
+def test_policies_are_written_only_by_those_who_were_given_their_role(tenants: Tenants) -> None:
     for verb in WRITE:
         assert tenants.may("pat", verb, "topiccreationpolicies", tenants.own)
         assert not tenants.may("pat", verb, "topiccreationpolicies", tenants.other)

@@ -16,6 +16,7 @@ __all__ = [
     "apicurio_converter",
     "apicurio_registry",
     "debezium",
+    "debezium_with_old_modes",
     "earlier_debezium",
     "folder_of",
     "jars_of",
@@ -24,6 +25,7 @@ __all__ = [
 
 DEBEZIUM: Final = "3.6.1.Final"
 EARLIER_DEBEZIUM: Final = "3.5.0.Final"
+_OLD_MODES: Final = "3.1.3.Final"
 _VERSIONS: Final = {"jdbc": "3.2.0.Final"}
 """The others are of Debezium's newest version."""
 _DIGESTS: Final = {
@@ -48,6 +50,17 @@ def earlier_debezium(database: str) -> Path:
     """The archive of an earlier version of Debezium's connector for `postgres`, fetched once."""
     name = f"debezium-connector-{database}"
     return fetch_archive(find_java(), "io.debezium", name, EARLIER_DEBEZIUM, _EARLIER_DIGESTS[database], print)
+
+
+def debezium_with_old_modes() -> Path:
+    """A folder with the jars of Debezium's transforms in the last version with `delete.handling.mode`, fetched once."""
+    jars = [
+        f'<dependency org="io.debezium" name="{name}" rev="{_OLD_MODES}" transitive="false" conf="default->default"/>'
+        for name in ("debezium-core", "debezium-api")
+    ]
+    return jars_of(
+        f"debezium-core-{_OLD_MODES}", jars, "b951a88479413b6ab99f7cb8476903a4b244a352a2269c54b52856e85081053f"
+    )
 
 
 def folder_of(archive: Path) -> Path:

@@ -34,7 +34,7 @@ def has_java_host(run: Running) -> bool:
     return any("dev.penstock.host.Main" in p.cmdline() for p in run.tree())
 
 
-def test_java_file_source_delivers_lines_and_goes_on_where_it_was(
+def test_java_file_source_delivers_lines_and_continues_where_it_was(
     kafka: str, processes: Processes, topic: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "lines"
@@ -53,7 +53,7 @@ def test_java_file_source_delivers_lines_and_goes_on_where_it_was(
         assert [r.value for r in reader.to_end()] == [b"one", b"two", b"three"]
 
 
-def test_java_file_sink_writes_lines_and_goes_on_where_it_was(
+def test_java_file_sink_writes_lines_and_continues_where_it_was(
     kafka: str, processes: Processes, topic: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "lines"

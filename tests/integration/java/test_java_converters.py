@@ -13,7 +13,7 @@ from penstock_runtime.java_plugins.classes import class_of
 from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, Stage
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator, Stage
 from penstock_runtime.plugins.plugin_ref import make
 
 from ..reading import Reader, create, produce, read_all
@@ -88,7 +88,7 @@ def test_a_record_that_cannot_be_converted_is_the_only_one_that_fails(probe: Pro
     assert "at dev.penstock.probe.ProbeConverter" in asked.failures[0].trace()
 
 
-def test_a_record_is_tried_again_alone(probe: Probe) -> None:
+def test_a_record_is_retried_separately(probe: Probe) -> None:
     asked = operator(RETRYING)
     made = convert_outgoing(converters(probe), batch("a", "slow", "b"), asked)
     assert made.value == [b"value:t:a", b"value:t:slow", b"value:t:b"]

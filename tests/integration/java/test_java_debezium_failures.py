@@ -160,7 +160,7 @@ def test_a_database_that_is_frozen_for_a_while_loses_nothing(cdc: Cdc, kafka: st
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_slot_that_is_gone_is_told_as_debezium_says_it(cdc: Cdc, kafka: str) -> None:
+def test_a_slot_that_is_gone_is_reported_as_debezium_says_it(cdc: Cdc, kafka: str) -> None:
     run = cdc.run()
     with Reader(kafka, cdc.topic) as reader:
         cdc.write(100)
@@ -179,7 +179,7 @@ def test_a_slot_that_is_gone_is_told_as_debezium_says_it(cdc: Cdc, kafka: str) -
 
 
 @pytest.mark.slow
-def test_a_wrong_password_is_told_under_a_property_and_not_shown(
+def test_a_wrong_password_is_reported_under_a_property_and_not_shown(
     cdc: Cdc, probe_lab: ProbeLab, archive: Path, tmp_path: Path
 ) -> None:
     resource = cdc.manifest()

@@ -40,7 +40,7 @@ RESTART = {"backoff": {"initial": "100ms", "max": "1s"}}
         ("no class", ["cannot poll dev.penstock.probe.ProbeSource: NoClassDefFoundError: com/example/Driver"]),
     ],
 )
-def test_what_ends_poll_is_told_and_what_was_polled_before_is_delivered(
+def test_what_ends_poll_is_reported_and_what_was_polled_before_is_delivered(
     probe_lab: ProbeLab, topic: str, action: str, texts: list[str]
 ) -> None:
     create(probe_lab.servers, topic)
@@ -72,7 +72,7 @@ def test_a_plugin_that_loads_ever_more_classes_is_ended_with_that_cause(probe_la
         ("exit 7", "cannot start dev.penstock.probe.ProbeSource: its JVM ended with exit code 7"),
     ],
 )
-def test_what_ends_start_is_told(probe_lab: ProbeLab, topic: str, action: str, text: str) -> None:
+def test_what_ends_start_is_reported(probe_lab: ProbeLab, topic: str, action: str, text: str) -> None:
     create(probe_lab.servers, topic)
     log = probe_lab.fails(topic, {"start.action": action})
     assert text in next(line for line in reversed(log.splitlines()) if "has ended" in line)
@@ -188,7 +188,9 @@ def test_what_a_plugin_leaves_behind_does_not_hold_up_the_end(
 
 
 @pytest.mark.slow
-def test_a_killed_jvm_whose_child_lives_on_is_noticed_at_once(probe_lab: ProbeLab, topic: str, tmp_path: Path) -> None:
+def test_a_killed_jvm_whose_child_lives_on_is_noticed_immediately(
+    probe_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
     create(probe_lab.servers, topic)
     config = {"poll.action": "child", "poll.once": tmp_path / "once", "pause": 5}
     run = probe_lab.run(topic, config, restart=RESTART)
@@ -205,7 +207,7 @@ def test_a_killed_jvm_whose_child_lives_on_is_noticed_at_once(probe_lab: ProbeLa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("idle", ["null", "empty"])
-def test_a_poll_that_returns_nothing_at_once_is_not_called_without_a_pause(
+def test_a_poll_that_returns_nothing_immediately_is_not_called_without_a_pause(
     probe_lab: ProbeLab, topic: str, idle: str
 ) -> None:
     create(probe_lab.servers, topic)

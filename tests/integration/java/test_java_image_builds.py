@@ -137,7 +137,7 @@ def test_its_plugin_version_can_be_applied_and_its_classes_are_reported(build: B
     rows = [line.split() for line in build.report.splitlines()]
     folder = "debezium-connector-postgres"
     assert ["source", "io.debezium.connector.postgresql.PostgresConnector", "3.6.1.Final", folder] in rows
-    assert ["transform", "io.debezium.transforms.ExtractNewRecordState", "3.6.1.Final", folder] in rows
+    assert ["transform", "io.debezium.transforms.outbox.EventRouter", "3.6.1.Final", folder] in rows
 
 
 def test_the_same_plugin_gives_the_same_image_from_every_archive_and_folder(
@@ -259,7 +259,7 @@ def test_a_folder_gives_the_image_nothing_that_is_not_in_it(
     assert "pipe is neither a file nor a folder; remove it" in build.refused(plugin)
 
 
-def test_classes_for_a_newer_java_than_the_runtimes_are_told_and_refused_where_there_are_no_others(
+def test_classes_for_a_newer_java_than_the_runtimes_are_reported_and_refused_where_there_are_no_others(
     build: Build, probe: Probe, tmp_path: Path
 ) -> None:
     transforms = (f"ProbeTransform{nested}" for nested in ("", "$Value"))

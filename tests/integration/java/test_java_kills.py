@@ -73,7 +73,7 @@ def test_a_frozen_jvm_is_noticed_and_replaced(probe_lab: ProbeLab, topic: str) -
 
 
 @pytest.mark.slow
-def test_a_task_that_was_stopped_for_a_while_goes_on_with_its_jvm(probe_lab: ProbeLab, topic: str) -> None:
+def test_a_task_that_was_stopped_for_a_while_continues_with_its_jvm(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
     run = probe_lab.run(topic, {"pause": 5}, restart=RESTART)
     with probe_lab.reader(topic) as reader:

@@ -157,7 +157,9 @@ def test_too_many_metrics_are_cut_entries_of_maps_first(probe: Probe, caplog: py
     assert cut == ["Java plugins have more than 2000 metrics: those beyond are left out, entries of maps first"]
 
 
-def test_a_jvm_that_is_frozen_has_no_metrics_and_is_left_alone(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_that_is_frozen_has_no_metrics_and_is_left_untouched(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("penstock_runtime.java_plugins.jvm_metrics._SECONDS", 0.2)
     step = transform(probe, does="nothing")
     (jvm,) = (p for p in psutil.Process().children() if "dev.penstock.host.Main" in p.cmdline())
@@ -222,7 +224,7 @@ def test_a_source_its_connector_and_its_chain_are_measured_at_the_tasks_endpoint
 
 
 @pytest.mark.slow
-def test_a_java_task_listens_at_its_metrics_port_alone_and_connects_to_nothing_but_kafka(
+def test_a_java_task_listens_only_at_its_metrics_port_and_connects_to_nothing_but_kafka(
     probe_lab: ProbeLab, topic: str
 ) -> None:
     """So the chart's NetworkPolicies, which open that port and what connectors are given, hold up none."""

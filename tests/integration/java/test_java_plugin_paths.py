@@ -146,7 +146,7 @@ def test_of_two_versions_the_latest_is_taken_unless_another_is_asked_for(
     assert "available versions: [1.9.0, 1.10.0]" in text
 
 
-def test_a_version_that_is_not_there_is_an_error_of_each_place_and_all_are_reported_at_once(
+def test_a_version_that_is_not_there_is_an_error_of_each_place_and_all_are_reported_together(
     probe_lab: ProbeLab, file: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "plugins"
@@ -190,7 +190,7 @@ def test_an_unknown_class_says_where_to_get_it(probe_lab: ProbeLab, file: Path) 
     assert "--plugin-path" in text
 
 
-def test_a_java_sink_is_valid_with_topics_alone(probe_lab: ProbeLab, file: Path) -> None:
+def test_a_java_sink_is_valid_with_only_topics(probe_lab: ProbeLab, file: Path) -> None:
     where = (probe_lab, file, probe_lab.probe.folder)
     code, text = validated(*where, {"topic": "", "topics": "t"}, class_name=f"{PACKAGE}.ProbeSink")
     assert code == 0, text
@@ -231,7 +231,7 @@ def test_tasks_are_what_the_connector_asks_for(probe_lab: ProbeLab, file: Path) 
 
 
 @pytest.mark.slow
-def test_an_exception_of_validate_or_task_configs_is_told(probe_lab: ProbeLab, file: Path) -> None:
+def test_an_exception_of_validate_or_task_configs_is_reported(probe_lab: ProbeLab, file: Path) -> None:
     for place, told in (("validate", "validate the configuration of"), ("taskConfigs", "split into tasks")):
         code, text = validated(probe_lab, file, probe_lab.probe.folder, {f"{place}.action": "throw"})
         assert code in (1, 2, 5)
@@ -239,7 +239,7 @@ def test_an_exception_of_validate_or_task_configs_is_told(probe_lab: ProbeLab, f
 
 
 @pytest.mark.slow
-def test_the_end_of_the_jvm_in_validate_is_told(probe_lab: ProbeLab, file: Path) -> None:
+def test_the_end_of_the_jvm_in_validate_is_reported(probe_lab: ProbeLab, file: Path) -> None:
     code, text = validated(probe_lab, file, probe_lab.probe.folder, {"validate.action": "exit 7"})
     assert code in (1, 2, 5)
     assert f"cannot validate the configuration of {SOURCE}: its JVM ended with exit code 7" in text

@@ -46,7 +46,7 @@ RESTART: Final = {"backoff": {"initial": "100ms", "max": "1s"}}
         ),
     ],
 )
-def test_what_ends_a_java_sink_is_told(sink_lab: ProbeLab, topic: str, place: str, action: str, text: str) -> None:
+def test_what_ends_a_java_sink_is_reported(sink_lab: ProbeLab, topic: str, place: str, action: str, text: str) -> None:
     create(sink_lab.servers, topic)
     produce(sink_lab.servers, topic, numbers(0, 100))
     log = sink_lab.fails(topic, {f"{place}.action": action}, worker=SOON)
@@ -174,7 +174,9 @@ def test_a_position_that_a_task_sets_while_it_closes_a_deleted_topic_is_none_of_
 
 
 @pytest.mark.slow
-def test_a_put_that_does_not_return_is_told_and_ends_the_task(sink_lab: ProbeLab, topic: str, tmp_path: Path) -> None:
+def test_a_put_that_does_not_return_is_reported_and_ends_the_task(
+    sink_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
     create(sink_lab.servers, topic)
     produce(sink_lab.servers, topic, numbers(0, 100))
     config = {

@@ -31,7 +31,7 @@ def texts(of: Iterable[bytes | None]) -> list[str]:
 
 
 # What a user of Java sinks does first: it belongs to `make test`, though it may take over 5 s.
-def test_a_java_sink_gets_every_record_and_goes_on_after_a_stop(sink_lab: ProbeLab, topic: str) -> None:
+def test_a_java_sink_gets_every_record_and_continues_after_a_stop(sink_lab: ProbeLab, topic: str) -> None:
     create(sink_lab.servers, topic)
     produce(sink_lab.servers, topic, numbers(0, 3_000))
     run = sink_lab.run(topic)
@@ -128,7 +128,7 @@ def test_a_task_that_rewinds_gets_the_records_again(sink_lab: ProbeLab, topic: s
 
 
 @pytest.mark.slow
-def test_a_partition_that_the_task_pauses_waits_and_goes_on_where_it_was(
+def test_a_partition_that_the_task_pauses_waits_and_continues_where_it_was(
     sink_lab: ProbeLab, topic: str, tmp_path: Path
 ) -> None:
     create(sink_lab.servers, topic)

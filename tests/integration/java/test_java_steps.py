@@ -13,7 +13,7 @@ from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.java_plugins.java_error import JvmEnded, PluginFailed
 from penstock_runtime.java_plugins.java_object import JavaObject
 from penstock_runtime.pipeline.chain import Step, transform
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plugins.plugin_ref import make
 
 from .probe_plugin import PREDICATE, TRANSFORM, Probe, probe

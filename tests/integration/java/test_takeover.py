@@ -64,7 +64,7 @@ def events(records: Sequence[Read]) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.timeout(600)
-def test_debezium_goes_on_in_penstock_and_comes_back_to_kafka_connect(
+def test_debezium_continues_in_penstock_and_comes_back_to_kafka_connect(
     own_kafka: EmbeddedKafka, database: Database, processes: Processes, tmp_path: Path
 ) -> None:
     servers, archive = own_kafka.bootstrap_servers, debezium("postgres")

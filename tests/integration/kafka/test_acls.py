@@ -184,7 +184,7 @@ def test_the_rows_are_enough(guarded: SecuredKafka, pods: Pods, user: str, purpo
 
 
 @pytest.mark.parametrize("row", PODS, ids=str)
-def test_without_a_row_the_missing_right_is_told(guarded: SecuredKafka, pods: Pods, user: str, row: Row) -> None:
+def test_without_a_row_the_missing_right_is_reported(guarded: SecuredKafka, pods: Pods, user: str, row: Row) -> None:
     purpose = "sink" if row.purpose in ALWAYS else row.purpose
     case = Case(guarded, pods, user, purpose)
     grant(guarded, user, [r for r in rows_of(purpose) if r is not row], case.names)
@@ -281,7 +281,7 @@ def told_by(made: Operator) -> str | None:
 
 
 @pytest.mark.parametrize("missing", [None, *OPERATOR], ids=str)
-def test_the_operators_rows_are_enough_and_without_one_the_missing_right_is_told(
+def test_the_operators_rows_are_enough_and_without_one_the_missing_right_is_reported(
     guarded: SecuredKafka, user: str, topic: str, missing: Row | None
 ) -> None:
     names = {"<status.storage.topic>": topic}

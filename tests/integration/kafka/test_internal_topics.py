@@ -55,7 +55,7 @@ def test_where_a_cluster_refuses_our_segments_the_topic_is_made_with_its_own(
     assert int(found["segment.bytes"]) not in (1, 50 << 20)
 
 
-def test_a_setting_of_the_users_that_is_refused_is_told(make: Make) -> None:
+def test_a_setting_of_the_users_that_is_refused_is_reported(make: Make) -> None:
     with pytest.raises(ConnectError, match=r"segment\.bytes"):
         make(segment_bytes="1")
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from penstock.errors import ConfigError
+from penstock_operator.connector.render.status import is_unchanged
 from penstock_operator.errors import Conflict, NotYet, Refused, Unavailable
 from penstock_operator.kubernetes import client as module
 from penstock_operator.kubernetes.client import Kube
@@ -90,7 +91,7 @@ def test_a_list_is_read_page_by_page_and_names_its_kind(
     assert isinstance(kube.list(CONFIG_MAP, None), list)
 
 
-def test_a_list_without_bodies_holds_the_metadata_alone(
+def test_a_list_without_bodies_holds_only_the_metadata(
     kube: Kube, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(3):
@@ -104,7 +105,7 @@ def test_a_list_without_bodies_holds_the_metadata_alone(
     assert all(f["metadata"]["uid"] for f in found)
 
 
-def test_a_list_whose_rest_has_expired_is_read_anew(
+def test_a_list_whose_rest_has_expired_is_read_again(
     spoilt: Kube, faults: FaultProxy, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(5):
@@ -185,6 +186,43 @@ def test_a_status_is_written_over_what_changed_since_it_was_read(
     assert requests["apply", "Connector", "200"] == 1
 
 
+@pytest.mark.parametrize("how", ["applied", "updated"])
+def test_a_condition_of_another_controller_stays_and_what_a_restore_left_goes(
+    kube: Kube, api: Api, namespace: str, how: str
+) -> None:
+    made = kube.create(connector(namespace))
+    assert made is not None
+    uid = made["metadata"]["uid"]
+    own: dict[str, Any] = running("Running", state="Running")
+    (ready,) = own["conditions"]
+    theirs, old = {**ready, "type": "example.com/Audited"}, {**ready, "type": "Lagging"}
+    stalled = {**ready, "type": "Stalled", "status": "False"}
+    own["conditions"].append(stalled)
+
+    def write(status: dict[str, Any]) -> dict[str, Any]:
+        found = kube.apply_status(CONNECTOR, namespace, "orders-in", status, uid=uid, manager="penstock")
+        assert found is not None
+        stored: dict[str, Any] = found["status"]
+        return stored
+
+    write(own)
+    if how == "applied":
+        manifest = {n: v for n, v in connector(namespace).items() if n != "spec"}
+        api.apply({**manifest, "status": {"conditions": [theirs]}}, manager="auditor", part="status")
+    else:
+        found = api.merge(made, {"status": {"conditions": [theirs, *own["conditions"]]}}, "status")
+        assert len(found["status"]["conditions"]) == 3
+    assert is_unchanged(own, write(own))
+    api.merge(made, {"status": {"operatorState": {}, "conditions": [theirs, old, stalled, ready]}}, "status")
+    changed: dict[str, Any] = {"state": "Failed", "conditions": [{**ready, "status": "False"}, stalled]}
+    stored = write(changed)
+    assert theirs in stored["conditions"]
+    assert is_unchanged(changed, stored)
+    if how == "applied":
+        gone = api.apply({**manifest, "status": {}}, manager="auditor", part="status")
+        assert {c["type"] for c in gone["status"]["conditions"]} == {"Ready", "Stalled"}
+
+
 def test_only_the_object_of_that_uid_is_deleted(kube: Kube, namespace: str) -> None:
     made = kube.create(pod(namespace))
     assert made is not None
@@ -225,7 +263,7 @@ def test_a_namespace_that_is_not_there_refuses_and_is_no_answer_to_a_read(kube: 
     assert kube.list(CONFIG_MAP, "no-such-namespace") == []
 
 
-def test_a_namespace_that_ends_is_told_apart(kube: Kube, api: Api, namespace: str) -> None:
+def test_a_namespace_that_ends_is_recognized(kube: Kube, api: Api, namespace: str) -> None:
     held = config_map(namespace, "held")
     held["metadata"]["finalizers"] = ["penstock.dev/test"]
     kube.create(held)
@@ -240,7 +278,7 @@ def test_a_namespace_that_ends_is_told_apart(kube: Kube, api: Api, namespace: st
         kube.finalizers(CONFIG_MAP, namespace, "held", [], resource_version=found["metadata"]["resourceVersion"])
 
 
-def test_a_used_up_quota_is_told_apart(kube: Kube, api: Api, namespace: str) -> None:
+def test_a_used_up_quota_is_recognized(kube: Kube, api: Api, namespace: str) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -273,7 +311,7 @@ def test_pod_security_refuses_with_its_reason(kube: Kube, api: Api, namespace: s
         kube.create(pod(namespace))
 
 
-def test_a_kind_that_is_not_installed_is_told_so(kube: Kube, namespace: str) -> None:
+def test_a_kind_that_is_not_installed_is_reported(kube: Kube, namespace: str) -> None:
     assert kube.serves(CONNECTOR)
     assert kube.serves(POD)
     assert not kube.serves(NOTHING)
@@ -300,7 +338,7 @@ def test_the_log_of_a_container_that_waits_is_not_there_yet(spoilt: Kube, faults
         spoilt.log(namespace, "orders-in-0-1", "task", limit_bytes=1000)
 
 
-def test_an_event_is_told_once_and_refers_to_its_object(kube: Kube, namespace: str) -> None:
+def test_an_event_is_reported_once_and_refers_to_its_object(kube: Kube, namespace: str) -> None:
     made = kube.create(connector(namespace))
     assert made is not None
     for _ in range(3):
@@ -316,7 +354,7 @@ def test_an_event_is_told_once_and_refers_to_its_object(kube: Kube, namespace: s
     assert not kube.list(EVENT, namespace, fields="regarding.kind=Pod,type=Warning")
 
 
-def test_an_event_that_cannot_be_written_fails_nobody_and_is_told_later(
+def test_an_event_that_cannot_be_written_fails_nobody_and_is_reported_later(
     spoilt: Kube, faults: FaultProxy, namespace: str
 ) -> None:
     made = spoilt.create(connector(namespace))
@@ -367,7 +405,7 @@ def test_a_server_that_does_not_answer_is_given_up(spoilt: Kube, faults: FaultPr
         spoilt.create(config_map(namespace, "a"))
 
 
-def test_a_server_that_is_away_is_told_without_urllib_s_layers(tmp_path: Path, metrics: Metrics) -> None:
+def test_a_server_that_is_unavailable_is_reported_without_urllib_s_layers(tmp_path: Path, metrics: Metrics) -> None:
     port = free_port()
     away = Kube.connect(kubeconfig=_kubeconfig(tmp_path, f"http://127.0.0.1:{port}"), on_request=metrics.requested)
     with pytest.raises(Unavailable) as caught:
@@ -422,7 +460,7 @@ def test_outside_of_a_cluster_the_environment_has_no_say(monkeypatch: pytest.Mon
         Kube.connect()
 
 
-def test_a_kubeconfig_file_that_does_not_help_is_told(tmp_path: Path) -> None:
+def test_a_kubeconfig_file_that_does_not_help_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         Kube.connect(kubeconfig=tmp_path / "nowhere")
     with pytest.raises(ConfigError, match="no-such-context"):

@@ -173,13 +173,20 @@ def test_nothing_is_written_but_the_lease(begin: Begin, api: Api, faults: FaultP
 
 
 def test_records_of_a_connector_that_went_while_nobody_watched_are_looked_at(
-    begin: Begin, kafka: str, topic: str, namespace: str
+    begin: Begin, api: Api, kafka: str, topic: str, namespace: str
 ) -> None:
     make(kafka, topic)
+    installation = api.create(lease_of(namespace))["metadata"]["uid"]
 
-    def claim(name: str, operator: str, cluster: str | None) -> tuple[bytes, bytes]:
+    def claim(name: str, operator: str, cluster: str) -> tuple[bytes, bytes]:
         value = Claim(
-            connector_uid="gone", namespace=namespace, name=name, created="", operator=operator, cluster=cluster
+            connector_uid="gone",
+            namespace=namespace,
+            name=name,
+            created="",
+            operator=operator,
+            cluster=cluster,
+            installation=installation,
         )
         return claim_key(f"{namespace}.{name}"), value.to_value()
 
@@ -190,7 +197,6 @@ def test_records_of_a_connector_that_went_while_nobody_watched_are_looked_at(
         claim("ours", ours, "here"),
         claim("theirs", "another/penstock", "here"),
         claim("elsewhere", ours, "another"),
-        claim("anywhere", ours, None),
     )
     running = begin().until_ready()
     assert running.key() == Key(namespace, "ours")
@@ -198,7 +204,7 @@ def test_records_of_a_connector_that_went_while_nobody_watched_are_looked_at(
         running.keys.get(timeout=1.0)
 
 
-def test_a_second_operator_waits_and_takes_over_at_once_when_the_first_ends(
+def test_a_second_operator_waits_and_takes_over_immediately_when_the_first_ends(
     begin: Begin, api: Api, namespace: str
 ) -> None:
     api.create(connector(namespace))

@@ -9,7 +9,7 @@ from tests.unit.operator.connector.world.plugins import tasks_of
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.policy.template_policy import refusals
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
@@ -48,10 +48,10 @@ def test_every_control_is_refused_here_exactly_where_kubernetes_refuses_it(api: 
     )
     settings, differ = _settings(level), []
     answer = tasks_of(1)
-    plan = Plan.of("asked", Shape.of(settings, ()), answer, (), "")
+    plan = Plan.of("asked", PodSettings.of(settings, ()), answer, (), "")
     for control in CONTROLS:
         connector = _connector(control.template, name)
-        maker = PodManifests(connector, settings, Shape.of(settings, ()))
+        maker = PodManifests(connector, settings, PodSettings.of(settings, ()))
         pod = maker.task(plan, 0, 1, PlanEpoch(generation=1, plan="p"), TaskState.RUNNING)
         pod["spec"]["serviceAccountName"] = "default"
         try:

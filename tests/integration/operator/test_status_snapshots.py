@@ -128,7 +128,7 @@ def test_a_prepare_sees_a_plan_that_the_operator_has_not_read_yet(world: World) 
 
 
 @pytest.mark.parametrize("records", [0, 2 * OTHERS])
-def test_a_prepare_reads_a_topic_that_was_made_anew_from_its_beginning(world: World, records: int) -> None:
+def test_a_prepare_reads_a_topic_that_was_recreated_from_its_beginning(world: World, records: int) -> None:
     world.prepare(None)
     stale = world.snapshot()
     world.make_anew(records=records)
@@ -228,7 +228,7 @@ def test_a_life_leaves_where_a_newer_one_has_come_since_the_operator_read(world:
 
 
 @pytest.mark.parametrize("records", [0, 2 * OTHERS])
-def test_a_life_whose_topic_was_made_anew_finds_a_newer_one_in_it(world: World, records: int) -> None:
+def test_a_life_whose_topic_was_recreated_finds_a_newer_one_in_it(world: World, records: int) -> None:
     older = world.prepare(None)
     stale = world.snapshot(0)
     world.make_anew(records=records)
@@ -273,7 +273,7 @@ def test_a_follower_begins_where_the_operator_has_read_to_and_follows_from_there
     reader.close()
 
 
-def test_a_follower_reads_a_topic_that_was_made_anew_from_its_beginning(world: World) -> None:
+def test_a_follower_reads_a_topic_that_was_recreated_from_its_beginning(world: World) -> None:
     known = world.snapshot(0)
     world.make_anew(records=2 * OTHERS)
     reader, entries = followed(world, known, [control_key(NAME)])
@@ -281,7 +281,7 @@ def test_a_follower_reads_a_topic_that_was_made_anew_from_its_beginning(world: W
     reader.close()
 
 
-def test_the_operator_tells_the_greatest_generation_that_a_report_names(world: World) -> None:
+def test_the_operator_reports_the_greatest_generation_that_a_report_names(world: World) -> None:
     report = Report(
         connector=NAME,
         connector_uid="u",

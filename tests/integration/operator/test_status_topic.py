@@ -134,7 +134,13 @@ def report(task: int = 0, state: str = "RUNNING", name: str = NAME) -> tuple[byt
 
 CONTROL = Control(connector_uid="u", generation=3, state="Paused")
 CLAIM = Claim(
-    connector_uid="u", namespace="shop", name="orders-in", created="2026-01-01T00:00:00Z", operator="ns/penstock"
+    connector_uid="u",
+    namespace="shop",
+    name="orders-in",
+    created="2026-01-01T00:00:00Z",
+    operator="ns/penstock",
+    cluster="c",
+    installation="i",
 )
 ACTIVE = (
     f"status-topic-orders:connector-{NAME}".encode(),
@@ -163,7 +169,7 @@ def test_what_was_written_before_and_after_the_start_is_read(kafka: str, topic: 
     watched.until(lambda s: states(s)[0] == "PAUSED")
 
 
-def test_a_change_is_told_by_its_name_and_the_same_again_is_not(kafka: str, topic: str, watch: Watch) -> None:
+def test_a_change_is_reported_by_its_name_and_the_same_again_is_not(kafka: str, topic: str, watch: Watch) -> None:
     make(kafka, topic)
     watched = watch(settings(kafka, topic))
     watched.until(lambda s: s.caught_up)
@@ -173,7 +179,7 @@ def test_a_change_is_told_by_its_name_and_the_same_again_is_not(kafka: str, topi
     assert watched.changes.get(timeout=SECONDS) == "another"
 
 
-def test_topics_alone_are_told_apart_and_a_task_is_told_which_there_are(kafka: str, topic: str, watch: Watch) -> None:
+def test_only_topics_are_distinguished_and_a_task_knows_which_there_are(kafka: str, topic: str, watch: Watch) -> None:
     make(kafka, topic)
     watched = watch(settings(kafka, topic))
     watched.until(lambda s: s.caught_up)
@@ -207,7 +213,7 @@ def test_records_are_written_and_forgotten(kafka: str, topic: str, watch: Watch)
 
 
 @pytest.mark.slow
-def test_a_write_whose_client_another_thread_lets_go_of_is_told_as_no_answer(kafka: str, topic: str) -> None:
+def test_a_write_whose_client_another_thread_closes_is_reported_as_no_answer(kafka: str, topic: str) -> None:
     make(kafka, topic)
     writer = Writer(settings(kafka, topic).worker_now, topic, KafkaError.str)
     met: list[Exception] = []
@@ -269,7 +275,7 @@ def test_a_topic_that_is_not_there_counts_as_empty_and_is_noticed_when_it_comes(
 
 
 @pytest.mark.slow
-def test_a_topic_that_is_deleted_and_made_anew_is_read_anew(kafka: str, topic: str, watch: Watch) -> None:
+def test_a_topic_that_is_deleted_and_recreated_is_read_again(kafka: str, topic: str, watch: Watch) -> None:
     make(kafka, topic)
     put(kafka, topic, report(0), report(1), report(2))
     watched = watch(settings(kafka, topic))
@@ -283,7 +289,7 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_anew(kafka: str, topic: s
 
 
 @pytest.mark.slow
-def test_a_topic_that_is_made_anew_at_once_is_read_anew(kafka: str, topic: str, watch: Watch) -> None:
+def test_a_topic_that_is_recreated_immediately_is_read_again(kafka: str, topic: str, watch: Watch) -> None:
     make(kafka, topic, partitions=1)
     put(kafka, topic, report(0))
     watched = watch(settings(kafka, topic))
@@ -297,7 +303,7 @@ def test_a_topic_that_is_made_anew_at_once_is_read_anew(kafka: str, topic: str, 
 
 
 @pytest.mark.slow
-def test_a_broker_that_is_away_at_the_start_is_told_and_found_when_it_comes(
+def test_a_broker_that_is_unavailable_at_the_start_is_reported_and_found_when_it_comes(
     kafka_on: Callable[[str], EmbeddedKafka], topic: str, watch: Watch
 ) -> None:
     broker = kafka_on("kafka")
@@ -321,7 +327,7 @@ def _cause(text: str | None) -> str:
 
 
 @pytest.mark.slow
-def test_a_broker_that_is_restarted_is_told_and_its_news_are_read(
+def test_a_broker_that_is_restarted_is_reported_and_its_news_are_read(
     own_kafka: EmbeddedKafka, topic: str, watch: Watch
 ) -> None:
     servers = own_kafka.bootstrap_servers
@@ -343,14 +349,14 @@ def test_a_broker_that_is_restarted_is_told_and_its_news_are_read(
 
 
 @pytest.mark.slow
-def test_a_name_that_cannot_be_resolved_is_told(topic: str, watch: Watch) -> None:
+def test_a_name_that_cannot_be_resolved_is_reported(topic: str, watch: Watch) -> None:
     watched = watch(settings("no-such-host.invalid:9092", topic))
     watched.until(lambda s: s.trouble and "does not resolve" in s.trouble)
     assert "no-such-host.invalid" in (watched.status.trouble or "")
 
 
 @pytest.mark.slow
-def test_a_port_that_speaks_another_protocol_is_told_and_the_thread_lives(topic: str, watch: Watch) -> None:
+def test_a_port_that_speaks_another_protocol_is_reported_and_the_thread_lives(topic: str, watch: Watch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         watched = watch(settings(f"127.0.0.1:{server.getsockname()[1]}", topic))
         connection, _ = server.accept()
@@ -382,7 +388,7 @@ def secured(servers: str, topic: str, secrets: Path, password: str) -> Settings:
 
 
 @pytest.mark.slow
-def test_credentials_that_are_refused_are_told_without_them_and_read_again(
+def test_credentials_that_are_refused_are_reported_without_them_and_read_again(
     tmp_path: Path, topic: str, watch: Watch
 ) -> None:
     with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}, without_acls=True) as broker:
@@ -398,7 +404,7 @@ def test_credentials_that_are_refused_are_told_without_them_and_read_again(
 
 
 @pytest.mark.slow
-def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path, topic: str, watch: Watch) -> None:
+def test_a_topic_that_may_not_be_read_is_reported_with_what_is_needed(tmp_path: Path, topic: str, watch: Watch) -> None:
     with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}, without_acls=True) as broker:
         make(broker.plain, topic)
         deny = AclBinding(
@@ -424,7 +430,7 @@ def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_who_has_the_rights_on_the_topic_alone_reads_and_writes_it(tmp_path: Path, topic: str, watch: Watch) -> None:
+def test_who_has_only_the_rights_on_the_topic_reads_and_writes_it(tmp_path: Path, topic: str, watch: Watch) -> None:
     with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}) as broker:
         make(broker.plain, topic)
         broker.allow(USER, ResourceType.TOPIC, topic, AclOperation.READ, AclOperation.WRITE)
@@ -471,7 +477,7 @@ def test_a_status_topic_that_is_idle_is_polled_once_a_second(
 
 
 @pytest.mark.slow
-def test_the_id_of_a_topic_is_told_again_after_brokers_have_listed_none(
+def test_the_id_of_a_topic_is_reported_again_after_brokers_have_listed_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_consumer, "_ID_SECONDS", 3.0)

@@ -145,7 +145,7 @@ def test_a_connector_s_life_is_seen_and_leaves_no_trace_of_kopf(watch: Watch, ap
         watcher.keys.get_nowait()
 
 
-def test_only_pods_of_this_release_are_seen_and_of_them_the_metadata_alone(
+def test_only_pods_of_this_release_are_seen_and_of_them_only_the_metadata(
     watch: Watch, api: Api, faults: FaultProxy, namespace: str
 ) -> None:
     watcher = watch(namespace).ready()
@@ -325,7 +325,7 @@ def test_a_watch_whose_session_was_closed_says_that_its_connection_is_gone(
 
 
 @pytest.mark.slow
-def test_a_watch_that_kopf_gives_up_is_told(watch: Watch, faults: FaultProxy, namespace: str) -> None:
+def test_a_watch_that_kopf_gives_up_is_reported(watch: Watch, faults: FaultProxy, namespace: str) -> None:
     watcher = watch(namespace).ready()
     faults.spoil(fail(404, reason="NotFound"), path="connectors", times=None)
     faults.hang_up()

@@ -109,18 +109,18 @@ def test_an_edit_that_the_cluster_lets_nothing_come_of_says_why_and_ends_no_task
         site.change("orders", config={"file": "/data/b"})
         body = told(site, *words)
         assert condition(body, "Reconciling").startswith("True")
-        assert condition(body, "Stalled") == "absent"
+        assert condition(body, "Stalled") == "False NotStalled: "
         assert body["status"]["state"] == "Running"
         assert alive(site) == before
     body = site.settled("orders", seconds=AFTER)
-    assert condition(body, "Reconciling") == "absent"
+    assert condition(body, "Reconciling") == "False NotReconciling: "
     assert len(alive(site)) == 2
     assert not set(alive(site)) & set(before)
     site.check()
 
 
 @pytest.mark.parametrize("make", [policy, webhook])
-def test_a_status_that_may_not_be_written_is_told_by_an_event(
+def test_a_status_that_may_not_be_written_is_reported_by_an_event(
     site: Site, proxy: Proxy, make: Callable[[Site, str], list[Json]]
 ) -> None:
     before = running(site, proxy)
@@ -149,7 +149,7 @@ def without(site: Site, chart: Chart, resource: str, verb: str) -> tuple[Json, J
     return role, {**role, "rules": rules}
 
 
-def test_a_right_to_read_secrets_that_is_taken_away_is_told_and_ends_no_task(site: Site, tmp_path: Path) -> None:
+def test_a_right_to_read_secrets_that_is_revoked_is_reported_and_ends_no_task(site: Site, tmp_path: Path) -> None:
     chart = Chart(site, [site.namespace])
     role, less = without(site, chart, "secrets", "get")
     meta = {"name": "db", "namespace": site.namespace}
@@ -193,7 +193,7 @@ def test_a_connector_that_is_made_while_the_api_server_fails_at_its_pods_says_so
     site.check()
 
 
-def test_pods_of_tasks_that_are_refused_are_tried_more_and_more_seldom_and_at_once_after_an_edit(
+def test_pods_of_tasks_that_are_refused_are_tried_more_and_more_seldom_and_immediately_after_an_edit(
     site: Site, proxy: Proxy
 ) -> None:
     running(site, proxy)
@@ -254,7 +254,7 @@ def test_a_pod_that_goes_makes_room_for_one_that_a_quota_refused(site: Site, pro
     site.check()
 
 
-def test_a_connector_that_is_made_anew_under_its_name_inherits_no_refusal(site: Site) -> None:
+def test_a_connector_that_is_recreated_under_its_name_inherits_no_refusal(site: Site) -> None:
     operator = site.operator().start().ready()
     with obstacle(site, policy(site, "pods"), "pods"):
         site.create("orders")

@@ -86,7 +86,7 @@ def _brief(states: Sequence[str | None]) -> list[str | None]:
 
 @pytest.mark.scenario("state-status-record")
 @pytest.mark.scenario("state-stop")
-def test_a_connector_that_stops_is_stopped_without_tasks_and_goes_on_as_it_was(life: Site, journal: Journal) -> None:
+def test_a_connector_that_stops_is_stopped_without_tasks_and_continues_as_it_was(life: Site, journal: Journal) -> None:
     states = States(life, "orders")
     config = source(journal, f"t-{life.namespace}", [], scripts=json.dumps([[["a"]], [["b"]]]))
     life.create("orders", **SCRIPTED, tasksMax=2, config=config)
@@ -159,7 +159,7 @@ def test_pausing_and_resuming_leaves_a_failed_task_failed(life: Site, journal: J
 
 
 @pytest.mark.scenario("source-too-many-tasks")
-def test_a_running_connector_whose_plugin_asks_for_too_many_tasks_goes_on_as_it_was(
+def test_a_running_connector_whose_plugin_requests_too_many_tasks_continues_as_it_was(
     life: Site, journal: Journal
 ) -> None:
     config = source(journal, f"t-{life.namespace}", [], scripts=json.dumps([[["a"]], [["b"]], [["c"]]]))
@@ -183,7 +183,7 @@ def test_a_running_connector_whose_plugin_asks_for_too_many_tasks_goes_on_as_it_
 
 
 @pytest.mark.scenario("restart-failed-only")
-def test_restarting_what_failed_leaves_the_others_alone(life: Site, journal: Journal) -> None:
+def test_restarting_what_failed_leaves_the_others_untouched(life: Site, journal: Journal) -> None:
     states = one_of_three_fails(life, journal)
     life.annotate("orders", restart_failed="a")
     states.until(["RUNNING"], ["RUNNING"], ["RUNNING", "FAILED", "RESTARTING", "RUNNING", "FAILED"], ["RUNNING"])

@@ -144,7 +144,7 @@ def told(operator: OperatorProcess, site: Site, name: str) -> Json:
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_what_an_older_definition_let_in_is_told_in_status(loose: Site, name: str) -> None:
+def test_what_an_older_definition_let_in_is_reported_in_status(loose: Site, name: str) -> None:
     operator = loose.operator().start()
     manifest = {**loose.manifest(name), **INVALID[name]}
     if "spec" not in INVALID[name]:

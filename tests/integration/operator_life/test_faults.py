@@ -49,7 +49,7 @@ def whole_life(site: Site, name: str = "orders") -> None:
         pytest.param(drop(), "GET", "/pods", id="reset-while-pods-are-listed"),
     ],
 )
-def test_a_life_goes_on_through(site: Site, proxy: Proxy, fault: Fault, method: str, path: str) -> None:
+def test_a_life_continues_through(site: Site, proxy: Proxy, fault: Fault, method: str, path: str) -> None:
     rule = proxy.spoil(fault, method=method, path=path, times=3)
     site.operator(proxy.kubeconfig).start()
     whole_life(site)
@@ -114,7 +114,7 @@ def test_a_connector_that_was_deleted_while_the_watch_had_a_gap_is_forgotten(sit
     site.check()
 
 
-def test_a_watch_that_is_told_that_it_expired_is_begun_anew(site: Site, proxy: Proxy) -> None:
+def test_a_watch_that_has_expired_is_started_again(site: Site, proxy: Proxy) -> None:
     site.operator(proxy.kubeconfig).start().ready()
     rule = proxy.spoil(expire(), method="GET", path="watch=", times=5)
     proxy.hang_up()
@@ -149,7 +149,7 @@ def test_the_api_server_is_killed_and_comes_back(site: Site) -> None:
     site.check()
 
 
-def test_the_api_server_is_away_for_a_minute(site: Site) -> None:
+def test_the_api_server_is_unavailable_for_a_minute(site: Site) -> None:
     operator = site.operator().start()
     site.create("orders", tasksMax=2)
     site.settled("orders")

@@ -35,7 +35,7 @@ def test_a_pod_that_no_node_takes_gives_its_slot_to_the_next_and_is_tried_again(
         site.create(name)
     for name in ("one", "two"):
         assert "no node took the job pod within 4 s" in says(site, name, "Unschedulable", UNPLACED, "within")
-    site.until("one", lambda b: b["status"]["job"]["attempts"] >= 2, "tried again")
+    site.until("one", lambda b: b["status"]["operatorState"]["job"]["attempts"] >= 2, "tried again")
     site.kubelet.let_go()
     for name in ("one", "two"):
         site.settled(name, seconds=120)
@@ -43,7 +43,7 @@ def test_a_pod_that_no_node_takes_gives_its_slot_to_the_next_and_is_tried_again(
     site.check()
 
 
-def test_a_pod_on_a_node_that_is_away_is_replaced_and_its_slot_is_free(site: Site) -> None:
+def test_a_pod_on_a_node_that_is_unavailable_is_replaced_and_its_slot_is_free(site: Site) -> None:
     site.kubelet.hold(is_job)
     site.operator(limits={"jobPods": 1}, task={"nodeLostSeconds": 2}).start()
     site.create("orders")

@@ -15,7 +15,9 @@ from .world.site import Site, condition
 pytestmark = pytest.mark.slow
 
 
-def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Site], own_kafka: EmbeddedKafka) -> None:
+def test_connectors_come_and_go_while_kafka_is_unavailable(
+    make_site: Callable[..., Site], own_kafka: EmbeddedKafka
+) -> None:
     away = [False]
 
     def answers(request: JobRequest) -> JobAnswer:
@@ -59,7 +61,9 @@ def test_connectors_come_and_go_while_kafka_is_away(make_site: Callable[..., Sit
     site.check()
 
 
-def test_the_operator_starts_while_kafka_is_away(make_site: Callable[..., Site], own_kafka: EmbeddedKafka) -> None:
+def test_the_operator_starts_while_kafka_is_unavailable(
+    make_site: Callable[..., Site], own_kafka: EmbeddedKafka
+) -> None:
     site = make_site(servers=own_kafka.bootstrap_servers)
     operator = site.operator().start()
     site.create("orders")
@@ -90,6 +94,7 @@ def test_a_fresh_connector_starts_only_once_its_name_is_known_to_be_free(
         created="2020-01-01T00:00:00Z",
         operator="elsewhere/penstock",
         cluster="elsewhere",
+        installation="another-lease",
     )
     records.write(claim_key("taken"), foreign.to_value())
     records.until(lambda: records.claim("taken"), "the claim")
@@ -112,7 +117,7 @@ def test_a_fresh_connector_starts_only_once_its_name_is_known_to_be_free(
 
 
 @pytest.mark.parametrize("connect_name", [None, "moved"], ids=["its-own-name", "a-name-that-it-brought"])
-def test_records_of_connectors_that_went_while_the_operator_was_away_are_forgotten(
+def test_records_of_connectors_that_went_while_the_operator_was_unavailable_are_forgotten(
     site: Site, connect_name: str | None
 ) -> None:
     operator = site.operator().start()
@@ -123,7 +128,15 @@ def test_records_of_connectors_that_went_while_the_operator_was_away_are_forgott
     site.settled("others")
     name = connect_name or f"{site.namespace}.orders"
     site.kubelet.records.until(lambda: site.kubelet.records.claim(name), "a claim")
-    foreign = Claim(connector_uid="x", namespace="elsewhere", name="orders", created="", operator="elsewhere.penstock")
+    foreign = Claim(
+        connector_uid="x",
+        namespace="elsewhere",
+        name="orders",
+        created="",
+        operator="elsewhere.penstock",
+        cluster="elsewhere",
+        installation="another-lease",
+    )
     site.kubelet.records.write(claim_key("elsewhere.orders"), foreign.to_value())
     site.kubelet.records.write(report_key("elsewhere.orders", 0), b'{"apiVersion": "penstock.dev/report/v9"}')
     operator.kill()

@@ -64,10 +64,10 @@ def running(life: Site, journal: Journal) -> Json:
 def test_tasks_that_their_own_late_preparation_has_shut_out_run_again(life: Site, late: Late, journal: Journal) -> None:
     before = running(life, journal)
     late.goes_on()
-    generation = before["status"]["plan"]["epoch"]["generation"]
+    generation = before["status"]["operatorState"]["plan"]["epoch"]["generation"]
 
     def is_anew(body: Json) -> bool:
-        is_newer = body["status"]["plan"]["epoch"]["generation"] > generation + 1
+        is_newer = body["status"]["operatorState"]["plan"]["epoch"]["generation"] > generation + 1
         return is_newer and condition(body, "Ready").startswith("True Running")
 
     life.until("orders", is_anew, "prepared anew", 180)

@@ -51,10 +51,12 @@ def working(site: Site) -> int:
 
 
 def run_since(site: Site, incarnation: int) -> Json:
-    """The Connector, as soon as all tasks run in a later incarnation."""
+    """The Connector, as soon as all tasks run in a later incarnation, and the operator has nothing more to write."""
     return site.until(
         "orders",
-        lambda b: is_settled(b) and all(t["incarnation"] > incarnation for t in b["status"]["tasks"]),
+        lambda b: (
+            is_settled(b) and all(t["incarnation"] > incarnation and "startedAt" in t for t in b["status"]["tasks"])
+        ),
         f"all tasks were started more than {incarnation} times",
     )
 
@@ -84,7 +86,7 @@ def test_tasks_continue_and_no_restart_is_repeated(site: Site, lost: str) -> Non
     body = site.until("orders", lambda b: actions(b) == {("list", "Succeeded")}, "the list is made")
     assert pods(site) == before
     assert len(site.kubelet.jobs) == jobs + 1
-    assert body["status"]["plan"] == known["status"]["plan"]
+    assert body["status"]["operatorState"]["plan"] == known["status"]["operatorState"]["plan"]
     assert [(t["pod"], t["incarnation"]) for t in body["status"]["tasks"]] == [
         (t["pod"], t["incarnation"]) for t in known["status"]["tasks"]
     ]
@@ -126,6 +128,23 @@ def test_no_action_on_offsets_or_topics_is_repeated(site: Site, lost: str) -> No
     site.settled("orders")
     assert len(pods(site)) == 1
     assert working(site) == jobs + lists
+    site.check()
+
+
+def test_a_condition_of_another_controller_stays_through_changes(site: Site) -> None:
+    site.operator().start()
+    site.create("orders")
+    known = site.settled("orders")["status"]["conditions"]
+    theirs = {**known[0], "type": "example.com/Audited"}
+    site.written(site.api.merge(site.manifest("orders"), {"status": {"conditions": [theirs, *known]}}, "status"))
+    site.change("orders", tasksMax=2)
+    body = site.until("orders", lambda b: is_settled(b) and len(b["status"]["tasks"]) == 2, "it has two tasks")
+    conditions = {c["type"]: c for c in body["status"]["conditions"]}
+    assert conditions["example.com/Audited"] == theirs
+    assert {k: c["status"] for k, c in conditions.items() if k in ("Stalled", "Reconciling")} == {
+        "Stalled": "False",
+        "Reconciling": "False",
+    }
     site.check()
 
 

@@ -30,7 +30,7 @@ def test_many_connectors_settle_and_a_restart_writes_nothing(make_site: Callable
     site.check()
 
 
-def test_no_more_short_pods_live_at_once_than_are_allowed(make_site: Callable[..., Site]) -> None:
+def test_no_more_short_pods_live_concurrently_than_are_allowed(make_site: Callable[..., Site]) -> None:
     site = make_site(workers=8)
     most = [0]
 

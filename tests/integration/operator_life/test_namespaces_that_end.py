@@ -54,7 +54,7 @@ def gone(site: Site, namespace: str, seconds: float = 90.0) -> None:
         namespaces.close()
 
 
-def test_a_namespace_with_resets_ends_in_whatever_order(team: tuple[Site, Chart, str]) -> None:
+def test_a_namespace_with_resets_ends_in_any_order(team: tuple[Site, Chart, str]) -> None:
     site, chart, namespace = team
     operator = chart.operator().start()
     for n in range(4):

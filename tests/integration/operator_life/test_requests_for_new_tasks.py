@@ -42,13 +42,13 @@ def test_a_new_stream_is_read_by_a_task_of_its_own_without_anybodys_doing(
     names.write_text("a b c")
     body = life.until("orders", has_tasks(3), "three streams", SOON)
     assert sorted(lab.values(topic)) == ["a", "b", "c"]
-    assert body["status"]["plan"]["asked"]
+    assert body["status"]["operatorState"]["plan"]["asked"]
     events = life.api.list("events.k8s.io/v1", "Event", life.namespace)
     assert any(e["reason"] == "ReconfigurationRequested" for e in events)
     life.check()
 
 
-def test_a_table_that_is_dropped_stops_no_task_and_stands_in_the_status_until_it_is_back(
+def test_a_table_that_is_dropped_stops_no_task_and_is_in_the_status_until_it_is_back(
     make_site: Callable[..., Site], processes: Processes, journal: Journal, tmp_path: Path
 ) -> None:
     node = functools.partial(RealTasks, processes=processes, folder=tmp_path)

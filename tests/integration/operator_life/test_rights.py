@@ -131,7 +131,7 @@ def test_the_operator_uses_every_right_that_the_chart_gives_it_and_needs_no_othe
     site.check()
 
 
-def test_an_operator_without_rights_says_which_and_goes_on_when_it_has_them(site: Site, tmp_path: Path) -> None:
+def test_an_operator_without_rights_says_which_and_continues_when_it_has_them(site: Site, tmp_path: Path) -> None:
     chart = Chart(site, [site.namespace])
     role = next(d for d in chart.documents if d["kind"] == "Role" and any("pods" in r["resources"] for r in d["rules"]))
     pods = [r for r in role["rules"] if r["resources"] != ["pods"]]

@@ -56,7 +56,7 @@ def test_a_connector_waits_for_its_policy_follows_its_edits_and_outlives_it(site
     operator = site.operator().start().ready()
     site.create("orders", **NAMED)
     site.until("orders", lambda b: condition(b, "Ready").startswith("False PolicyMissing"), "waits")
-    assert condition(site.get("orders"), "Stalled") == "absent"
+    assert condition(site.get("orders"), "Stalled") == "False NotStalled: "
     site.api.create(policy(site, RULES))
     site.settled("orders")
     assert ready(site, connectors=["orders"]).startswith("True Accepted")

@@ -46,7 +46,7 @@ def carries_on(site: Site, before: list[str]) -> None:
     site.create(f"later-{next(_NUMBERS)}")
 
 
-def test_of_two_that_stand_by_one_takes_over_from_a_leader_that_is_frozen(site: Site, proxy: Proxy) -> None:
+def test_of_two_on_standby_one_takes_over_from_a_leader_that_is_frozen(site: Site, proxy: Proxy) -> None:
     operators = leader_and_two(site, proxy)
     site.create("orders", tasksMax=2)
     site.settled("orders")
@@ -72,7 +72,7 @@ def test_of_two_that_stand_by_one_takes_over_from_a_leader_that_is_frozen(site: 
     check_kubelet(site)
 
 
-def test_of_two_that_stand_by_one_takes_over_again_and_again(site: Site) -> None:
+def test_of_two_on_standby_one_takes_over_again_and_again(site: Site) -> None:
     operators = leader_and_two(site)
     site.create("orders")
     site.settled("orders")

@@ -79,7 +79,7 @@ class Watch:
         return False
 
 
-def test_a_wrong_tag_leaves_every_task_alone_and_a_lost_one_comes_back_as_it_was(site: Site) -> None:
+def test_a_wrong_tag_leaves_every_task_untouched_and_a_lost_one_comes_back_as_it_was(site: Site) -> None:
     site.kubelet.cannot_pull(WRONG)
     operator = upgraded(site, None)
     connectors = created(site, 3)

@@ -89,7 +89,7 @@ def test_a_connector_carries_nothing_of_the_operator_but_its_status(site: Site) 
     site.check()
 
 
-def test_a_password_that_stands_in_a_connector_is_in_no_log_event_status_or_annotation(site: Site) -> None:
+def test_a_password_that_is_in_a_connector_is_in_no_log_event_status_or_annotation(site: Site) -> None:
     operator = site.operator().start()
     jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="s3cr3t-as-it-is";'
     site.create("orders", config={"file": "/data/a", "topic": "orders", "producer.override.sasl.jaas.config": jaas})
@@ -105,7 +105,7 @@ def test_a_password_that_stands_in_a_connector_is_in_no_log_event_status_or_anno
     site.check()
 
 
-def test_a_finalizer_is_the_only_field_beside_status_that_is_ever_the_operators(site: Site) -> None:
+def test_a_finalizer_is_the_only_field_next_to_status_that_is_ever_the_operators(site: Site) -> None:
     site.operator().start()
     site.create("orders", deletion={"offsets": "Reset"})
     body = site.until("orders", lambda b: b["metadata"].get("finalizers"), "a finalizer")

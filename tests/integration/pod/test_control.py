@@ -42,7 +42,7 @@ def numbers(topic: str) -> dict[str, object]:
     return manifest(new_name(), "numbers_source:Numbers", {"topic": topic, "batch.max.records": "2000", **converters})
 
 
-def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_is_resumed(pods: Pods) -> None:
+def test_a_source_under_load_stops_when_it_is_paused_and_continues_when_it_is_resumed(pods: Pods) -> None:
     topic = pods.lab.topic()
     task = pods.start(numbers(topic))
     task.await_report("RUNNING", acted=1)
@@ -105,7 +105,7 @@ def test_an_idle_sink_is_paused_and_resumed(pods: Pods) -> None:
     assert pods.lab.journal.values(1) == ["a"]
 
 
-def test_a_batch_that_is_being_written_is_finished_and_committed_before_the_pause_is_told(
+def test_a_batch_that_is_being_written_is_finished_and_committed_before_the_pause_is_reported(
     pods: Pods, tmp_path: Path
 ) -> None:
     topic = pods.lab.topic()
@@ -156,7 +156,7 @@ def test_a_life_that_begins_paused_moves_nothing_until_it_is_resumed(pods: Pods)
     task.process.stop()  # killed in a transaction, it would hold up the next source for a minute
 
 
-def test_a_task_that_is_told_of_a_reset_records_the_topics_that_it_goes_on_to_use_once_more(pods: Pods) -> None:
+def test_a_task_records_the_topics_that_it_still_uses_again_after_a_reset(pods: Pods) -> None:
     topic, lab = pods.lab.topic(), pods.lab
     task = pods.start(numbers(topic))
     name = task.spec.connector
@@ -179,7 +179,7 @@ def test_a_task_that_is_told_of_a_reset_records_the_topics_that_it_goes_on_to_us
     task.process.stop()
 
 
-def test_a_pod_that_starts_after_a_reset_goes_by_what_it_was_told_then(pods: Pods) -> None:
+def test_a_pod_that_starts_after_a_reset_follows_the_control_record_of_that_time(pods: Pods) -> None:
     topic, lab = pods.lab.topic(), pods.lab
     resource = numbers(topic)
     known = Control(connector_uid=UID, generation=0, state=TaskState.RUNNING, topics_reset="r1")
@@ -194,3 +194,19 @@ def test_a_pod_that_starts_after_a_reset_goes_by_what_it_was_told_then(pods: Pod
     control(lab.servers, name, 0, "Running", topics_reset="r2")
     until(lambda: len(lab.status(f"status-topic-{topic}:connector-{name}")) == 1)
     task.process.stop()
+
+
+def test_a_task_logs_its_batches_while_its_level_is_debug_and_keeps_running(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    task = pods.start(numbers(topic))
+    task.await_report("RUNNING", acted=1)
+    task.control(1, "Running", log_level="DEBUG 1")  # another task
+    task.control(1, "Running", log_level="DEBUG 0")
+    until(lambda: "Batch of " in task.process.log_text())
+    task.control(1, "Running")
+    until(lambda: "Log level is that of the release" in task.process.log_text())
+    assert task.process.log_text().count("Log level is DEBUG") == 1
+    task.process.stop()
+    after = task.process.log_text().partition("Log level is that of the release")[2]
+    assert "Batch of " not in after
+    assert [r.state for r in task.reports()] == ["RUNNING", "UNASSIGNED"]

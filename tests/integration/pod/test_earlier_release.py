@@ -37,7 +37,7 @@ def write_golden(servers: str, topics: Mapping[str, str], names: Mapping[str, st
     producer.close()
 
 
-def test_sources_go_on_at_the_positions_of_an_earlier_release_and_fence_its_tasks(lab: Lab, tmp_path: Path) -> None:
+def test_sources_continue_at_the_positions_of_an_earlier_release_and_fence_its_tasks(lab: Lab, tmp_path: Path) -> None:
     file, topic = tmp_path / "in", new_name("t")
     file.write_text("a\nb\nold c\n")
     topics = {"status": new_name("status"), "offsets": new_name("offsets")}

@@ -107,9 +107,7 @@ def test_a_task_is_well_from_its_start_and_ready_when_it_runs_or_is_paused(
     assert task.last_word().exit_code == ExitCode.OK
 
 
-def test_a_sink_that_is_held_up_says_where_it_stands_long_before_its_health_check_fails(
-    pods: Pods, tmp_path: Path
-) -> None:
+def test_a_sink_that_is_held_up_says_where_long_before_its_health_check_fails(pods: Pods, tmp_path: Path) -> None:
     task = pods.start(stalling(pods, "sink", tmp_path), "--answer-seconds", "20", worker=SOON)
     task.await_report("RUNNING")
     (tmp_path / "hold").touch()
@@ -123,7 +121,7 @@ def test_a_sink_that_is_held_up_says_where_it_stands_long_before_its_health_chec
 
 
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_task_whose_plugin_does_not_return_is_told_with_the_place_and_is_well_again_when_it_does(
+def test_a_task_whose_plugin_does_not_return_is_reported_with_the_place_and_is_well_again_when_it_does(
     pods: Pods, tmp_path: Path, kind: str
 ) -> None:
     task = pods.start(stalling(pods, kind, tmp_path), *MARGIN, worker=SOON)
@@ -168,7 +166,7 @@ def test_a_task_whose_outside_asks_to_wait_for_an_hour_is_well(pods: Pods, tmp_p
     task.process.stop()
 
 
-def test_a_process_that_stands_still_gives_no_answer_and_is_well_when_it_goes_on(pods: Pods, tmp_path: Path) -> None:
+def test_a_process_that_is_frozen_gives_no_answer_and_is_well_when_it_continues(pods: Pods, tmp_path: Path) -> None:
     task = pods.start(stalling(pods, "source", tmp_path))
     task.await_report("RUNNING")
     pid = task.process.pid
@@ -183,7 +181,7 @@ def test_a_process_that_stands_still_gives_no_answer_and_is_well_when_it_goes_on
 
 
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_process_that_stood_still_for_longer_than_a_call_may_take_is_well_when_it_goes_on(
+def test_a_process_that_was_frozen_for_longer_than_a_call_may_take_is_well_when_it_continues(
     pods: Pods, tmp_path: Path, kind: str
 ) -> None:
     task = pods.start(stalling(pods, kind, tmp_path), *MARGIN, worker=SOON)
@@ -240,7 +238,7 @@ def test_a_task_that_kafka_does_not_answer_is_not_ready_and_is_so_again_when_kaf
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_task_whose_kafka_goes_away_is_well(
+def test_a_task_whose_kafka_becomes_unavailable_is_well(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, kind: str, how: signal.Signals
 ) -> None:
     pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
@@ -253,7 +251,7 @@ def test_a_task_whose_kafka_goes_away_is_well(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_task_whose_kafka_goes_away_while_it_starts_is_well(
+def test_a_task_whose_kafka_becomes_unavailable_while_it_starts_is_well(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, kind: str, how: signal.Signals
 ) -> None:
     pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
@@ -281,7 +279,7 @@ def test_a_task_that_waits_for_kafka_at_its_start_is_well(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_paused_task_whose_kafka_goes_away_is_well(
+def test_a_paused_task_whose_kafka_becomes_unavailable_is_well(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, kind: str, how: signal.Signals
 ) -> None:
     pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)

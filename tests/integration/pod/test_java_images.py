@@ -170,7 +170,7 @@ def test_a_folder_that_takes_too_long_to_look_into_says_what_to_raise(plugins: P
     assert "imported" not in message
 
 
-def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refused_where_nothing_else_is_there(
+def test_what_is_compiled_for_a_newer_java_is_reported_with_both_versions_and_refused_where_nothing_else_is_there(
     probe: Probe, tmp_path: Path
 ) -> None:
     folder = tmp_path / "connect"
@@ -192,7 +192,7 @@ def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refuse
 
 def planned(pods: Pods, topic: str, *mounts: PluginMount, **config: Any) -> JobAnswer:
     resource = shown(new_name(), "shop", **{"class": SOURCE, "config": {**STRING, "topic": topic, **config}})
-    return pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=mounts, prepare=True)
+    return pods.answer(Action.PLAN, resource, mounts=mounts, prepare=True)
 
 
 def test_a_plan_has_the_version_of_the_image_and_a_task_runs_it_with_a_transform_of_another_version(
@@ -247,7 +247,7 @@ def test_converters_transforms_and_predicates_of_images_work_at_a_connector_of_p
         "predicates.p.pattern": ".*",
     }
     resource = scripted(pods, topic, config=config)
-    answer = pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=mounts, prepare=True)
+    answer = pods.answer(Action.PLAN, resource, mounts=mounts, prepare=True)
     assert answer.outcome is Outcome.DONE, problems(answer)
     assert answer.plan is not None
     task = pods.task(alive(answer.plan.tasks[0].with_mounts(mounts), answer.epoch))
@@ -262,7 +262,7 @@ def test_converters_transforms_and_predicates_of_images_work_at_a_connector_of_p
 
 
 @pytest.mark.slow
-def test_a_pod_that_was_frozen_writes_nothing_when_it_goes_on_after_its_successor_has_started(
+def test_a_pod_that_was_frozen_writes_nothing_when_it_continues_after_its_successor_has_started(
     pods: Pods, plugins: Path
 ) -> None:
     """As on a node that was away: the kubelet ends neither the task nor its JVM."""
@@ -301,6 +301,6 @@ def test_the_connector_of_an_image_is_asked_before_its_offsets_are_altered(pods:
         ("default", "The Connect framework-managed offsets"),
     ):
         resource["spec"]["config"]["alters"] = alters
-        answer = pods.answer(Action.OFFSETS, resource, api_version="penstock.dev/job/v2", mounts=[source], offsets=work)
+        answer = pods.answer(Action.OFFSETS, resource, mounts=[source], offsets=work)
         assert answer.outcome is Outcome.DONE, problems(answer)
         assert str(answer.message).startswith(said)

@@ -63,8 +63,7 @@ def source(topic: str, java: dict[str, Any] | None = None, **config: Any) -> dic
 def started(
     pods: Pods, mount: PluginMount, topic: str, heap: str, before: tuple[str, ...] = (), **config: Any
 ) -> PodTask:
-    version = "penstock.dev/job/v2"
-    answer = pods.answer(Action.PLAN, source(topic, **config), api_version=version, mounts=[mount], prepare=True)
+    answer = pods.answer(Action.PLAN, source(topic, **config), mounts=[mount], prepare=True)
     assert answer.outcome is Outcome.DONE, problems(answer)
     assert answer.plan is not None
     spec = alive(answer.plan.tasks[0].with_mounts([mount]), answer.epoch)
@@ -103,18 +102,18 @@ def test_a_plan_whose_jvm_ran_out_of_memory_is_tried_again_and_names_the_setting
 ) -> None:
     resource = source("t", None, **{f"{place}_action": "memory"})
     env = {**POD, "PENSTOCK_JAVA_HEAP": "96m"}
-    answer = pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=[mount], env=env)
+    answer = pods.answer(Action.PLAN, resource, mounts=[mount], env=env)
     assert (answer.outcome, answer.problems) == (Outcome.FAILED, ())
     assert f" {SOURCE}: its JVM ran out of memory with a heap of 96m: Java heap space" in answer.message
     assert "raise job.resources.limits.memory of the release" in answer.message
 
 
-def test_a_problem_of_the_configuration_is_told_though_the_jvm_ran_out_of_memory(
+def test_a_problem_of_the_configuration_is_reported_though_the_jvm_ran_out_of_memory(
     pods: Pods, mount: PluginMount
 ) -> None:
     resource = source("t", validate_action="memory", errors_tolerance="some")
     env = {**POD, "PENSTOCK_JAVA_HEAP": "96m"}
-    answer = pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=[mount], env=env)
+    answer = pods.answer(Action.PLAN, resource, mounts=[mount], env=env)
     assert answer.outcome is Outcome.INVALID
     assert [p.property for p in answer.problems] == ["errors.tolerance"]
 
@@ -122,7 +121,7 @@ def test_a_problem_of_the_configuration_is_told_though_the_jvm_ran_out_of_memory
 def test_options_reach_the_jvm_that_plans_and_the_jvm_of_the_task(pods: Pods, mount: PluginMount) -> None:
     options = ["-Duser.timezone=Asia/Tokyo", "-XX:+UseParallelGC", "-XX:+PrintCommandLineFlags"]
     resource = source(pods.lab.topic(), {"heapPercent": 60, "options": options})
-    job = pods.job(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=[mount], prepare=True)
+    job = pods.job(Action.PLAN, resource, mounts=[mount], prepare=True)
     answer = job.answer
     assert answer is not None
     assert answer.outcome is Outcome.DONE, problems(answer)
@@ -149,11 +148,11 @@ def test_options_reach_the_jvm_that_plans_and_the_jvm_of_the_task(pods: Pods, mo
         (["-Xmx1g"], "spec.java.options[0]: cannot be -Xmx1g: spec.java.heapPercent sets the heap"),
     ],
 )
-def test_an_option_that_cannot_be_used_is_a_problem_beside_all_others(
+def test_an_option_that_cannot_be_used_is_a_problem_in_addition_to_all_others(
     pods: Pods, mount: PluginMount, options: list[str], told: str
 ) -> None:
     resource = source("t", {"options": options}, errors_tolerance="some")
-    answer = pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=[mount])
+    answer = pods.answer(Action.PLAN, resource, mounts=[mount])
     assert answer.outcome is Outcome.INVALID
     assert any(p.startswith(told) for p in problems(answer)), problems(answer)
     assert "errors.tolerance" in [p.property for p in answer.problems]

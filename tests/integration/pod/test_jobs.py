@@ -81,7 +81,7 @@ def test_a_connector_that_is_stopped_or_paused_is_planned_like_one_that_runs(pod
         assert [t.state for t in plan.tasks] == [TaskState.RUNNING]
 
 
-def test_everything_that_is_wrong_is_told_at_once_also_where_kafka_is_away(pods: Pods) -> None:
+def test_everything_that_is_wrong_is_reported_together_also_where_kafka_is_unavailable(pods: Pods) -> None:
     resource = source(pods, "t", tasksMax="two", config={"value.converter": "Nope", "transforms": "x"})
     job = pods.job(
         Action.PLAN,
@@ -283,7 +283,7 @@ def test_a_plan_a_run_and_validate_warn_of_records_that_will_vanish(pods: Pods, 
     assert "valid (sink" in done.stdout
 
 
-def test_a_preparation_goes_on_from_what_its_request_says_was_read(pods: Pods) -> None:
+def test_a_preparation_continues_from_what_its_request_says_was_read(pods: Pods) -> None:
     resource = sink(pods, "t")
     task = pods.answer(Action.PLAN, resource, prepare=True).plan
     assert task is not None

@@ -44,7 +44,7 @@ def numbers(topic: str, **config: str) -> dict[str, Any]:
 
 
 def planned(pods: Pods, resource: dict[str, Any], mounts: PluginMount, **more: Any) -> JobAnswer:
-    return pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=(mounts,), **more)
+    return pods.answer(Action.PLAN, resource, mounts=(mounts,), **more)
 
 
 def test_a_plan_has_the_version_of_the_image_and_a_task_runs_it(pods: Pods, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def live(pods: Pods, name: str, topic: str = OFFSETS) -> dict[bytes, bytes]:
 @pytest.mark.scenario("offsets-field-order-of-partition")
 @pytest.mark.scenario("offsets-alter-default-connector-message")
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_every_form_of_every_offset_goes_and_the_source_begins_anew(pods: Pods, guarantee: str) -> None:
+def test_every_form_of_every_offset_goes_and_the_source_starts_again(pods: Pods, guarantee: str) -> None:
     topic = pods.lab.topic()
     resource = source(pods, topic, config={"delivery.guarantee": guarantee})
     name = run_source(pods, resource)
@@ -79,7 +79,7 @@ def test_every_form_of_every_offset_goes_and_the_source_begins_anew(pods: Pods, 
 
 
 @pytest.mark.scenario("offsets-own-topic-reset")
-def test_the_topic_of_its_own_is_reset_beside_the_workers(pods: Pods) -> None:
+def test_the_separate_topic_is_reset_with_the_workers_topic(pods: Pods) -> None:
     own = pods.lab.topic("own", cleanup_policy="compact")
     resource = source(pods, pods.lab.topic(), config={"offsets.storage.topic": own})
     name = run_source(pods, resource)
@@ -89,7 +89,7 @@ def test_the_topic_of_its_own_is_reset_beside_the_workers(pods: Pods) -> None:
     assert (live(pods, name), live(pods, name, own)) == ({}, {})
 
 
-def test_the_plugin_is_asked_with_each_position_and_its_consent_is_told_in_connects_words(pods: Pods) -> None:
+def test_the_plugin_is_asked_with_each_position_and_its_consent_is_reported_in_connects_words(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic(), **{"class": "altering_source:Understanding"})
     run_source(pods, resource)
     answer = reset(pods, resource)
@@ -290,7 +290,7 @@ def recorded(settings: ClientSettings, name: str) -> Incarnation:
     return found
 
 
-def test_a_transaction_is_what_it_must_be_beside_settings_of_a_producer_that_has_none(pods: Pods) -> None:
+def test_a_transaction_is_what_it_must_be_with_settings_of_a_producer_that_has_none(pods: Pods) -> None:
     topic = pods.lab.topic(cleanup_policy="compact")
     loose = {"acks": 1, "enable.idempotence": False, "retries": 0, "max.in.flight.requests.per.connection": 10}
     settings = replace(clients(pods), producer={"bootstrap.servers": pods.lab.servers, **loose})

@@ -59,7 +59,7 @@ def position(topic: str, partition: Any, offset: Any) -> Entry:
 @pytest.mark.slow
 @pytest.mark.scenario("offsets-alter-default-connector-message")
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_a_source_goes_on_where_it_is_set_and_its_other_positions_stay(pods: Pods, guarantee: str) -> None:
+def test_a_source_continues_where_it_is_set_and_its_other_positions_stay(pods: Pods, guarantee: str) -> None:
     topic = pods.lab.topic()
     resource = source(pods, topic, config={"delivery.guarantee": guarantee})
     name = run_source(pods, resource)
@@ -119,7 +119,7 @@ def own_topic(pods: Pods) -> tuple[dict[str, Any], str, str]:
     return resource, run_source(pods, resource), own
 
 
-def test_the_topic_of_its_own_is_set_beside_the_workers(pods: Pods) -> None:
+def test_the_separate_topic_is_set_with_the_workers_topic(pods: Pods) -> None:
     resource, name, own = own_topic(pods)
     write(pods.lab.servers, OFFSETS, f'["{name}",{{"y":1,"p":"z"}}]'.encode(), b'{"i":1}')
     answer = altered(pods, resource, ({"p": "a0"}, None), ({"p": "z", "y": 1}, {"i": 5}))
@@ -193,7 +193,7 @@ def test_in_a_topic_that_grew_the_position_holds_wherever_its_key_lies(pods: Pod
 
 
 @pytest.mark.scenario("offsets-alter-malformed-source")
-def test_a_malformed_request_for_a_source_writes_nothing_and_tells_every_error_at_once(
+def test_a_malformed_request_for_a_source_writes_nothing_and_reports_every_error_together(
     pods: Pods, tmp_path: Path
 ) -> None:
     (tmp_path / "in.txt").write_text("a\n")
@@ -253,7 +253,7 @@ def test_a_plugin_that_takes_apart_what_it_is_given_changes_nothing_of_it(pods: 
 
 
 @pytest.mark.slow
-def test_a_null_for_what_is_not_there_is_told_apart_from_what_was_removed(pods: Pods) -> None:
+def test_a_null_for_what_is_not_there_is_distinguished_from_what_was_removed(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
     answer = altered(pods, resource, ({"p": "A0"}, None), ({"p": "b"}, {"i": 1}))

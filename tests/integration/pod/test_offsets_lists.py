@@ -50,7 +50,7 @@ def store(pods: Pods, name: str, partition: bytes, offset: bytes | None, topic: 
 
 
 @pytest.mark.scenario("offsets-file-source-format")
-def test_a_sources_positions_are_told_in_connects_format_and_those_of_others_are_not(pods: Pods) -> None:
+def test_a_sources_positions_are_reported_in_connects_format_and_those_of_others_are_not(pods: Pods) -> None:
     resource = source(pods, "t")
     name = name_of(resource)
     store(pods, name, b'{"filename":"/data/in.txt"}', b'{"position":35}')
@@ -63,7 +63,7 @@ def test_a_sources_positions_are_told_in_connects_format_and_those_of_others_are
 
 
 @pytest.mark.scenario("offsets-field-order-of-partition")
-def test_a_partition_of_several_fields_is_told_once_with_the_position_that_the_task_will_read(pods: Pods) -> None:
+def test_a_partition_of_several_fields_is_reported_once_with_the_position_that_the_task_will_read(pods: Pods) -> None:
     resource = source(pods, "t")
     name = name_of(resource)
     store(pods, name, ORD, b'{"pos":3}')
@@ -77,14 +77,14 @@ def test_a_partition_of_several_fields_is_told_once_with_the_position_that_the_t
     assert listed(pods, resource, "source") == '{"offsets":[]}'
 
 
-def test_values_stand_in_the_list_as_they_stand_in_kafka(pods: Pods) -> None:
+def test_values_are_in_the_list_as_they_are_in_kafka(pods: Pods) -> None:
     resource = source(pods, "t")
     offset = '{"long":9223372036854775807,"text":"ä\\u0001","flag":false,"none":null,"half":0.5}'
     store(pods, name_of(resource), b"{}", offset.encode())
     assert f'{{"partition":{{}},"offset":{offset}}}' in listed(pods, resource, "source")
 
 
-def test_what_json_cannot_hold_is_told_as_kafka_connect_tells_it_or_escaped(pods: Pods) -> None:
+def test_what_json_cannot_hold_is_reported_as_kafka_connect_reports_it_or_escaped(pods: Pods) -> None:
     resource = source(pods, "t")
     store(pods, name_of(resource), b'{"half":"\\ud800"}', b'{"a":NaN,"b":-Infinity,"c":1e400}')
     text = listed(pods, resource, "source")
@@ -107,7 +107,7 @@ def test_where_both_topics_have_a_position_that_of_the_connectors_own_holds(pods
 
 @pytest.mark.scenario("offsets-sink-list-and-alter")
 @pytest.mark.scenario("offsets-commit-without-joining")
-def test_a_sinks_committed_offsets_are_told_in_connects_format_with_those_of_topics_of_before(pods: Pods) -> None:
+def test_a_sinks_committed_offsets_are_reported_in_connects_format_with_those_of_topics_of_before(pods: Pods) -> None:
     before, topic = sorted((pods.lab.topic(), pods.lab.topic(partitions=2)))
     resource = sink(pods, topic)
     group = f"connect-{name_of(resource)}"
@@ -229,7 +229,7 @@ def test_a_list_that_no_config_map_holds_is_refused_with_what_to_do(pods: Pods) 
 
 
 @pytest.mark.slow
-def test_kafka_that_is_away_is_told(pods: Pods) -> None:
+def test_kafka_that_is_unavailable_is_reported(pods: Pods) -> None:
     answer = answer_of(pods, source(pods, "t"), "source", worker={"bootstrap.servers": "127.0.0.1:1"})
     assert (answer.outcome, answer.offsets) == (Outcome.UNAVAILABLE, None)
     assert "127.0.0.1:1" in answer.message

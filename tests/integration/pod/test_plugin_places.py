@@ -97,7 +97,7 @@ def connector(topic: str, **config: str) -> dict[str, Any]:
 
 
 def planned(pods: Pods, resource: dict[str, Any], mounts: tuple[PluginMount, ...], **more: Any) -> JobAnswer:
-    return pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=mounts, **more)
+    return pods.answer(Action.PLAN, resource, mounts=mounts, **more)
 
 
 @pytest.mark.scenario("config-mixed-versions")

@@ -26,7 +26,7 @@ def states(task: PodTask) -> list[str]:
     return list(dict.fromkeys(report.state for report in task.reports()))
 
 
-def test_a_life_is_told_from_its_start_to_its_end(pods: Pods) -> None:
+def test_a_life_is_reported_from_its_start_to_its_end(pods: Pods) -> None:
     topic = pods.lab.topic()
     before = time.time() * 1000
     task = pods.start(pods.lab.source_manifest([["a", "b"]], topic), generation=7)
@@ -107,7 +107,7 @@ def test_a_life_that_was_superseded_leaves_without_a_report(pods: Pods, tmp_path
     assert states(task) == ["RUNNING"]
 
 
-def test_a_sink_leaves_when_a_later_life_of_it_has_told_of_itself(pods: Pods) -> None:
+def test_a_sink_leaves_when_a_later_life_of_it_has_reported(pods: Pods) -> None:
     first = pods.start(pods.lab.sink_manifest(pods.lab.topic()))
     first.await_report("RUNNING")
     second = pods.task(next_life(first.spec))
@@ -174,7 +174,7 @@ def test_a_task_that_cannot_reach_kafka_at_its_start_ends_and_says_why(pods: Pod
 
 
 @pytest.mark.slow
-def test_a_task_that_loses_kafka_later_waits_for_it_and_goes_on(
+def test_a_task_that_loses_kafka_later_waits_for_it_and_continues(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path
 ) -> None:
     pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
@@ -202,7 +202,7 @@ def test_what_a_plugin_prints_is_a_log_line(pods: Pods, tmp_path: Path) -> None:
     task.process.stop()
 
 
-def test_stopping_while_a_batch_hangs_is_told_as_an_abandonment(pods: Pods, tmp_path: Path) -> None:
+def test_stopping_while_a_batch_hangs_is_reported_as_an_abandonment(pods: Pods, tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     hold.write_text("0")
     config = {"topic": pods.lab.topic(), "hold": str(hold), "value.converter": "StringConverter"}

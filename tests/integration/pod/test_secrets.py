@@ -87,7 +87,7 @@ def planned(pods: Pods, planted: Planted, resource: dict[str, Any]) -> TaskSpec:
 
 
 @pytest.mark.parametrize("where", ["validate", "task_configs"])
-def test_a_plugin_that_tells_its_secret_when_it_is_asked_is_quoted_without(
+def test_a_plugin_that_reports_its_secret_when_it_is_asked_is_quoted_without_it(
     pods: Pods, planted: Planted, where: str
 ) -> None:
     answer = asked(pods, planted, Action.PLAN, telling(pods, where), prepare=True)
@@ -114,7 +114,7 @@ def literal(pods: Pods, planted: Planted, where: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("where", ["", "copy", "print"])
-def test_a_password_that_stands_in_the_connector_is_in_no_log_and_reaches_its_task(
+def test_a_password_that_is_in_the_connector_is_in_no_log_and_reaches_its_task(
     pods: Pods, planted: Planted, where: str
 ) -> None:
     answer = asked(pods, planted, Action.PLAN, literal(pods, planted, where))
@@ -126,7 +126,7 @@ def test_a_password_that_stands_in_the_connector_is_in_no_log_and_reaches_its_ta
 
 
 @pytest.mark.parametrize("where", ["validate", "task_configs"])
-def test_a_plugin_that_tells_a_password_of_the_connector_is_quoted_without(
+def test_a_plugin_that_reports_a_password_of_the_connector_is_quoted_without_it(
     pods: Pods, planted: Planted, where: str
 ) -> None:
     answer = asked(pods, planted, Action.PLAN, literal(pods, planted, where))
@@ -140,7 +140,7 @@ def test_a_password_of_the_connector_that_is_copied_encoded_is_refused(pods: Pod
     assert [p.property for p in answer.problems] == ["encoded"]
 
 
-def test_a_password_that_stands_in_the_connector_is_a_warning_that_names_what_to_write(
+def test_a_password_that_is_in_the_connector_is_a_warning_that_names_what_to_write(
     pods: Pods, planted: Planted
 ) -> None:
     answer = asked(pods, planted, Action.PLAN, literal(pods, planted, ""))
@@ -151,7 +151,7 @@ def test_a_password_that_stands_in_the_connector_is_a_warning_that_names_what_to
 
 
 @pytest.mark.slow
-def test_a_task_that_fails_with_a_password_of_the_connector_tells_it_nowhere(
+def test_a_task_that_fails_with_a_password_of_the_connector_reports_it_nowhere(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, planted: Planted
 ) -> None:
     pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
@@ -175,7 +175,7 @@ def test_what_a_plugin_prints_in_a_job_is_no_answer_and_holds_no_secret(pods: Po
 
 
 @pytest.mark.slow
-def test_a_task_that_fails_with_its_secret_tells_it_nowhere(
+def test_a_task_that_fails_with_its_secret_reports_it_nowhere(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, planted: Planted
 ) -> None:
     pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)

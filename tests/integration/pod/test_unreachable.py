@@ -70,7 +70,7 @@ def refused(pods: Pods, worker: dict[str, str]) -> str:
         ("127.0.0.1:1,no-such-host.invalid:9092", "Connection refused"),
     ],
 )
-def test_a_job_says_that_kafka_is_away(pods: Pods, servers: str, told: str) -> None:
+def test_a_job_says_that_kafka_is_unavailable(pods: Pods, servers: str, told: str) -> None:
     message = refused(pods, {"bootstrap.servers": servers})
     assert servers in message
     assert told in message
@@ -87,13 +87,13 @@ def test_a_file_of_certificates_that_is_not_there_is_named(pods: Pods) -> None:
     assert "ssl.ca.location" in message
 
 
-def test_a_wrong_password_is_named_and_is_not_told(guarded: Guarded) -> None:
+def test_a_wrong_password_is_named_and_is_not_reported(guarded: Guarded) -> None:
     message = refused(guarded.pods, guarded.worker("wonderland-not"))
     assert f"Kafka at {guarded.sasl} does not accept the credentials" in message
     assert "wonderland-not" not in message
 
 
-def test_who_comes_without_a_password_is_told_what_to_check(guarded: Guarded) -> None:
+def test_what_to_check_is_reported_to_a_client_without_a_password(guarded: Guarded) -> None:
     message = refused(guarded.pods, {"bootstrap.servers": guarded.sasl})
     assert f"Kafka at {guarded.sasl} has not answered" in message
     assert "security.protocol" in message
@@ -118,7 +118,7 @@ def test_a_task_that_is_refused_at_its_start_says_so_within_30_s(guarded: Guarde
     assert "wonderland" not in task.termination_log.read_text() + task.process.log_text()
 
 
-def test_a_reset_says_that_kafka_is_away(pods: Pods) -> None:
+def test_a_reset_says_that_kafka_is_unavailable(pods: Pods) -> None:
     answer = pods.answer(Action.RESET_OFFSETS, shown(new_name(), **FILE), worker={"bootstrap.servers": "127.0.0.1:1"})
     assert answer.outcome is Outcome.UNAVAILABLE
     assert "127.0.0.1:1" in answer.message

@@ -99,7 +99,7 @@ def test_the_line_names_the_type_of_the_timestamp_that_the_topic_has(lab: Lab, k
 @pytest.mark.parametrize(
     "converter", ["JsonConverter", "IntegerConverter", "LongConverter", "DoubleConverter", "BooleanConverter"]
 )
-def test_no_line_of_a_sink_tells_key_or_value(lab: Lab, converter: str, where: str) -> None:
+def test_no_line_of_a_sink_shows_key_or_value(lab: Lab, converter: str, where: str) -> None:
     topic = lab.topic()
     lab.produce(topic, "s3cret-value", key="s3cret-key", headers={"h": "s3cret-header"})
     _, task = lab.sink(topic, **{f"{where}.converter": converter, "errors.tolerance": "all", **LOG})
@@ -172,7 +172,7 @@ def test_headers_of_the_same_name_are_kept_and_ours_are_the_last(lab: Lab) -> No
 
 
 @pytest.mark.scenario("errors-dlq-creation-fails")
-def test_a_dead_letter_queue_that_cannot_be_made_is_told_before_anything_is_read(
+def test_a_dead_letter_queue_that_cannot_be_made_is_reported_before_anything_is_read(
     lab: Lab, processes: Processes
 ) -> None:
     topic, dlq = lab.topic(), new_name("dlq")
@@ -185,7 +185,7 @@ def test_a_dead_letter_queue_that_cannot_be_made_is_told_before_anything_is_read
 
 
 @pytest.mark.scenario("errors-converter-order")
-def test_a_record_is_told_by_the_first_stage_that_fails(lab: Lab) -> None:
+def test_a_record_is_reported_by_the_first_stage_that_fails(lab: Lab) -> None:
     topic = lab.topic()
     dlq, more = dead_letters(lab)
     for key, value, header in (("bad", "bad", "bad"), ("k", "bad", "bad"), ("k", "v", "bad"), ("k", "v", "h")):

@@ -41,7 +41,7 @@ def test_what_was_written_since_the_last_commit_is_committed_on_the_way_out(lab:
 
 @pytest.mark.slow
 @pytest.mark.scenario("sink-idle-no-commit")
-def test_an_idle_sink_is_left_alone_however_many_intervals_pass(lab: Lab) -> None:
+def test_an_idle_sink_is_left_untouched_however_many_intervals_pass(lab: Lab) -> None:
     topic = lab.topic()
     name, task = lab.sink(topic, worker={"offset.flush.interval.ms": "500"})
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 0)  # it has looked, and found nothing

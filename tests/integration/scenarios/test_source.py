@@ -39,7 +39,7 @@ def test_a_file_source_leaves_connects_bytes(lab: Lab, processes: Processes, tmp
 
 
 @pytest.mark.scenario("offsets-recreate-continues")
-def test_a_connector_that_is_made_again_goes_on_where_the_old_one_was(lab: Lab) -> None:
+def test_a_connector_that_is_made_again_continues_where_the_old_one_was(lab: Lab) -> None:
     topic, name = lab.topic(), new_name("again")
     for life in (1, 2):
         _, task = lab.source([["v0"], ["v1"]][:life], topic, name=name)
@@ -70,7 +70,7 @@ def test_a_partition_is_found_in_any_order_of_fields_and_written_back_with_the_b
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("polling", [False, True])
-def test_a_null_offset_forgets_where_a_source_partition_stood(lab: Lab, polling: bool, guarantee: str) -> None:
+def test_a_null_offset_forgets_the_position_of_a_source_partition(lab: Lab, polling: bool, guarantee: str) -> None:
     """A tombstone, as in Kafka Connect; the plugin does not find the partition among its offsets then."""
     topic, more = lab.topic(), {"delivery.guarantee": guarantee}
     name, task = lab.source([["a"], ["b"]], topic, polling=polling, forgets=1, **more)

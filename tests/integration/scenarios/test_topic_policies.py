@@ -48,9 +48,7 @@ def test_topics_are_created_by_the_rules_of_the_policy_and_what_exists_stays_as_
 
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
-def test_a_forbidden_topic_fails_the_task_as_a_wrong_configuration_whatever_is_tolerated(
-    lab: Lab, guarantee: str
-) -> None:
+def test_a_forbidden_topic_fails_the_task_as_a_wrong_configuration_with_any_tolerance(lab: Lab, guarantee: str) -> None:
     p = new_name("p")
     batch = [{"value": "v", "topic": f"{p}.{word}"} for word in ("good", "bad")]
     within = policy(p, topics=[f"{p}\\.good"])
@@ -86,7 +84,7 @@ def test_where_the_worker_creates_no_topics_limits_of_a_policy_hold_against_the_
     assert not topics(lab) & {f"{p}.other"}
 
 
-def test_every_limit_that_forbids_a_topic_is_told_with_the_rule_that_breaks_it(lab: Lab) -> None:
+def test_every_limit_that_forbids_a_topic_is_reported_with_the_rule_that_breaks_it(lab: Lab) -> None:
     p = new_name("p")
     within = policy(p, max_partitions=2, min_replication_factor=2, config=["retention.ms"])
     _, task = lab.source([[{"value": "v", "topic": f"{p}.a"}, {"value": "v", "topic": f"{p}.c"}]], p, policy=within)
@@ -141,7 +139,7 @@ def within(*limits: dict[str, object]) -> TopicPolicy:
 
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
-def test_under_limits_alone_a_topic_without_a_rule_is_not_left_to_the_broker_that_creates_topics_by_itself(
+def test_under_only_limits_a_topic_without_a_rule_is_not_left_to_a_broker_that_creates_topics_automatically(
     lab: Lab, guarantee: str
 ) -> None:
     p, there = new_name("p"), lab.topic()

@@ -44,7 +44,7 @@ def deliver(lab: Lab, given: Rules, *names: str) -> None:
 
 
 @pytest.mark.scenario("topics-first-group-only")
-def test_the_first_group_that_takes_a_topic_decides_alone(lab: Lab) -> None:
+def test_only_the_first_group_that_takes_a_topic_decides(lab: Lab) -> None:
     p = new_name("tc1")
     given = rules(
         groups="a,b",
@@ -106,7 +106,7 @@ def test_the_name_that_transforms_gave_counts_and_what_exists_stays_as_it_is(lab
     ids=["more replicas than brokers", "an unknown setting"],
 )
 @pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
-def test_a_topic_that_cannot_be_created_fails_the_task_at_once_whatever_is_tolerated(
+def test_a_topic_that_cannot_be_created_fails_the_task_immediately_with_any_tolerance(
     lab: Lab, more: Rules, message: str, guarantee: str
 ) -> None:
     topic = new_name("tc7")

@@ -201,7 +201,7 @@ def test_what_cannot_become_a_row_fails_the_task_and_nothing_behind_it_is_commit
     assert backlog.ids(1) == [-1, *range(committed - 1)]
 
 
-def test_a_frame_that_asks_to_wait_is_given_again_and_nothing_is_made_anew(lab: Lab, tmp_path: Path) -> None:
+def test_a_frame_that_asks_to_wait_is_given_again_and_nothing_is_recreated(lab: Lab, tmp_path: Path) -> None:
     backlog = Backlog(lab, tmp_path, waits="3")
     task = backlog.start(plain())
     backlog.wait(task)
@@ -285,7 +285,7 @@ def test_a_full_folder_of_sparks_is_named_and_the_batch_comes_again(lab: Lab, tm
         assert backlog.ids(partition) == [-1, *range(EACH)]
 
 
-def test_a_stop_amid_a_backlog_commits_what_is_written_and_the_next_life_goes_on_there(
+def test_a_stop_amid_a_backlog_commits_what_is_written_and_the_next_life_continues_there(
     lab: Lab, tmp_path: Path
 ) -> None:
     backlog = Backlog(lab, tmp_path, **{"consumer.override.max.poll.records": "20000"})

@@ -13,7 +13,7 @@ from .task_on_thread import Task
 
 
 @pytest.mark.slow
-def test_partitions_that_the_sink_pauses_are_held_while_others_go_on_and_come_once_when_it_resumes_them(
+def test_partitions_that_the_sink_pauses_are_held_while_others_continue_and_come_once_when_it_resumes_them(
     lab: Lab, tmp_path: Path
 ) -> None:
     away, good = lab.topic(partitions=2), lab.topic()
@@ -37,7 +37,7 @@ def test_partitions_that_the_sink_pauses_are_held_while_others_go_on_and_come_on
     assert sorted(put) == [(0, n, value) for n, value in enumerate("abcd")] + [(1, n, v) for n, v in enumerate("abc")]
 
 
-def test_a_task_that_starts_anew_reads_what_was_paused(lab: Lab, tmp_path: Path) -> None:
+def test_a_task_that_starts_again_reads_what_was_paused(lab: Lab, tmp_path: Path) -> None:
     topic = lab.topic()
     (tmp_path / topic).touch()
     lab.produce(topic, "a", "b")

@@ -44,7 +44,7 @@ def puts(journal: Journal) -> list[list[Any]]:
     return [[record[3] for record in event["records"]] for event in journal.of("put")]
 
 
-def test_the_first_record_is_written_at_once_and_those_behind_it_together_a_fixed_time_later(
+def test_the_first_record_is_written_immediately_and_those_after_it_together_a_fixed_time_later(
     lab: Lab, tmp_path: Path, clock: Clock
 ) -> None:
     topic = lab.topic()
@@ -80,7 +80,7 @@ def test_what_fills_a_write_is_not_waited_for_and_what_trickles_in_after_it_is(
         assert puts(lab.journal)[-1] == ["b"]
 
 
-def test_a_pause_leaves_what_was_gathered_to_be_written_at_once_when_it_is_over(
+def test_a_pause_leaves_what_was_gathered_to_be_written_immediately_when_it_is_over(
     lab: Lab, tmp_path: Path, clock: Clock
 ) -> None:
     topic = lab.topic()
@@ -126,7 +126,7 @@ def test_a_write_that_is_tried_again_is_not_waited_for(lab: Lab, tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_what_was_gathered_while_the_broker_went_away_is_written_and_committed_once(
+def test_what_was_gathered_while_the_broker_became_unavailable_is_written_and_committed_once(
     own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, clock: Clock
 ) -> None:
     lab = Lab(own_kafka.bootstrap_servers, processes, journal)

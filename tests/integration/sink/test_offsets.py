@@ -11,7 +11,7 @@ SOON = {"offset.flush.interval.ms": "200"}
 
 
 @pytest.mark.parametrize("to", [1, None])
-def test_a_group_that_is_reset_while_its_sink_runs_is_told_with_what_to_do(lab: Lab, to: int | None) -> None:
+def test_a_group_that_is_reset_while_its_sink_runs_is_reported_with_what_to_do(lab: Lab, to: int | None) -> None:
     topic, name = lab.topic(), new_name("reset")
     lab.produce(topic, "a", "b", "c")
     _, task = lab.sink(topic, name=name, worker=SOON)
@@ -71,7 +71,7 @@ def test_where_nothing_is_committed_reading_begins_where_auto_offset_reset_says(
 LATEST = {"consumer.override.auto.offset.reset": "latest"}
 
 
-def test_what_comes_while_a_sink_is_paused_from_its_start_is_written_when_it_goes_on(lab: Lab) -> None:
+def test_what_comes_while_a_sink_is_paused_from_its_start_is_written_when_it_continues(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "before")
     name, task = lab.start(lab.sink_manifest(topic, **LATEST), paused=True)
@@ -85,7 +85,7 @@ def test_what_comes_while_a_sink_is_paused_from_its_start_is_written_when_it_goe
 
 
 @pytest.mark.parametrize("commits", ["", "nothing"])
-def test_what_comes_while_a_sink_that_began_at_the_end_is_away_is_not_skipped(lab: Lab, commits: str) -> None:
+def test_what_comes_while_a_sink_that_began_at_the_end_is_unavailable_is_not_skipped(lab: Lab, commits: str) -> None:
     topic = lab.topic()
     lab.produce(topic, "before")
     name, task = lab.sink(topic, commits=commits, **LATEST)
@@ -122,7 +122,7 @@ def test_a_write_gets_at_most_max_poll_records(lab: Lab) -> None:
     assert all(1 <= len(e["records"]) <= 2 for e in lab.journal.of("put"))
 
 
-def test_a_sink_that_asks_to_wait_for_too_long_fails_and_goes_on_there(lab: Lab) -> None:
+def test_a_sink_that_asks_to_wait_for_too_long_fails_and_continues_there(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "a")
     resource = lab.sink_manifest(topic, on={"a": {"do": "retriable", "times": 4}}, **{"sink.retry.timeout.ms": "700"})
@@ -171,7 +171,7 @@ def test_a_sink_that_asks_to_wait_does_not_hold_up_a_stop(lab: Lab) -> None:
         ("latest", ["new"], "at 8 (auto.offset.reset=latest); 4 offsets are gone, and 2 existing ones"),
     ],
 )
-def test_a_sink_whose_next_records_are_gone_goes_on_where_auto_offset_reset_says_and_tells(
+def test_a_sink_whose_next_records_are_gone_continues_where_auto_offset_reset_says_and_reports_it(
     lab: Lab, reset: str, expected: list[str], told: str
 ) -> None:
     topic, name = lab.topic(), new_name("late")
@@ -197,7 +197,7 @@ def lapse(lab: Lab, topic: str, name: str) -> None:
     done.result(30)
 
 
-def test_what_a_group_holds_beyond_the_end_of_a_topic_that_was_made_anew_is_left(lab: Lab) -> None:
+def test_what_a_group_holds_beyond_the_end_of_a_topic_that_was_recreated_is_left(lab: Lab) -> None:
     topic, name = lab.topic(), new_name("beyond")
     lab.produce(topic, "a", "b")
     with lab.member(f"connect-{name}", topic) as member:

@@ -14,7 +14,7 @@ from ..running import new_name, until
 from .task_on_thread import Task
 
 
-def test_what_was_written_is_committed_before_a_pause_is_told_and_nothing_is_lost_or_doubled(
+def test_what_was_written_is_committed_before_a_pause_is_reported_and_nothing_is_lost_or_doubled(
     lab: Lab, tmp_path: Path
 ) -> None:
     topic = lab.topic()
@@ -33,7 +33,7 @@ def test_what_was_written_is_committed_before_a_pause_is_told_and_nothing_is_los
     assert lab.committed(spec.connector, topic) == 3
 
 
-def test_records_that_the_client_does_not_bring_are_asked_for_anew(
+def test_records_that_the_client_does_not_bring_are_asked_for_again(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stall_detector, "_SILENCE", 1.0)
@@ -62,7 +62,9 @@ def test_records_that_a_client_does_not_bring_when_its_brokers_are_back_are_soon
         assert lab.journal.values(2) == ["a", "b"]
 
 
-def test_a_topic_that_is_deleted_keeps_a_task_neither_from_pausing_nor_from_going_on(lab: Lab, tmp_path: Path) -> None:
+def test_a_topic_that_is_deleted_keeps_a_task_neither_from_pausing_nor_from_continuing(
+    lab: Lab, tmp_path: Path
+) -> None:
     topic, other = lab.topic(), lab.topic()
     spec = lab.spec(lab.sink_manifest(f"{topic},{other}", commits="retriable"))  # the first two times
     with Task(spec, tmp_path) as task:

@@ -96,7 +96,7 @@ def test_a_slow_sink_with_a_backlog_commits_as_it_goes_and_writes_nothing_twice(
 
 
 @pytest.mark.parametrize("where", ["transform", "writer"])
-def test_an_outside_that_is_away_for_longer_than_any_worker_may_wait_ends_as_a_delay(
+def test_an_external_system_that_is_unavailable_for_longer_than_any_worker_may_wait_ends_as_a_delay(
     lab: Lab, tmp_path: Path, where: str
 ) -> None:
     (topic, show), out, away = hidden(lab, 2, 400_000), tmp_path / "out", tmp_path / "away"

@@ -66,7 +66,7 @@ def test_a_worker_that_stays_stopped_is_replaced_and_nothing_is_lost(
     assert "what stops it (SIGSTOP)?" not in task.log_text()  # that is for the one who has lost five
 
 
-def test_a_worker_that_goes_on_in_time_writes_nothing_twice(lab: Lab, tmp_path: Path) -> None:
+def test_a_worker_that_continues_in_time_writes_nothing_twice(lab: Lab, tmp_path: Path) -> None:
     topic, name, task = start(lab, tmp_path)
     worker = stop_a_worker(lab)
     until(lambda: worker.status() == psutil.STATUS_STOPPED)

@@ -57,9 +57,9 @@ with Scratch() as scratch:
     setup = SourceContext.of(spec, slots_dir=scratch.slots)
     fence = setup.transactional_fence()
     fence.begin(StatusWriter(setup.shared, client_id="second-attempts"))
-    there = None if spec.spark.cluster is None else Cluster.of(spec.spark.cluster)
+    there = None if spec.spark_cluster is None else Cluster.of(spec.spark_cluster)
     of = Repeating if there is None else Spark
-    spark = of(cores=2, conf=spec.spark.conf, name="lost", eager=True, scratch=scratch, cluster=there)
+    spark = of(cores=2, conf=setup.task_settings.spark.conf, name="lost", eager=True, scratch=scratch, cluster=there)
     spark.session()
     work = [(InputPartition({"p": 0, "start": 0, "end": 10}, {}), [(b'["c",{"p":0}]', b'{"n":10}')])]
     try:

@@ -157,7 +157,7 @@ def test_an_executor_that_comes_back_after_its_batch_was_given_up_doubles_nothin
     assert in_order(read_all(kafka, topic))
 
 
-def test_the_driver_begins_alone_where_there_is_no_executor_yet_and_goes_on_alone_where_none_is_left(
+def test_the_driver_begins_without_executors_and_continues_when_none_is_left(
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
     task = processes.task(on(cluster, numbers(kafka, topic)))
@@ -175,7 +175,7 @@ def test_the_driver_begins_alone_where_there_is_no_executor_yet_and_goes_on_alon
     assert in_order(read_all(kafka, topic))
 
 
-def test_the_driver_goes_on_alone_while_the_master_is_away_and_asks_again(
+def test_the_driver_continues_without_the_cluster_while_the_master_is_unavailable_and_asks_again(
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
     cluster.end()
@@ -225,7 +225,7 @@ def test_an_executor_without_the_plugin_that_joins_later_is_refused_too(
     assert in_order(read_all(kafka, topic))
 
 
-def test_a_driver_whose_java_stands_still_is_replaced(
+def test_a_driver_whose_java_is_frozen_is_replaced(
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
     cluster.start_workers(1)
@@ -237,7 +237,7 @@ def test_a_driver_whose_java_stands_still_is_replaced(
     assert in_order(read_all(kafka, topic))
 
 
-def test_a_worker_of_an_executor_that_stands_still_costs_its_batch_at_least_once(
+def test_a_worker_of_an_executor_that_is_frozen_costs_its_batch_at_least_once(
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
     cluster.start_workers(2)

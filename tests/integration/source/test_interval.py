@@ -30,7 +30,7 @@ def interval(milliseconds: int | str, **config: Any) -> dict[str, Any]:
 
 @pytest.mark.scenario("eos-poll-transactions")
 @pytest.mark.parametrize("polling", [False, True])
-def test_batches_go_on_in_one_transaction_which_ends_with_the_interval_though_nothing_comes(
+def test_batches_continue_in_one_transaction_which_ends_with_the_interval_though_nothing_comes(
     lab: Lab, polling: bool
 ) -> None:
     topic, script = lab.topic(), [[f"v{i}"] for i in range(5)]
@@ -77,7 +77,7 @@ def test_a_transaction_ends_well_before_the_brokers_would_end_it(lab: Lab) -> No
     assert lab.values(topic) == ["a", "b"]
 
 
-def test_a_source_that_takes_longer_to_say_what_there_is_than_a_transaction_may_last_goes_on(
+def test_a_source_that_takes_longer_to_say_what_there_is_than_a_transaction_may_last_continues(
     lab: Lab, tmp_path: Path
 ) -> None:
     topic = lab.topic()
@@ -119,7 +119,7 @@ def test_a_transaction_holds_a_bounded_number_of_records(lab: Lab, tmp_path: Pat
     assert 10 <= len(lab.offsets(name)) <= 40  # a position and a fingerprint each
 
 
-def test_a_pause_commits_what_was_delivered_before_it_is_told(pods: Pods) -> None:
+def test_a_pause_commits_what_was_delivered_before_it_is_reported(pods: Pods) -> None:
     topic = pods.lab.topic()
     task = pods.start(pods.lab.source_manifest([["a"], ["b"]], topic, **interval(LONG)))
     pods.lab.journal.count("read", 2)
@@ -143,7 +143,9 @@ def test_a_failure_aborts_every_batch_since_the_last_commit(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("polling", [False, True])
-def test_an_outside_that_is_away_leaves_the_open_transaction_as_it_is(lab: Lab, tmp_path: Path, polling: bool) -> None:
+def test_an_unavailable_external_system_leaves_the_open_transaction_as_it_is(
+    lab: Lab, tmp_path: Path, polling: bool
+) -> None:
     topic = lab.topic()
     resource = manifest(
         new_name(),

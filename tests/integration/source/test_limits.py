@@ -43,7 +43,7 @@ def test_one_that_is_slow_is_ended_before_its_transaction_is(lab: Lab, tmp_path:
     assert numbers(lab, topic) == list(range(40))
 
 
-def test_one_that_tells_its_offsets_only_at_the_end_is_left_to_end_its_batch(lab: Lab, tmp_path: Path) -> None:
+def test_one_that_reports_its_offsets_only_at_the_end_may_end_its_batch(lab: Lab, tmp_path: Path) -> None:
     topic, most = lab.topic(), 10_000
     _, task = lab.start(outside(lab, tmp_path, topic, polling=True, most=most, each=1_000, tells=False))
     (commit,) = lab.journal.count("commit")

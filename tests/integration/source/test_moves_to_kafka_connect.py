@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.timeout(600)
-def test_a_file_source_goes_on_in_kafka_connect_and_comes_back(
+def test_a_file_source_continues_in_kafka_connect_and_comes_back(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path
 ) -> None:
     servers, file, written = own_kafka.bootstrap_servers, tmp_path / "in", [0]

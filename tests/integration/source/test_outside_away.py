@@ -16,7 +16,7 @@ def takeovers(lab: Lab, name: str) -> int:
 
 
 @pytest.mark.parametrize(("polling", "what"), [(False, "plan"), (False, "read"), (True, "read")])
-def test_an_outside_that_is_away_fences_nothing_and_reads_no_offsets(
+def test_an_unavailable_external_system_fences_nothing_and_reads_no_offsets(
     lab: Lab, tmp_path: Path, polling: bool, what: str
 ) -> None:
     topic, away = lab.topic(), tmp_path / what

@@ -42,7 +42,7 @@ def test_a_record_of_the_year_1970_stays_one(lab: Lab, guarantee: str) -> None:
     assert lab.timestamp(topic, 2) > 1_600_000_000_000
 
 
-def test_a_failure_is_told_in_whole_sentences(lab: Lab) -> None:
+def test_a_failure_is_reported_in_whole_sentences(lab: Lab) -> None:
     topic = lab.topic()
     _, task = lab.source([[{"value": "x", "repeat": 2_000_000}]], topic)
     message = failed(task)

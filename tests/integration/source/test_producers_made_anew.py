@@ -39,7 +39,7 @@ def making(lab: Lab) -> Making:
     return Making(lab)
 
 
-def test_a_producer_that_cannot_be_made_anew_between_transactions_is_let_go(lab: Lab, making: Making) -> None:
+def test_a_producer_that_cannot_be_recreated_between_transactions_is_closed(lab: Lab, making: Making) -> None:
     topic = lab.topic(max_message_bytes="5000")
     producer = making.producer()
     producer.begin()
@@ -53,7 +53,7 @@ def test_a_producer_that_cannot_be_made_anew_between_transactions_is_let_go(lab:
     assert lab.values(topic) == ["a"]
 
 
-def test_a_producer_that_cannot_be_made_anew_after_a_refusal_says_why(lab: Lab, making: Making) -> None:
+def test_a_producer_that_cannot_be_recreated_after_a_refusal_says_why(lab: Lab, making: Making) -> None:
     topic = lab.topic(cleanup_policy="compact")
     making.refusals.isolate(set(), 1 << 20)
     producer = making.producer()

@@ -95,7 +95,7 @@ def test_a_limit_that_shrinks_under_a_running_task_loses_nothing(lab: Lab, tmp_p
 
 
 @MODES
-def test_a_record_too_large_for_its_topic_is_passed_over_alone(lab: Lab, guarantee: str) -> None:
+def test_only_a_record_too_large_for_its_topic_is_passed_over(lab: Lab, guarantee: str) -> None:
     topic, dlq = lab.topic(max_message_bytes="1000"), lab.topic("dlq")
     script = [["a", {"value": "x", "repeat": 5_000}, "b"], ["c"]]
     more = {"errors.deadletterqueue.topic.name": dlq, "errors.deadletterqueue.context.headers.enable": "true"}

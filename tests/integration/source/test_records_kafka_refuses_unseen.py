@@ -31,7 +31,7 @@ def lab(guarded: SecuredKafka, processes: Processes, journal: Journal) -> Lab:
 
 
 @MODES
-def test_batches_become_small_enough_for_a_topic_that_does_not_tell_its_limit(
+def test_batches_become_small_enough_for_a_topic_that_does_not_report_its_limit(
     guarded: SecuredKafka, lab: Lab, tmp_path: Path, guarantee: str
 ) -> None:
     topic, file, count = lab.topic(max_message_bytes="50000"), tmp_path / "in.txt", 20_000
@@ -75,7 +75,7 @@ def test_records_too_large_for_such_a_topic_are_found_and_counted(
 
 
 @MODES
-def test_a_missing_right_to_write_fails_the_task_at_once_and_is_named(
+def test_a_missing_right_to_write_fails_the_task_immediately_and_is_named(
     guarded: SecuredKafka, lab: Lab, guarantee: str
 ) -> None:
     topic = lab.topic()
@@ -87,7 +87,7 @@ def test_a_missing_right_to_write_fails_the_task_at_once_and_is_named(
 
 
 @pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
-def test_tolerance_covers_a_missing_right_at_least_once_alone_as_in_kafka_connect(
+def test_tolerance_covers_a_missing_right_only_at_least_once_as_in_kafka_connect(
     guarded: SecuredKafka, lab: Lab, guarantee: str
 ) -> None:
     topic, other = lab.topic(), lab.topic()

@@ -65,7 +65,7 @@ def test_an_executor_that_is_killed_amid_a_round_after_the_other_has_committed_d
     assert len({row["pid"] for row in rows(records)} - {task.pid}) >= 2
 
 
-def test_where_an_executor_lacks_the_module_of_the_data_source_the_driver_goes_on_alone(
+def test_where_an_executor_lacks_the_module_of_the_data_source_the_driver_continues_without_the_cluster(
     cluster: StandaloneCluster, wide: Wide
 ) -> None:
     """The plugin is built in, so executors have it; the module is the user's."""

@@ -51,7 +51,9 @@ def sink(servers: str, processes: Processes, file: Path, topic: str = "lines") -
 
 
 @pytest.mark.soak
-def test_a_source_under_load_goes_on_when_the_broker_comes_back(own_kafka: EmbeddedKafka, processes: Processes) -> None:
+def test_a_source_under_load_continues_when_the_broker_comes_back(
+    own_kafka: EmbeddedKafka, processes: Processes
+) -> None:
     servers = own_kafka.bootstrap_servers
     task = source(servers, processes)
     with Reader(servers, "numbers") as reader:
@@ -68,7 +70,7 @@ def test_a_source_under_load_goes_on_when_the_broker_comes_back(own_kafka: Embed
 
 
 @pytest.mark.soak
-def test_a_sink_under_load_goes_on_when_the_broker_comes_back(
+def test_a_sink_under_load_continues_when_the_broker_comes_back(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path
 ) -> None:
     servers, file = own_kafka.bootstrap_servers, tmp_path / "out"
@@ -118,7 +120,9 @@ def reading(servers: str) -> ClientSettings:
     )
 
 
-def test_a_commit_whose_broker_goes_away_under_it_is_given_up_in_time_and_made_again(own_kafka: EmbeddedKafka) -> None:
+def test_a_commit_whose_broker_becomes_unavailable_under_it_is_given_up_in_time_and_made_again(
+    own_kafka: EmbeddedKafka,
+) -> None:
     settings = reading(own_kafka.bootstrap_servers)
     create(own_kafka.bootstrap_servers, "committed", 1)
     of = TopicPartition("committed", 0)
@@ -173,7 +177,7 @@ def test_a_producer_whose_transaction_is_open_closes_while_its_broker_is_gone(ow
     assert not closing.is_alive()
 
 
-def test_what_a_broker_was_asked_as_it_went_away_may_be_asked_again(own_kafka: EmbeddedKafka) -> None:
+def test_what_a_broker_was_asked_as_it_became_unavailable_may_be_asked_again(own_kafka: EmbeddedKafka) -> None:
     settings = reading(own_kafka.bootstrap_servers)
     create(own_kafka.bootstrap_servers, "asked", 1)
     of = TopicPartition("asked", 0)

@@ -11,7 +11,7 @@ from ..running import Processes, manifest, new_name, specs, until
 
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_a_source_goes_on_when_its_topic_is_deleted_and_the_broker_may_make_it_again(
+def test_a_source_continues_when_its_topic_is_deleted_and_the_broker_may_make_it_again(
     kafka: str, topic: str, processes: Processes, tmp_path: Path, guarantee: str
 ) -> None:
     create(kafka, topic)
@@ -71,7 +71,7 @@ def test_a_sink_waits_for_a_deleted_topic_and_reads_the_new_one_from_its_beginni
 
 
 @pytest.mark.parametrize("count", [2, 3, 2000])
-def test_a_sink_reads_a_topic_that_was_made_anew_at_once_from_its_beginning(
+def test_a_sink_reads_a_topic_that_was_recreated_immediately_from_its_beginning(
     lab: Lab, tmp_path: Path, count: int
 ) -> None:
     topic, file = lab.topic(), tmp_path / "out"
@@ -96,7 +96,7 @@ def test_a_sink_reads_a_topic_that_was_made_anew_at_once_from_its_beginning(
     task.stop()
 
 
-def test_a_task_whose_topic_goes_before_its_offsets_are_committed_goes_on(lab: Lab) -> None:
+def test_a_task_whose_topic_goes_before_its_offsets_are_committed_continues(lab: Lab) -> None:
     topic, other = lab.topic(), lab.topic()
     resource = lab.sink_manifest(f"{topic},{other}", commits="retriable")  # the first two times
     _, task = lab.start(resource)

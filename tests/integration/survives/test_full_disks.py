@@ -44,7 +44,9 @@ def fill(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("room", ["none", "for a part"])
-def test_a_file_sink_goes_on_by_itself_when_its_full_disk_has_room_again(lab: Lab, small: Path, room: str) -> None:
+def test_a_file_sink_continues_automatically_when_its_full_disk_has_room_again(
+    lab: Lab, small: Path, room: str
+) -> None:
     topic, file = lab.topic(), small / "out"
     lab.produce(topic, *values(10))
     resource = manifest(new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter")
@@ -84,7 +86,7 @@ def test_a_file_sink_that_is_killed_at_a_full_disk_lacks_no_record_afterwards(la
     task.stop()
 
 
-def test_a_source_goes_on_though_the_disk_of_its_log_is_full(lab: Lab, tmp_path: Path) -> None:
+def test_a_source_continues_though_the_disk_of_its_log_is_full(lab: Lab, tmp_path: Path) -> None:
     topic, file = lab.topic(), tmp_path / "in"
     file.write_text("a\n")
     resource = manifest(new_name(), "FileStreamSource", topic=topic, file=file, value_converter="StringConverter")
@@ -97,7 +99,7 @@ def test_a_source_goes_on_though_the_disk_of_its_log_is_full(lab: Lab, tmp_path:
     assert task.await_exit() == 0
 
 
-def test_a_spark_sink_at_a_full_disk_fails_with_the_folder_named_and_goes_on_once_there_is_room(
+def test_a_spark_sink_at_a_full_disk_fails_with_the_folder_named_and_continues_once_there_is_room(
     lab: Lab, small: Path
 ) -> None:
     topic, folder = lab.topic(), small / "out"

@@ -12,7 +12,7 @@ from ..reading import Reader
 from ..running import Processes, until
 
 
-def test_a_worker_that_is_frozen_past_its_batch_and_goes_on_later_commits_nothing(
+def test_a_worker_that_is_frozen_past_its_batch_and_continues_later_commits_nothing(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     hold = Hold(tmp_path)
@@ -56,7 +56,7 @@ def test_a_worker_that_is_killed_after_the_commit_of_another_and_before_the_summ
         assert_exactly_once(reader.to_end(), PARTITIONS)
 
 
-def test_a_source_whose_workers_are_lost_again_and_again_goes_on_while_batches_arrive_between(
+def test_a_source_whose_workers_are_lost_again_and_again_continues_while_batches_arrive_between(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     task = processes.task(held_task_spec(kafka, topic, Hold(tmp_path), **{"dies.on.spark": True}))

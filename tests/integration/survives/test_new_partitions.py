@@ -86,7 +86,7 @@ def world(kafka: str) -> Iterator[World]:
     made.close()
 
 
-def test_a_life_goes_on_and_writes_its_record_where_its_key_lies_now(world: World) -> None:
+def test_a_life_continues_and_writes_its_record_where_its_key_lies_now(world: World) -> None:
     life, writer = world.began(1)
     world.grow()
     life.look(writer)
@@ -185,14 +185,14 @@ class Contested(StatusWriter):
         super().write(topic, [(key, b'{"incarnation":0,"fence":0,"token":"","slots":0}') for key, _ in entries], **more)
 
 
-def test_a_record_that_never_stays_is_given_up_and_told(world: World) -> None:
+def test_a_record_that_never_stays_is_given_up_and_reported(world: World) -> None:
     writer = Contested(world.settings, client_id="contested")
     with pytest.raises(RetriableError, match="does not keep the record"):
         world.life(1).begin(writer)
     writer.close()
 
 
-def test_a_task_goes_on_and_an_older_life_of_it_leaves_when_the_status_topic_grew(lab: Lab) -> None:
+def test_a_task_continues_and_an_older_life_of_it_leaves_when_the_status_topic_grew(lab: Lab) -> None:
     status, topic, name = new_name("status"), lab.topic(), name_that_moves("snk")
     resource = lab.sink_manifest(topic, name=name)
     spec = next_life(lab.spec(resource, {"status.storage.topic": status, "status.storage.partitions": "1"}), 7)
@@ -210,7 +210,7 @@ def test_a_task_goes_on_and_an_older_life_of_it_leaves_when_the_status_topic_gre
     task.stop()
 
 
-def test_a_task_hears_what_it_is_told_also_where_that_lies_in_a_new_partition(lab: Lab) -> None:
+def test_a_task_gets_its_control_records_also_in_a_new_partition(lab: Lab) -> None:
     world = World(lab.servers)
     key = next(k for n in range(99) if partition_of(k := b"control-%d" % n, GROWN) != 0)
     reader = follower(world.settings, world.status, [key])

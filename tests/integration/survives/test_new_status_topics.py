@@ -33,7 +33,7 @@ def make_anew(lab: Lab, topic: str, partitions: int = 1) -> None:
     create(lab.servers, topic, partitions)
 
 
-def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_as_much_as_before(
+def test_a_tail_reads_a_topic_that_was_recreated_and_holds_as_much_as_before(
     lab: Lab, topic: str, tail: KeyReader
 ) -> None:
     lab.produce(topic, "one", "two", key=KEY)
@@ -44,7 +44,7 @@ def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_as_much_as_before(
     assert tail.news(10) == []
 
 
-def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_more_than_before_from_its_beginning(
+def test_a_tail_reads_a_topic_that_was_recreated_and_holds_more_than_before_from_its_beginning(
     lab: Lab, topic: str, tail: KeyReader
 ) -> None:
     lab.produce(topic, "one", key=KEY)
@@ -55,7 +55,7 @@ def test_a_tail_reads_a_topic_that_was_made_anew_and_holds_more_than_before_from
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_tail_finds_its_key_where_a_topic_was_made_anew_with_other_partitions(
+def test_a_tail_finds_its_key_where_a_topic_was_recreated_with_other_partitions(
     lab: Lab, topic: str, tail: KeyReader, partitions: int
 ) -> None:
     make_anew(lab, topic, 4 - partitions)
@@ -76,7 +76,7 @@ def news_of(tail: KeyReader) -> list[tuple[bytes, bytes | None]]:
 
 
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_task_that_was_superseded_leaves_though_the_status_topic_was_made_anew(lab: Lab, kind: str) -> None:
+def test_a_task_that_was_superseded_leaves_though_the_status_topic_was_recreated(lab: Lab, kind: str) -> None:
     status, topic = new_name("status"), lab.topic()
     worker = {"status.storage.topic": status, "status.storage.partitions": "1"}
     resource = lab.source_manifest([["v0"]], topic) if kind == "source" else lab.sink_manifest(topic)
@@ -92,7 +92,7 @@ def test_a_task_that_was_superseded_leaves_though_the_status_topic_was_made_anew
     second.stop()
 
 
-def test_a_task_that_goes_on_writes_its_record_again_where_the_status_topic_was_made_anew(lab: Lab) -> None:
+def test_a_task_that_continues_writes_its_record_again_where_the_status_topic_was_recreated(lab: Lab) -> None:
     status, topic = new_name("status"), lab.topic()
     spec = lab.spec(lab.sink_manifest(topic), {"status.storage.topic": status, "status.storage.partitions": "1"})
     spec = next_life(spec, 7)

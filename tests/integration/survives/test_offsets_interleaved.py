@@ -58,7 +58,7 @@ class History:
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_offsets_come_to_what_was_done_whatever_the_order(pods: Pods, rounds: int) -> None:
+def test_offsets_come_to_what_was_done_in_any_order(pods: Pods, rounds: int) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     rng = random.Random(seed)
     topic = pods.lab.topic()

@@ -37,7 +37,7 @@ def test_a_source_that_calls_sys_exit_has_failed_where_it_did_and_what_it_read_b
     assert lab.status(f"status-task-{name}-0")[-1]["state"] == "FAILED"
 
 
-def test_the_place_that_is_told_is_that_of_the_plugin_not_of_the_library_that_it_called(lab: Lab) -> None:
+def test_the_place_that_is_reported_is_that_of_the_plugin_not_of_the_library_that_it_called(lab: Lab) -> None:
     _, task = source(lab, lab.topic(), "start", "parser")
     text = failed(task)
     assert "end (exiting.py, line " in text

@@ -105,7 +105,7 @@ def test_a_file_rotated_in_both_ways_while_its_task_is_paused_leaves_each_line_e
 
 
 @WAYS
-def test_rotations_while_kafka_is_away_leave_each_line_exactly_once(
+def test_rotations_while_kafka_is_unavailable_leave_each_line_exactly_once(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path, copies: bool
 ) -> None:
     file = Rotated(tmp_path / "app.log", copies=copies)
@@ -126,7 +126,7 @@ def test_rotations_while_kafka_is_away_leave_each_line_exactly_once(
     task.stop()
 
 
-def test_what_cannot_be_found_is_told_with_its_names(
+def test_what_cannot_be_found_is_reported_with_its_names(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     file = Rotated(tmp_path / "app.log")
@@ -177,7 +177,7 @@ def test_a_task_killed_while_its_file_is_rotated_leaves_each_line_exactly_once(
         task.stop()
 
 
-def test_the_position_stands_as_kafka_connect_writes_it_and_the_fingerprint_beside_it(
+def test_the_position_is_written_as_by_kafka_connect_with_the_fingerprint_next_to_it(
     lab: Lab, tmp_path: Path, topic: str
 ) -> None:
     file = tmp_path / "in"

@@ -110,7 +110,7 @@ def test_a_task_that_is_killed_as_spark_comes_or_leaves_loses_and_doubles_nothin
     assert lab.values(topic) == lines.all
 
 
-def test_a_jvm_that_stands_still_as_it_should_end_is_killed(lab: Lab, tmp_path: Path) -> None:
+def test_a_jvm_that_is_frozen_as_it_should_end_is_killed(lab: Lab, tmp_path: Path) -> None:
     topic, lines = lab.topic(), Lines(tmp_path / "lines")
     _, task = lab.start(source(lines, topic, "5s"))
     lines.until_up(task, 1)
@@ -152,4 +152,4 @@ def test_an_eager_spark_stays(lab: Lab, tmp_path: Path) -> None:
     """Who wants no backlog to wait for it says so."""
     topic, lines = lab.topic(), Lines(tmp_path / "lines")
     resource = manifest(new_name(), "FileStreamSource", STRING, file=lines.path, topic=topic, spark="Eager")
-    assert lab.spec(resource).spark.idle_seconds is None
+    assert lab.spec(resource).settings == {"spark": {"start": "Eager"}}

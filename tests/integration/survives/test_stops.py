@@ -200,7 +200,7 @@ def fill(pipe: str) -> None:
         os.close(descriptor)
 
 
-def test_sigquit_prints_where_each_thread_stands_and_the_task_goes_on(
+def test_sigquit_prints_the_place_of_each_thread_and_the_task_continues(
     kafka: str, topic: str, processes: Processes, tmp_path: Path
 ) -> None:
     file = tmp_path / "out"

@@ -26,7 +26,7 @@ from ..running import manifest, new_name
         ),
     ],
 )
-def test_a_source_is_told_and_what_it_gave_before_is_there(lab: Lab, wrong: str, message: str) -> None:
+def test_the_error_of_a_source_is_reported_and_what_it_gave_before_is_there(lab: Lab, wrong: str, message: str) -> None:
     topic = lab.topic()
     name, task = lab.start(
         manifest(new_name(), "wrong_returns:WrongSource", {**STRING, "topic": topic, "wrong": wrong})
@@ -47,7 +47,7 @@ def test_a_source_is_told_and_what_it_gave_before_is_there(lab: Lab, wrong: str,
         ("writer", "WrongSink.writer returned None, and not a Writer"),
     ],
 )
-def test_a_sink_is_told_and_no_offset_is_committed(lab: Lab, wrong: str, message: str) -> None:
+def test_the_error_of_a_sink_is_reported_and_no_offset_is_committed(lab: Lab, wrong: str, message: str) -> None:
     topic = lab.topic()
     lab.produce(topic, "a")
     name, task = lab.start(manifest(new_name(), "wrong_returns:WrongSink", {**STRING, "topics": topic, "wrong": wrong}))

@@ -122,7 +122,7 @@ def test_one_that_makes_its_producer_after_the_fence_finds_the_newer_record_and_
         old.check()
 
 
-def test_a_new_life_that_such_a_zombie_fenced_finds_its_own_record_and_goes_on(world: World) -> None:
+def test_a_new_life_that_such_a_zombie_fenced_finds_its_own_record_and_continues(world: World) -> None:
     world.began(1)
     new = world.began(2)
     producer = world.producer()
@@ -139,7 +139,7 @@ def test_a_new_life_that_such_a_zombie_fenced_finds_its_own_record_and_goes_on(w
     assert world.shown() == [b"second try"]
 
 
-def test_a_batch_that_the_driver_gave_up_shows_nothing_when_its_worker_goes_on(world: World) -> None:
+def test_a_batch_that_the_driver_gave_up_shows_nothing_when_its_worker_continues(world: World) -> None:
     life = world.began(1)
     frozen = world.producer(1)
     told = life.current

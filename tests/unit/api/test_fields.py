@@ -30,7 +30,7 @@ class TestOf:
             pytest.param(["a", "b"], id="no maps"),
         ],
     )
-    def test_whatever_is_not_alike_stays_rows(self, rows: list[Any]) -> None:
+    def test_values_that_differ_stay_rows(self, rows: list[Any]) -> None:
         assert Fields.of(rows) is None
 
     def test_rows_that_are_there_are_not_made_again(self) -> None:
@@ -52,7 +52,7 @@ class TestRows:
         with pytest.raises(ValueError, match="Column 'a' has 1 values for 2 rows"):
             Fields({"a": [1]}, 2)
 
-    def test_types_are_told_for_each_column(self) -> None:
+    def test_types_are_reported_for_each_column(self) -> None:
         fields = held([{"a": 1, "b": None}, {"a": 1.5, "b": None}])
         more = fields.having({**fields.columns, "c": Same("x")})
         assert more.types("a") == {int, float}

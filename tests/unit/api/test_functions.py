@@ -34,7 +34,7 @@ from penstock._function_source import FunctionReader
 from penstock.schema import INT64, struct
 from penstock.testing import SinkSuite, SourceSuite, TransformSuite, parsed, run_source, run_writer
 from penstock_runtime.pipeline import chain
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, sentence
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator, sentence
 from penstock_runtime.plan.problems import Findings
 
 
@@ -58,7 +58,7 @@ class TestNumbers(SourceSuite):
     plugin = numbers
     properties = {"topic": "t"}  # noqa: RUF012
 
-    def test_it_goes_on_from_a_cursor(self) -> None:
+    def test_it_continues_from_a_cursor(self) -> None:
         records = run_source(numbers, self.properties, offsets={SourcePartition({"stream": "default"}): {"cursor": 21}})
         assert [record.value for record in records] == [21, 22]
 
@@ -215,7 +215,7 @@ def test_pages_without_a_record_move_the_cursor_and_one_that_stays_is_nothing_ne
     assert list(reader.read({default: {"cursor": 2}}, Limits(10, 1000))) == []
 
 
-def test_a_read_that_is_ended_early_goes_on_with_the_next_stream() -> None:
+def test_a_read_that_is_ended_early_continues_with_the_next_stream() -> None:
     """Else the last streams of many would wait for as long as the first ones have a backlog."""
     reader = tables().source(parsed(tables, {"tables": "a,b,c"}))
     assert isinstance(reader, FunctionReader)
@@ -291,7 +291,7 @@ def gives(config: GivesConfig, cursor: int | None) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("what", GIVEN)
-def test_a_wrong_yield_is_told_with_the_function_and_what_it_gave(what: str) -> None:
+def test_a_wrong_yield_is_reported_with_the_function_and_what_it_gave(what: str) -> None:
     with pytest.raises(TypeError, match=r"^gives must yield .*; it yielded \w+ "):
         run_source(gives, {"what": what})
 
@@ -307,7 +307,7 @@ def failing(cursor: int | None, stream: str) -> Iterator[tuple[Record, int]]:
     value_of({"id": None}, struct({"id": INT64}))
 
 
-def test_what_a_function_fails_with_is_told_with_the_stream_and_how_far_it_was() -> None:
+def test_what_a_function_fails_with_is_reported_with_the_stream_and_how_far_it_was() -> None:
     with pytest.raises(DataError) as raised:
         run_source(failing, {})
     assert re.fullmatch(
@@ -316,7 +316,7 @@ def test_what_a_function_fails_with_is_told_with_the_stream_and_how_far_it_was()
     )
 
 
-def test_a_function_that_yields_nothing_at_all_is_told_so() -> None:
+def test_a_function_that_yields_nothing_at_all_is_reported() -> None:
     with pytest.raises(
         TypeError, match="returns_nothing must yield pairs of a record and a cursor; it returned NoneType"
     ):
@@ -328,7 +328,7 @@ def to_dict(record: Record) -> Any:
     return {"a": 1}
 
 
-def test_a_transform_that_returns_no_record_is_told_so() -> None:
+def test_a_transform_that_returns_no_record_is_reported() -> None:
     plugin = to_dict()
     plugin.configure(parsed(to_dict, {}))
     batch, operator = (
@@ -358,7 +358,7 @@ async def _waits(cursor: int) -> None: ...
         (NumbersConfig, r"@source takes a function, not NumbersConfig"),
     ],
 )
-def test_a_function_that_cannot_be_a_plugin_is_refused_where_it_stands(function: Any, message: str) -> None:
+def test_a_function_that_cannot_be_a_plugin_is_refused_at_its_place(function: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         source(function)
 
@@ -379,7 +379,7 @@ def of_found(stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
 
 
 @pytest.mark.parametrize("streams", ["orders", None, 7, {"orders": 1}, ["orders", 7]])
-def test_streams_that_are_no_list_of_texts_are_told_with_the_function_and_what_came(streams: Any) -> None:
+def test_streams_that_are_no_list_of_texts_are_reported_with_the_function_and_what_came(streams: Any) -> None:
     FOUND[:] = [streams]
     connector, config = of_found(), parsed(of_found, {})
     message = f"The streams of of_found must be a list of texts, not {streams!r}."
@@ -409,7 +409,7 @@ def with_a_datetime(cursor: int | None) -> Iterator[Any]:
     yield Record(topic="t", value=1, timestamp=datetime.now(UTC)), 1  # type: ignore[arg-type]
 
 
-def test_what_is_wrong_in_what_a_function_gave_is_told_by_its_name() -> None:
+def test_what_is_wrong_in_what_a_function_gave_is_reported_by_its_name() -> None:
     reader = with_a_datetime().source(parsed(with_a_datetime, {}))
     assert isinstance(reader, FunctionReader)
     portions = (records for records, _ in reader.read({}, Limits(10, 1000)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PLUGINS = Path(__file__).parents[3] / "runtime" / "penstock_plugins"
-OURS = ("penstock", "penstock_java", "penstock_plugins")
+OURS = ("penstock", "penstock_java_compat", "penstock_plugins")
 
 
 def forbidden_imports(source: str) -> Iterator[str]:
@@ -74,7 +74,7 @@ def test_there_are_plugins_to_look_at() -> None:
         "from penstock.schema import replace",
         "from penstock.batch import T",
         "from penstock_plugins.transforms.cast import _private",
-        "from penstock_java.regex import _private",
+        "from penstock_java_compat.regex import _private",
         "from penstock import *",
         "from . import neighbour",
         "def later():\n    from penstock_operator.main import main",
@@ -95,7 +95,7 @@ def test_a_forbidden_import_is_noticed(line: str) -> None:
         "from penstock import schema",
         "from penstock.schema import STRING, struct",
         "from penstock.testing import TransformSuite",
-        "from penstock_java.regex import compile_java",
+        "from penstock_java_compat.regex import compile_java",
         "from penstock_plugins.structs.copy import StructCopy",
         "from penstock_plugins.transforms._cast_values import cast",
     ],

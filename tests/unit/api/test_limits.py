@@ -34,7 +34,7 @@ class Limited(Config):
         ("step", "7", "Invalid value 7 for configuration step: Value must be a multiple of 5"),
     ],
 )
-def test_a_limit_is_told_as_kafka_connect_tells_it(name: str, text: str, message: str) -> None:
+def test_a_limit_is_reported_as_kafka_connect_reports_it(name: str, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Limited.parse({name: text})
     assert [p.message for p in caught.value.problems] == [message]
@@ -56,7 +56,7 @@ class Ruled(Config):
     format: str = prop("format", "", doc="A text.", valid="a pattern of dates")
 
 
-def test_what_a_property_takes_is_told_in_words() -> None:
+def test_what_a_property_takes_is_reported_in_words() -> None:
     assert {p.name: p.valid for p in (*Limited.properties(), *Ruled.properties())} == {
         "most": "at least 1; at most 10",
         "share": "more than 0; less than 1",

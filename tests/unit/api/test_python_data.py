@@ -174,7 +174,7 @@ class Outer:
         (Tree, "Tree.below: Tree contains itself; schemas cannot be recursive"),
     ],
 )
-def test_what_has_no_schema_is_told_with_its_field(annotation: Any, message: str) -> None:
+def test_what_has_no_schema_is_reported_with_its_field(annotation: Any, message: str) -> None:
     with pytest.raises(SchemaBuilderError, match=re.escape(message)):
         schema_of(annotation)
 
@@ -201,7 +201,9 @@ def test_what_has_no_schema_is_told_with_its_field(annotation: Any, message: str
         ({"counts": {"x": 1 << 31}}, "counts is out of range for int32"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_field_and_nothing_is_lost(changes: dict[str, Any], message: str) -> None:
+def test_what_does_not_fit_is_reported_with_its_field_and_nothing_is_lost(
+    changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(DataError, match=re.escape(message)) as raised:
         value_of(order(**changes), ORDER)
     assert raised.type is DataError
@@ -234,7 +236,7 @@ def test_every_field_of_a_dataclass_counts_however_it_is_held() -> None:
         (True, FLOAT64, "is of type bool, not float64"),
     ],
 )
-def test_a_number_that_a_float_cannot_hold_is_told(number: Any, schema: Schema, message: str) -> None:
+def test_a_number_that_a_float_cannot_hold_is_reported(number: Any, schema: Schema, message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
         value_of(number, schema)
 

@@ -75,7 +75,7 @@ def portions(*found: Any) -> list[RecordBatch]:
         (returned.task_properties, ["a"], "returned a value of type str for task 0"),
     ],
 )
-def test_a_wrong_answer_is_told(check: Callable[[Any, str], object], found: Any, message: str) -> None:
+def test_a_wrong_answer_is_reported(check: Callable[[Any, str], object], found: Any, message: str) -> None:
     with pytest.raises(ReturnedWrong, match=re.escape(message)) as raised:
         check(found, "Rows.method")
     assert str(raised.value).startswith("Rows.method returned ")
@@ -93,7 +93,7 @@ def test_a_wrong_answer_is_told(check: Callable[[Any, str], object], found: Any,
         ("\ud800", "surrogates not allowed"),
     ],
 )
-def test_what_a_part_cannot_take_to_a_worker_is_told_with_its_field_although_the_driver_reads_it(
+def test_what_a_part_cannot_send_to_a_worker_is_reported_with_its_field_although_the_driver_reads_it(
     value: Any, message: str
 ) -> None:
     told = "Rows.partitions returned an InputPartition that a worker cannot be sent, for the field 'from' of its data: "
@@ -129,7 +129,7 @@ def test_plain_data_of_a_part_passes_in_any_mapping() -> None:
         (RecordBatch(length=1, topic=["t", "u"], value=["a"]), "a batch of 1 records with 2 in the column topic"),
     ],
 )
-def test_a_wrong_portion_is_told_with_the_place(portion: Any, message: str) -> None:
+def test_a_wrong_portion_is_reported_with_the_place(portion: Any, message: str) -> None:
     good = [record()]
     read = returned.portions(iter([good, portion]), "Rows.read", lambda: " in the part of a up to 7")
     assert len(next(read)) == 1
@@ -141,7 +141,7 @@ def test_a_wrong_portion_is_told_with_the_place(portion: Any, message: str) -> N
 
 
 @pytest.mark.parametrize("found", [None, "text", {"a": 1}, 7])
-def test_a_reader_that_returns_nothing_to_go_through_is_told(found: Any) -> None:
+def test_a_reader_that_returns_nothing_to_go_through_is_reported(found: Any) -> None:
     with pytest.raises(ReturnedWrong, match="and not an iterator of RecordBatch or lists of Record"):
         list(returned.portions(found, "Rows.read", str))
 

@@ -39,7 +39,7 @@ def column(name: str, code: Any, null_ok: Any = None) -> tuple[Any, ...]:
     return (name, code, None, None, None, None, null_ok)
 
 
-def test_columns_that_sqlite_tells_no_types_of_have_those_that_are_given_in_the_order_of_the_query(
+def test_columns_without_types_in_sqlite_have_those_that_are_given_in_the_order_of_the_query(
     database: sqlite3.Connection,
 ) -> None:
     cursor = database.execute("SELECT customer AS who, id FROM orders")
@@ -86,7 +86,7 @@ def test_a_type_code_that_is_an_object_is_compared_as_pep_249_says() -> None:
     assert schema_of_cursor([column("a", Kind(17, 18), False)], {20: INT64, 17: BYTES}) == struct({"a": BYTES})
 
 
-def test_all_that_is_wrong_is_told_at_once_with_what_to_do(database: sqlite3.Connection) -> None:
+def test_all_that_is_wrong_is_reported_together_with_what_to_do(database: sqlite3.Connection) -> None:
     description = [
         column("id", 20),
         column("price", 1700),
@@ -118,12 +118,12 @@ def test_a_statement_without_rows_has_no_schema(database: sqlite3.Connection, st
         schema_of_cursor(database.execute(statement).description, {})
 
 
-def test_a_column_without_a_name_is_told() -> None:
+def test_a_column_without_a_name_is_reported() -> None:
     with pytest.raises(SchemaBuilderError, match="a field of a struct must have a non-empty name"):
         schema_of_cursor([column("", 20)], TYPES)
 
 
-def test_a_value_of_another_type_than_the_columns_is_told_with_its_name(database: sqlite3.Connection) -> None:
+def test_a_value_of_another_type_than_the_columns_is_reported_with_its_name(database: sqlite3.Connection) -> None:
     cursor = database.execute("SELECT paid FROM orders")
     schema = schema_of_cursor(cursor.description, {}, columns={"paid": INT64})
     with pytest.raises(DataError, match=re.escape("paid is of type float, not int64")):

@@ -274,7 +274,7 @@ def test_undocumented_and_optional_by_mistake_are_found() -> None:
         Suite().test_every_property_is_documented()
 
 
-def test_an_attribute_of_a_suite_that_is_misspelled_is_told() -> None:
+def test_an_attribute_of_a_suite_that_is_misspelled_is_reported() -> None:
     class Suite(SinkSuite):
         plugin = NamedSinkConnector
 
@@ -298,7 +298,7 @@ def test_other_attributes_of_a_suite_are_its_authors() -> None:
     Suite().test_what_the_suite_reads_is_spelled_as_it_reads_it()
 
 
-def test_an_example_without_records_is_told_as_one() -> None:
+def test_an_example_without_records_is_reported_as_one() -> None:
     class Suite(SourceSuite):
         plugin = Empty
 
@@ -324,7 +324,7 @@ class NoConfig(SourceConnector):
         return EmptySource() if config.database else PollingCounter()
 
 
-def test_a_plugin_without_a_config_of_its_own_is_told_so() -> None:
+def test_a_plugin_without_a_config_of_its_own_is_reported() -> None:
     told = "cannot read property database: the plugin's class defines no Config; add `Config = MyConfig` to it"
     with pytest.raises(AttributeError, match=re.escape(told)):
         run_source(NoConfig, {"database": "d"})
@@ -352,12 +352,12 @@ def test_strict_comparison_knows_types_and_order() -> None:
         ({(1, 2): "a"}, "the value's key is (1, 2); a tuple is no value of Kafka Connect"),
     ],
 )
-def test_what_cannot_be_without_a_schema_is_told_with_its_place(value: Any, told: str) -> None:
+def test_what_cannot_be_without_a_schema_is_reported_with_its_place(value: Any, told: str) -> None:
     assert (misfit(None, value) or "").startswith(told)
     assert misfit(None, {"a": [1, Instant(5), Decimal("1.5"), b"", None, {"b": Float32(1)}]}) is None
 
 
-def test_a_misfit_is_told_with_its_place() -> None:
+def test_a_misfit_is_reported_with_its_place() -> None:
     schema = struct({"a": struct({"b": INT8})})
     assert misfit(schema, {"a": {"b": 1}}) is None
     assert misfit(schema, {"a": {"b": 300}}) == "the value.a.b is 300, which is no int8"
@@ -400,7 +400,7 @@ class NamedSinkConnector(SinkConnector):
         return DiscardingWriter()
 
 
-def test_run_writer_tells_a_sink_which_task_it_is_before_it_starts() -> None:
+def test_run_writer_gives_a_sink_its_task_number_before_it_starts() -> None:
     assert run_writer(NamedSinkConnector, {}, [[Record(topic="t", value="a")]]) == []
 
 
@@ -505,7 +505,7 @@ def test_run_source_checks_what_comes_back_as_the_runtime_does(what: Any, messag
         run_source(GivesInASource, {})
 
 
-def test_run_source_tells_a_part_that_a_worker_cannot_be_sent_as_the_runtime_does() -> None:
+def test_run_source_reports_a_part_that_a_worker_cannot_be_sent_as_the_runtime_does() -> None:
     class Faulty(Counting):
         fault = "objects in the plan"
 

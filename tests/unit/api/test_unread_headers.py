@@ -15,7 +15,7 @@ from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 from penstock_plugins.converters.text import StringConverter
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.converters import Converters, convert_consumed
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 
 
 class Counting(SimpleHeaderConverter):
@@ -113,7 +113,7 @@ _STEPS = st.lists(
 
 @settings(deadline=None)
 @given(st.lists(st.lists(_RAW, max_size=3), min_size=1, max_size=6), _STEPS)
-def test_they_are_what_they_would_be_if_they_were_read_at_once(rows: list[list[RawHeader]], steps: list) -> None:  # type: ignore[type-arg]
+def test_they_are_what_they_would_be_if_they_were_read_together(rows: list[list[RawHeader]], steps: list) -> None:  # type: ignore[type-arg]
     later, now = converted(Counting(), rows), converted(AtOnce(), rows)
     assert isinstance(later.held_headers, UnreadHeaders)
     assert not isinstance(now.held_headers, UnreadHeaders)

@@ -76,7 +76,9 @@ RECONCILING = condition("Reconciling", "True")
             connector(condition("Ready", "False", "TasksLost"), RECONCILING), "Degraded", id="some pods lost, again"
         ),
         pytest.param(
-            connector(condition("Ready", "Unknown", "KafkaUnavailable")), "Progressing", id="the operator is blind"
+            connector(*(condition(c, "Unknown", "KafkaUnavailable") for c in ("Ready", "Reconciling", "Stalled"))),
+            "Progressing",
+            id="the operator is blind",
         ),
         pytest.param(
             connector(condition("Ready", "False", "ConfigInvalid"), condition("Stalled", "True")),

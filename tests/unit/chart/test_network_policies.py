@@ -71,13 +71,13 @@ def test_the_policy_is_about_all_pods_that_the_operator_makes_and_no_others(helm
     assert not selected.items() <= others.items()
 
 
-def test_the_port_that_may_be_asked_is_the_one_that_tasks_tell_their_metrics_at(helm: Helm) -> None:
+def test_the_open_port_is_the_one_with_the_metrics_of_tasks(helm: Helm) -> None:
     (rule,) = policies(helm.render(least(watchNamespaces=["shop"])))["shop"]["ingress"]
     assert rule["ports"] == [{"port": "metrics"}]
     assert pod_layout.METRICS_PORT == 9404  # which docs/tenants.md names
 
 
-def test_where_all_namespaces_are_watched_there_is_a_policy_for_the_operator_alone(rendered: Rendered) -> None:
+def test_where_all_namespaces_are_watched_there_is_a_policy_only_for_the_operator(rendered: Rendered) -> None:
     assert set(policies(rendered)) == {NAMESPACE}
 
 
@@ -88,7 +88,7 @@ def test_what_may_be_reached_is_left_open_until_somebody_says_where_kafka_is(hel
         helm.template(closed(kafka=[]))
 
 
-def test_closed_egress_leads_to_dns_and_kafka_and_each_pod_to_what_it_alone_needs(helm: Helm) -> None:
+def test_closed_egress_leads_to_dns_and_kafka_and_each_pod_to_what_only_it_needs(helm: Helm) -> None:
     found = policies(helm.render(closed()))
     for policy in found.values():
         assert policy["policyTypes"] == ["Ingress", "Egress"]
@@ -128,7 +128,7 @@ def test_policies_of_two_releases_that_share_a_namespace_have_names_of_their_own
         ({"kafka": "kafka:9092"}, "/networkPolicy/egress/kafka"),
     ],
 )
-def test_a_rule_that_is_none_is_refused_where_it_stands(helm: Helm, egress: Document, told: str) -> None:
+def test_a_rule_that_is_none_is_refused_at_its_place(helm: Helm, egress: Document, told: str) -> None:
     with pytest.raises(Refused) as refusal:
         helm.template(closed(**egress))
     assert told in str(refusal.value)

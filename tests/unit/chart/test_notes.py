@@ -41,7 +41,7 @@ def test_the_notes_show_a_connector_that_is_one(notes: Any) -> None:
     assert (connector.metadata.namespace, connector.spec.class_name) == ("shop", "Datagen")
 
 
-def test_the_notes_tell_of_the_secret_only_where_there_is_one(notes: Any) -> None:
+def test_the_notes_mention_the_secret_only_where_there_is_one(notes: Any) -> None:
     assert "create secret" not in notes()
     text = notes(workerSecretName="kafka-client", watchNamespaces=["shop"])
     for namespace in ("sys", "shop"):

@@ -43,7 +43,7 @@ def test_one_operator_is_the_default(rendered: Rendered) -> None:
 
 
 @pytest.mark.parametrize("replicas", [2, 3])
-def test_operators_that_stand_by_are_spread_and_drained_one_by_one(helm: Helm, replicas: int) -> None:
+def test_standby_operators_are_spread_and_drained_one_by_one(helm: Helm, replicas: int) -> None:
     rendered = helm.render(least(operator={"replicas": replicas}))
     spec = rendered.one("Deployment")["spec"]
     assert spec["replicas"] == replicas
@@ -56,7 +56,7 @@ def test_operators_that_stand_by_are_spread_and_drained_one_by_one(helm: Helm, r
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_an_operator_goes_only_once_its_successor_is_ready(helm: Helm, replicas: int) -> None:
+def test_an_operator_ends_only_once_its_successor_is_ready(helm: Helm, replicas: int) -> None:
     spec = helm.render(least(operator={"replicas": replicas})).one("Deployment")["spec"]
     assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 
@@ -67,7 +67,7 @@ def test_an_operator_that_starts_again_keeps_the_values_of_its_own_pod(rendered:
     assert volume["downwardAPI"]["items"] == [{"path": "operator.yaml", "fieldRef": {"fieldPath": field}}]
 
 
-def test_the_cause_of_an_operators_end_stands_in_its_pod(rendered: Rendered) -> None:
+def test_the_cause_of_an_operators_end_is_in_its_pod(rendered: Rendered) -> None:
     assert rendered.pod["containers"][0]["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 

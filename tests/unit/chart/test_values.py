@@ -59,7 +59,7 @@ def test_the_worker_properties_that_are_spelled_out_have_the_defaults_of_the_wor
     assert set(VALUES["worker"]) - set(known) == {"security.protocol"}
 
 
-def test_a_missing_bootstrap_servers_is_told_in_words(helm: Helm) -> None:
+def test_a_missing_bootstrap_servers_is_reported_in_words(helm: Helm) -> None:
     for worker in ({}, {"bootstrap.servers": "  "}, {"bootstrap.servers": None}):
         with pytest.raises(Refused, match=r"worker has no bootstrap\.servers: set it to host:port pairs of your Kafka"):
             helm.template({"worker": worker})
@@ -127,7 +127,7 @@ def test_a_number_that_yaml_would_round_is_refused(helm: Helm) -> None:
         ({"crds": {"instal": True}}, "'instal' not allowed"),
     ],
 )
-def test_a_typing_error_is_refused_where_it_stands(helm: Helm, values: dict[str, Any], told: str) -> None:
+def test_a_typing_error_is_refused_at_its_place(helm: Helm, values: dict[str, Any], told: str) -> None:
     with pytest.raises(Refused) as refusal:
         helm.template(least(**values))
     assert told in str(refusal.value)

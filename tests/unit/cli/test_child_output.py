@@ -50,7 +50,7 @@ def test_plain_text_is_a_log_line_that_names_the_task(log: Log) -> None:
     assert line["time"].endswith("Z")
 
 
-def test_a_trace_that_is_written_at_once_is_one_line(log: Log) -> None:
+def test_a_trace_that_is_written_immediately_is_one_line(log: Log) -> None:
     log.write("Traceback:\n  File x\nValueError: no\n")
     assert [line["message"] for line in log.lines()] == ["Traceback:\n  File x\nValueError: no"]
 
@@ -75,7 +75,7 @@ def test_a_line_waits_for_its_end_and_the_last_one_only_for_the_end_of_its_write
     assert [line["message"] for line in log.lines()] == ["last words"]
 
 
-def test_a_line_without_end_is_told_in_pieces(log: Log) -> None:
+def test_a_line_without_end_is_reported_in_pieces(log: Log) -> None:
     for _ in range(20):
         log.write("x" * 10_000)
     assert sum(len(line["message"]) for line in log.lines()) >= 1 << 16

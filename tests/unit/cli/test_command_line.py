@@ -39,7 +39,7 @@ def test_a_first_port_that_leaves_none_for_later_tasks_is_refused(tmp_path: Path
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize("command", [("run", "a.yaml"), ("validate", "a.yaml"), ("kafka",)])
+@pytest.mark.parametrize("command", [("run", "a.yaml"), ("kafka",)])
 def test_a_log_level_that_there_is_not_is_refused(command: tuple[str, ...]) -> None:
     done = penstock(*command, "--log-level", "loud")
     assert done.returncode == 2
@@ -61,7 +61,7 @@ def test_a_log_level_that_there_is_not_is_refused(command: tuple[str, ...]) -> N
         (("list", "FILE", "--connector", "b", "--bootstrap-servers", "k:1"), "there is no connector b; there are: a"),
     ],
 )
-def test_wrong_options_of_offsets_are_told_before_kafka_is_asked(
+def test_wrong_options_of_offsets_are_reported_before_kafka_is_asked(
     tmp_path: Path, command: tuple[str, ...], told: str
 ) -> None:
     file = tmp_path / "a.yaml"

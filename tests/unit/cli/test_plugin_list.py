@@ -206,7 +206,7 @@ def test_a_missing_version_is_reported_once_and_not_for_each_stage_with_the_defa
     assert all("] (default and recommended: " in line for line in (of_class, of_steps))
 
 
-def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     def shown(text: str) -> Done:
         (tmp_path / "a.yaml").write_text(text)
         return penstock("plugins", "--plugin-versions", str(tmp_path / "a.yaml"))
@@ -300,4 +300,4 @@ def test_a_plugin_version_that_has_published_nothing_says_where_to_look(versions
 def test_without_kubectl_a_namespace_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     done = penstock("plugins", "--namespace", "shop")
-    assert (done.returncode, "kubectl is not installed; install it, or give manifests" in done.stderr) == (5, True)
+    assert (done.returncode, "kubectl is not installed; install it" in done.stderr) == (5, True)

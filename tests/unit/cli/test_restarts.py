@@ -28,7 +28,7 @@ POLICY = Restart.model_validate(
         (99, TaskEnd.FAILED),
     ],
 )
-def test_an_exit_code_tells_how_a_task_ended(code: int, end: TaskEnd) -> None:
+def test_an_exit_code_shows_how_a_task_ended(code: int, end: TaskEnd) -> None:
     assert TaskEnd.of(code) is end
 
 
@@ -45,7 +45,7 @@ def test_failures_back_off_up_to_the_longest_and_end_after_the_last_restart() ->
     assert lives(*[TaskEnd.FAILED] * 5)[-1].reason == "failed after 4 restarts (spec.restart.maxRestarts)"
 
 
-def test_a_long_life_begins_the_count_anew() -> None:
+def test_a_long_life_resets_the_count() -> None:
     assert [a.delay for a in lives(*[TaskEnd.FAILED] * 6, lived=1800)] == [10] * 6
 
 
@@ -59,7 +59,7 @@ def test_what_ended_on_purpose_or_cannot_get_better_stays_ended(end: TaskEnd) ->
     assert lives(end)[0].delay is None
 
 
-def test_a_lost_task_is_replaced_at_once_and_a_row_of_losses_backs_off_to_five_minutes() -> None:
+def test_a_lost_task_is_replaced_immediately_and_a_row_of_losses_backs_off_to_five_minutes() -> None:
     assert [a.delay for a in lives(*[TaskEnd.LOST] * 12)] == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
 
 

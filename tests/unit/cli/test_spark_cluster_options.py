@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock_cli.spark_cluster import cluster_options, on_cluster
-from penstock_model.contracts.task_spec import SparkCluster, SparkSpec, TaskSpec
+from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 from penstock_runtime.pipeline.context import TaskContext
 
 MASTER = "spark://spark.example:7077"
@@ -22,7 +22,7 @@ def secret(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_task_takes_eight_cores_of_a_cluster_unless_it_is_told(secret: Path) -> None:
+def test_a_task_takes_eight_cores_of_a_cluster_by_default(secret: Path) -> None:
     found = cluster_options(MASTER, secret, ["spark.executor.memory=2g"])
     assert found is not None
     assert found.cluster == SparkCluster(master=MASTER, secret_file=str(secret), cores=8)
@@ -63,7 +63,7 @@ def test_another_master_is_refused(secret: Path, master: str) -> None:
         cluster_options(master, secret, [])
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_reported_together(tmp_path: Path) -> None:
     given = [
         "spark.task.maxFailures=4",
         "spark.authenticate=false",
@@ -128,10 +128,9 @@ def test_a_sink_that_says_that_it_can_be_written_from_any_machine_is_given_the_c
     options = cluster_options("spark://a:7077", secret, [])
     fields: dict[str, Any] = {
         "connector": "c",
-        "spark": SparkSpec(),
         "plugins": {"connector": SimpleNamespace(alias="A")},
     }
     spec = TaskSpec.model_construct(**fields)
     context = cast("TaskContext", SimpleNamespace(connector=Anywhere(half), plugin_config=None, spec=spec))
     (found,) = on_cluster([spec], context, options)
-    assert found.spark.cluster is not None
+    assert found.spark_cluster is not None

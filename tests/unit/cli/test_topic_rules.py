@@ -56,7 +56,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def test_each_topic_has_its_rule_with_where_it_stands_or_the_limits_that_refuse_it(files: Files) -> None:
+def test_each_topic_has_its_rule_with_its_place_or_the_limits_that_refuse_it(files: Files) -> None:
     files.write()
     done = files.topics("shop.orders", "shop.a.table", "orders")
     assert done.stdout.splitlines() == [
@@ -154,7 +154,7 @@ def test_what_the_cluster_would_refuse_is_refused(
         ({"topic.creation.default.partitions": "${env:NO_SUCH}"}, None, False, "NO_SUCH"),
     ],
 )
-def test_what_cannot_be_told_says_why(
+def test_what_cannot_be_reported_says_why(
     files: Files, config: dict[str, Any], policy: str | None, with_policy: bool, told: str
 ) -> None:
     files.write(config, policy=policy)

@@ -61,7 +61,7 @@ def told(task: Task, **event: Any) -> Any:
     return moment
 
 
-def test_a_trouble_is_shown_beside_the_state_while_it_lasts_and_goes_with_it(task: Task) -> None:
+def test_a_trouble_is_shown_with_the_state_while_it_lasts(task: Task) -> None:
     task.event({"event": "progress", "trouble": "Waiting for topics that do not exist, or that may not be read: t"})
     assert "RUNNING, waiting" in drawn(task)
     assert "orders-0: Waiting for topics that do not exist, or that may not be read: t" in drawn(task)
@@ -69,7 +69,7 @@ def test_a_trouble_is_shown_beside_the_state_while_it_lasts_and_goes_with_it(tas
     assert "aiting" not in drawn(task)
 
 
-def test_a_task_whose_kafka_is_away_does_not_look_as_if_it_ran(task: Task) -> None:
+def test_a_task_whose_kafka_is_unavailable_does_not_look_as_if_it_ran(task: Task) -> None:
     task.event({"event": "progress", "trouble": LONG})
     assert "RUNNING, Kafka unreachable" in drawn(task)
 
@@ -82,7 +82,7 @@ def test_a_long_error_is_shown_whole_in_the_terminals_width(task: Task) -> None:
     assert len(wide.splitlines()) < len(narrow.splitlines())
 
 
-def test_a_long_error_stands_whole_in_the_lines(task: Task) -> None:
+def test_a_long_error_is_complete_in_the_lines(task: Task) -> None:
     (line,) = lines(told(task, event="progress", trouble=LONG))
     assert line["error"] == LONG
     assert (line["level"], line["state"]) == ("warning", "RUNNING")

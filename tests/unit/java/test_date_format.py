@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock_java.calendar import DAY, civil, civil_day, millis_of
-from penstock_java.date_format import PatternError, SimpleDateFormat, TextError
-from penstock_java.date_format.pattern import compile_pattern
-from penstock_java.date_format.standard_texts import StandardTexts
-from penstock_java.date_format.zones import UTC
+from penstock_java_compat.calendar import DAY, civil, civil_day, millis_of
+from penstock_java_compat.date_format import PatternError, SimpleDateFormat, TextError
+from penstock_java_compat.date_format.pattern import compile_pattern
+from penstock_java_compat.date_format.standard_texts import StandardTexts
+from penstock_java_compat.date_format.zones import UTC
 
 COPY_OF_UTC: Final = replace(UTC)
 """The short cut is for `UTC` itself alone."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock_java.properties import parse_properties
+from penstock_java_compat.properties import parse_properties
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from penstock_java.property_text import items, trimmed
+from penstock_java_compat.property_text import items, trimmed
 
 
 def test_blanks_are_control_characters_and_the_space_as_for_java() -> None:

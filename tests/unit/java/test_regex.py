@@ -4,7 +4,7 @@ import pytest
 from tests.words import words
 
 from penstock import ConfigError, Record, RecordBatch
-from penstock_java.regex import PatternError, compile_java
+from penstock_java_compat.regex import PatternError, compile_java
 from penstock_plugins.predicates import RecordIsTombstone, TopicNameMatches
 from penstock_plugins.transforms.regex_router import RegexRouter
 
@@ -117,7 +117,7 @@ def test_a_predicate_needs_a_pattern_that_compiles(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("values", "answer"), [(None, True), (["", {}], False), ([None, "a"], [True, False]), ([None, None], [True, True])]
 )
-def test_tombstones_are_told_by_their_value_alone(values: list[object] | None, answer: object) -> None:
+def test_tombstones_are_recognized_only_by_their_value(values: list[object] | None, answer: object) -> None:
     batch = RecordBatch(length=2, topic="t", value=values)
     assert RecordIsTombstone().test_batch(batch) == answer
     assert [RecordIsTombstone().test(r) for r in batch.records()] == [r.value is None for r in batch.records()]

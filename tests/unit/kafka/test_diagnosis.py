@@ -17,7 +17,7 @@ from penstock_kafka.diagnosis import ClientError, connection_sentence, is_of_set
         (ClientError("_ALL_BROKERS_DOWN", "1/1 brokers are down"), "has not answered for 10 s."),
     ],
 )
-def test_the_cause_is_told_with_the_servers(error: ClientError, told: str) -> None:
+def test_the_cause_is_reported_with_the_servers(error: ClientError, told: str) -> None:
     text = connection_sentence("kafka:9092", [ClientError("_TRANSPORT", "Disconnected"), error], 10)
     if error.name != "_ALL_BROKERS_DOWN":
         assert told in text
@@ -33,6 +33,6 @@ def test_what_changes_from_one_try_to_the_next_is_not_in_the_sentence() -> None:
     assert connection_sentence("b:1", [first]) == connection_sentence("b:1", [again])
 
 
-def test_waiting_hardly_helps_against_wrong_credentials_but_against_a_broker_that_is_away() -> None:
+def test_waiting_hardly_helps_against_wrong_credentials_but_against_an_unavailable_broker() -> None:
     assert is_of_settings(ClientError("_AUTHENTICATION", "no"))
     assert not is_of_settings(ClientError("_TRANSPORT", "Connection refused"))

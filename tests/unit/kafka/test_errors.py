@@ -10,12 +10,12 @@ from penstock_kafka.errors import translated
 @pytest.mark.parametrize(
     "code", [KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError.NOT_COORDINATOR]
 )
-def test_a_broker_that_goes_away_is_trouble_that_may_pass(code: int) -> None:
+def test_a_broker_that_becomes_unavailable_is_a_temporary_trouble(code: int) -> None:
     assert isinstance(translated(KafkaError(code), "Asking"), RetriableError)
 
 
 @pytest.mark.parametrize("code", [KafkaError._INVALID_ARG, KafkaError._FAIL, KafkaError.TOPIC_AUTHORIZATION_FAILED])
-def test_what_no_time_heals_is_told(code: int) -> None:
+def test_what_no_time_heals_is_reported(code: int) -> None:
     error = translated(KafkaError(code), "Asking")
     assert isinstance(error, ConnectError)
     assert not isinstance(error, RetriableError)
@@ -29,5 +29,5 @@ def test_what_no_time_heals_is_told(code: int) -> None:
         (KafkaError.RECORD_LIST_TOO_LARGE, "Raise the topic's segment.bytes: a batch must fit into a segment."),
     ],
 )
-def test_what_helps_against_records_that_are_too_large_is_told(code: int, remedy: str) -> None:
+def test_what_helps_against_records_that_are_too_large_is_reported(code: int, remedy: str) -> None:
     assert str(translated(KafkaError(code), "Writing to topic 't'")).endswith(remedy)

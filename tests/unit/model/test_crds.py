@@ -92,7 +92,7 @@ def test_every_field_is_described_in_a_sentence(resource: CustomResource) -> Non
 
 
 @every_resource
-def test_a_default_is_a_scalar_and_told_or_that_of_a_part_with_defaults(resource: CustomResource) -> None:
+def test_a_default_is_a_scalar_in_the_schema_or_that_of_a_part_with_defaults(resource: CustomResource) -> None:
     defaults = {place: field for place, field in fields(schema(resource)["properties"]["spec"]) if "default" in field}
     parts = [place for place, field in defaults.items() if field["default"] == {}]
     assert all(any(place.startswith(f"{part}.") for place in defaults) for part in parts)

@@ -1,12 +1,20 @@
 """The API server drops fields that a definition does not name: what the operator remembers in status must be there."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.resources.crds import RESOURCES, definition
-from penstock_operator.connector.model.persisted_state import FailedJob, PersistedState, PersistedTask, task_status
+from penstock_operator.connector.model.persisted_state import (
+    FailedJob,
+    OffsetsAction,
+    PersistedCanary,
+    PersistedState,
+    PersistedTask,
+    task_status,
+)
+from penstock_operator.rollout.progress import RolloutRestart
 
 VERSIONS = dict.fromkeys(
     ("connector", "key.converter", "value.converter", "header.converter", "transforms.a", "predicates.a"), "1"
@@ -58,8 +66,15 @@ def test_nothing_that_is_remembered_of_a_task_is_lost() -> None:
     assert lost({"tasks": [status]}, status_schema(), "status") == []
 
 
-def test_nothing_that_is_remembered_of_a_plan_is_lost() -> None:
-    status = {"plan": full(PersistedState).plan_status(), "job": PersistedState(job=full(FailedJob)).job_status()}
-    assert status["plan"]
-    assert status["job"]
-    assert lost(status, status_schema(), "status") == []
+def test_nothing_that_only_the_operator_uses_is_lost() -> None:
+    state = replace(
+        full(PersistedState),
+        job=full(FailedJob),
+        rollout=full(RolloutRestart),
+        canary=full(PersistedCanary),
+        tasks={1: full(PersistedTask)},
+        offsets=(full(OffsetsAction),),
+    )
+    own = state.operator_state()
+    assert own.keys() == {"plan", "job", "rollout", "canary", "tasks", "offsetsActions"}
+    assert lost({"operatorState": own}, status_schema(), "status") == []

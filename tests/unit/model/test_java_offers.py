@@ -12,7 +12,7 @@ from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_
 
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 MYSQL = "io.debezium.connector.mysql.MySqlConnector"
-UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
+UNWRAP = "io.debezium.transforms.outbox.EventRouter"
 DROP = "com.acme.Drop"
 
 
@@ -71,7 +71,7 @@ def test_one_image_may_hold_several_versions_of_a_class_each_in_a_folder_of_its_
     assert chosen(resolve([image("both", *both)], POSTGRES, "3.5.0.Final"))["connector"][2].endswith("/connect/a")
 
 
-def test_a_transform_that_lies_beside_the_connector_comes_from_there_and_shares_its_folder() -> None:
+def test_a_transform_that_is_next_to_the_connector_comes_from_there_and_shares_its_folder() -> None:
     newer = image("newer", found(UNWRAP, "transform", "4.0.0.Final", "x"))
     config = {"transforms": "x", "transforms_x_type": UNWRAP}
     resolved = resolve([image("debezium", *DEBEZIUM), newer], POSTGRES, **config)
@@ -121,7 +121,7 @@ def test_a_nested_class_is_found_by_its_name_with_the_class_around_it() -> None:
 
 def test_two_images_with_one_class_in_one_version_are_refused_with_both() -> None:
     there = [image("debezium", *DEBEZIUM), image("other", *DEBEZIUM)]
-    assert "is that of several PluginVersions that differ, debezium, other; delete all but one" in told(
+    assert "is in several PluginVersions that differ, debezium, other; delete all but one" in told(
         resolve(there, POSTGRES)
     )
     same = [image("debezium", *DEBEZIUM, digest="x"), image("debezium", *DEBEZIUM, digest="x")]
@@ -148,7 +148,7 @@ def test_a_transform_of_one_version_in_several_images_comes_from_the_first_by_na
 def test_a_transform_without_a_version_in_several_images_is_refused_with_both() -> None:
     there = [image(n, found(DROP, "transform", "undefined")) for n in ("a", "b")]
     resolved = resolve([*there, image("debezium", *DEBEZIUM)], POSTGRES, transforms="x", transforms_x_type=DROP)
-    assert "is that of several PluginVersions that differ, a, b; delete all but one" in told(resolved)
+    assert "is in several PluginVersions that differ, a, b; delete all but one" in told(resolved)
 
 
 def test_a_full_name_that_a_package_of_python_takes_too_is_refused_with_what_to_delete() -> None:

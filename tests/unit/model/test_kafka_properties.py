@@ -193,7 +193,7 @@ def test_exactly_once_overrules_what_would_break_it_and_says_so(name: str, text:
     ("name", "text"),
     [("acks", "1"), ("acks", "0"), ("retries", "0"), ("max.in.flight.requests.per.connection", "6")],
 )
-def test_idempotence_beside_what_contradicts_it_is_refused_with_both_names(name: str, text: str) -> None:
+def test_idempotence_with_what_contradicts_it_is_refused_with_both_names(name: str, text: str) -> None:
     layers = [("producer.", {"enable.idempotence": "true"}), ("producer.override.", {name: text})]
     (problem,) = translate_layers("producer", layers).problems
     assert problem.property == f"producer.override.{name}"
@@ -201,7 +201,7 @@ def test_idempotence_beside_what_contradicts_it_is_refused_with_both_names(name:
     assert "producer.enable.idempotence=true" in problem.message
 
 
-def test_acks_alone_contradict_nothing() -> None:
+def test_only_acks_contradict_nothing() -> None:
     assert translate("producer", {"acks": "1"}, "producer.override.").problems == []
     assert translate("producer", {"acks": "1", "enable.idempotence": "false"}, "").problems == []
     assert translate("producer", {"acks": "-1", "enable.idempotence": "true"}, "").problems == []
@@ -227,7 +227,7 @@ def test_later_layers_go_over_earlier_ones_also_under_another_name() -> None:
     assert found.properties == {"bootstrap.servers": "a:1", "message.max.bytes": "3000"}
 
 
-def test_a_problem_is_told_where_it_was_written() -> None:
+def test_a_problem_is_reported_where_it_was_written() -> None:
     layers = [("producer.", {"acks": "9", "linger.ms": "x"}), ("producer.override.", {"linger.ms": "y"})]
     found = translate_layers("producer", layers)
     assert sorted(p.property for p in found.problems) == ["producer.acks", "producer.override.linger.ms"]

@@ -233,7 +233,7 @@ def test_what_is_pinned_in_another_distribution_or_was_chosen_there_stays_there(
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [("9" * 5000, "has at most 256 characters"), ("${env:V}", "is resolved before any pod could resolve variables")],
+    [("9" * 5000, "has at most 256 characters"), ("${env:V}", "cannot contain variables, because no pod resolves it")],
 )
 def test_a_range_that_no_operator_can_compare_is_refused(wanted: str, said: str) -> None:
     found = resolve("X", None, offers(), value_converter="Avro", value_converter_plugin_version=wanted)
@@ -257,15 +257,15 @@ def test_another_version_of_the_connectors_distribution_is_refused_with_both_and
     trim: dict[str, Any] = {"transforms": "t", "transforms_t_type": "Trim"}
     found = resolve("Clock", "1.0", there, **trim, transforms_t_plugin_version="2.0")
     assert told(found) == (
-        "transforms.t.plugin.version: transforms.t asks for version [2.0,2.0] of acme, and the connector runs 1.0 of it; "
-        "available versions: [1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds one version of a distribution, "
-        "so ask for versions that agree: here and in spec.version"
+        "transforms.t.plugin.version: transforms.t requests version [2.0,2.0] of acme, and the connector runs 1.0 of it; "
+        "available versions: [1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds only one version of a "
+        "distribution; request versions that agree: here and in spec.version"
     )
     assert not found.is_missing
     gone = told(resolve("Clock", "3.0", there, **trim))
     assert gone.startswith(
         "transforms.t.type: Trim is a class of acme, but not of version 3.0, which the connector runs; available versions: "
-        "[1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds one version"
+        "[1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds only one version"
     )
 
 
@@ -276,12 +276,12 @@ def test_places_of_one_distribution_get_the_newest_version_that_all_allow_or_are
     never: dict[str, Any] = {"transforms_a_plugin_version": "1.0", "transforms_b_plugin_version": "2.0"}
     assert told(resolve("X", None, offers(), **two, **never)).startswith(
         "transforms.a.plugin.version: transforms.a (version 1.0) and transforms.b (version 2.0) are of the "
-        "distribution smts, of which no version fits them all, available versions: [1.0, 1.1, 2.0] (default: "
-        "2.0; recommended: 2.0, 1.1, 1.0); a pod holds one version"
+        "distribution smts, and no version of it fits all of them, available versions: [1.0, 1.1, 2.0] (default: "
+        "2.0; recommended: 2.0, 1.1, 1.0); a pod holds only one version"
     )
 
 
-def test_all_problems_are_told_at_once_and_only_missing_versions_may_still_come() -> None:
+def test_all_problems_are_reported_together_and_only_missing_versions_may_still_come() -> None:
     wrong: dict[str, Any] = {"value_converter": "Avro", "value_converter_plugin_version": "[9,)", "transforms": "t"}
     found = resolve("Clock", "(1", offers(version("1.0")), **wrong, transforms_t_type="Trim")
     assert [p.property for p in found.problems] == ["spec.version", "value.converter.plugin.version"]
@@ -311,7 +311,7 @@ def test_what_nothing_offers_any_more_is_missing_and_never_taken_for_the_runtime
     asked = asked_plugins("X", None, {"transforms": "a", "transforms.a.type": "Trim"}, {})
     found = resolve_plugins(asked, (), {}, before)
     assert found.is_missing
-    assert told(found).startswith("transforms.a.type: no PluginVersion of this namespace offers Trim any more")
+    assert told(found).startswith("transforms.a.type: no PluginVersion of this namespace offers Trim any longer")
 
 
 @pytest.mark.parametrize(

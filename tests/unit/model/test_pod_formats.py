@@ -68,6 +68,7 @@ REPORT = Report(
     since=1_795_284_104_327,
     versions={"connector": "0.1.0"},
     trouble="Kafka is away",
+    progress="loop",
     message="no such table",
     trace="Traceback",
 )
@@ -116,7 +117,7 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         ),
         JobRequest.from_json,
     ),
-    "job-v2-mounts": (
+    "job-v1-mounts": (
         JobRequest(
             action=Action.PLAN,
             id="r-4",
@@ -129,21 +130,6 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         JobAnswer(id="r-3", action=Action.LIST_OFFSETS, outcome=Outcome.DONE, offsets='{"offsets":[]}'),
         JobAnswer.model_validate_json,
     ),
-    "answer-v1": (
-        JobAnswer(
-            id="r-1",
-            action=Action.PLAN,
-            outcome=Outcome.DONE,
-            message="m",
-            problems=(JobProblem(property="file", message="is missing"),),
-            warnings=(JobProblem(property="", message="has nothing to do"),),
-            plan=PlanAnswer(
-                kind="source", class_name="FileStreamSource", version="0.1.0", exactly_once=True, tasks=(TASK,)
-            ),
-            epoch=EPOCH,
-        ),
-        JobAnswer.model_validate_json,
-    ),
     "report-v1": (REPORT, Report.of),
     "control-v1": (Control(connector_uid="u-1", generation=5, state=TaskState.PAUSED), Control.of),
     "claim-v1": (
@@ -153,17 +139,8 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             name="orders-in",
             created="2026-11-21T00:00:00Z",
             operator="penstock-system/penstock",
-        ),
-        Claim.of,
-    ),
-    "claim-v1-in-cluster": (
-        Claim(
-            connector_uid="u-1",
-            namespace="shop",
-            name="orders-in",
-            created="2026-11-21T00:00:00Z",
-            operator="penstock-system/penstock",
             cluster="3f1c",
+            installation="77aa",
         ),
         Claim.of,
     ),
@@ -221,10 +198,19 @@ WRITTEN_TEXTS = RequestTexts({"password": " tell-it ", "file": "/data"}, {}, TAS
 
 
 def answered(**config: str) -> JobAnswer:
-    answer: JobAnswer = WRITTEN["answer-v1"][0]
-    assert answer.plan is not None
     task = TASK.model_copy(update={"config": config})
-    return answer.model_copy(update={"plan": answer.plan.model_copy(update={"tasks": (task,)})})
+    return JobAnswer(
+        id="r-1",
+        action=Action.PLAN,
+        outcome=Outcome.DONE,
+        message="m",
+        problems=(JobProblem(property="file", message="is missing"),),
+        warnings=(JobProblem(property="", message="has nothing to do"),),
+        plan=PlanAnswer(
+            kind="source", class_name="FileStreamSource", version="0.1.0", exactly_once=True, tasks=(task,)
+        ),
+        epoch=EPOCH,
+    )
 
 
 def test_an_answer_is_found_among_the_lines_of_a_log() -> None:
@@ -235,7 +221,7 @@ def test_an_answer_is_found_among_the_lines_of_a_log() -> None:
     assert read_answer("penstock-answer: {", WRITTEN_TEXTS) is None
 
 
-def test_a_line_holds_no_text_that_stands_in_the_request() -> None:
+def test_a_line_holds_no_text_that_is_in_the_request() -> None:
     line = answer_line(answered(password=" tell-it ", file="/data/part-1"), WRITTEN_TEXTS)
     assert "tell-it" not in line
     assert "kafka:9092" not in line
@@ -255,13 +241,8 @@ def test_an_answer_to_a_request_with_other_properties_is_none() -> None:
     assert read_answer(line, RequestTexts({}, {}, TASK.worker)) is None
 
 
-def test_the_line_of_a_runtime_before_is_read_as_ever() -> None:
-    golden = json.dumps(json.loads((GOLDEN / "answer-v1.json").read_text()))
-    assert read_answer(f"penstock-answer: {golden}", WRITTEN_TEXTS) == WRITTEN["answer-v1"][0]
-
-
-def test_the_second_form_of_the_line_is_written_and_read_as_ever() -> None:
-    golden = (GOLDEN / "answer-v2.txt").read_text()
+def test_the_line_of_an_answer_is_written_and_read_as_ever() -> None:
+    golden = (GOLDEN / "answer-v1-plan.txt").read_text()
     answer = answered(password=" tell-it ", file="/data/part-1")
     assert answer_line(answer, WRITTEN_TEXTS) == golden.strip()
     assert read_answer(golden, WRITTEN_TEXTS) == answer
@@ -284,7 +265,7 @@ def test_the_task_spec_of_a_life_is_that_of_the_plan_made_alive() -> None:
     assert live.config == TASK.config
 
 
-def test_a_text_that_names_no_property_stands_in_an_answer_as_its_author_wrote_it() -> None:
+def test_a_text_that_names_no_property_is_in_an_answer_as_its_author_wrote_it() -> None:
     text = "${config:other}/${config:password"
     read = read_answer(answer_line(answered(url=text), WRITTEN_TEXTS), WRITTEN_TEXTS)
     assert read is not None
@@ -320,3 +301,15 @@ def test_a_plan_that_yields_is_before_each_other_plan_of_its_generation_and_has_
     assert yields.owner == "0123456789abcdef"
     assert yields < PlanEpoch(generation=6, plan="0" * 32) < PlanEpoch.of_owner(7, yields=True)
     assert PlanEpoch.of_owner(5).is_after(yields) is False
+
+
+def test_an_answer_refers_to_settings_of_its_request() -> None:
+    settings = {"spark": {"conf": {"spark.driver.memory": "1g"}}, "java": {"options": ["-Xss2m"]}}
+    texts = RequestTexts({}, settings, TASK.worker)
+    answer = answered()
+    assert answer.plan is not None
+    tasks = tuple(t.model_copy(update={"settings": {"spark": settings["spark"]}}) for t in answer.plan.tasks)
+    answer = answer.model_copy(update={"plan": answer.plan.model_copy(update={"tasks": tasks})})
+    line = answer_line(answer, texts)
+    assert "driver.memory" not in line
+    assert read_answer(line, texts) == answer

@@ -95,13 +95,13 @@ def test_two_policies_with_rules_that_select_it_are_rivals_until_it_names_one() 
     assert (bound(one, two, named="two").rivals, what(bound(one, two, named="two"))) == ((), ("two", []))
 
 
-def test_its_own_rules_stand_where_no_policy_has_any_or_the_one_that_has_allows_overrides_within_the_limits() -> None:
+def test_its_own_rules_apply_where_no_policy_has_any_or_the_one_that_has_allows_overrides_within_the_limits() -> None:
     strict, lax = policy("strict", **RULES), policy("lax", **RULES, overridePolicy="Allow", limits={"maxPartitions": 2})
     refused = bound(strict, named="strict", config=INLINE).refused
     assert [str(p) for p in refused] == [
         "the TopicCreationPolicy strict has rules for this connector, and spec.config has "
-        "topic.creation.default.partitions, topic.creation.default.replication.factor: one of them decides how topics are "
-        "created; remove these, or have spec.overridePolicy: Allow in the policy"
+        "topic.creation.default.partitions, topic.creation.default.replication.factor: only one of them can "
+        "apply; remove these properties, or have spec.overridePolicy: Allow set in the policy"
     ]
     found = bound(strict, lax, named="lax", config=INLINE)
     assert (what(found), found.refused) == ((None, ["lax"]), ())
@@ -146,7 +146,7 @@ def test_its_own_rules_stand_where_no_policy_has_any_or_the_one_that_has_allows_
         ({"default.partitions": "3"}, {"maxPartitions": 3, "topics": ["no-.*"], "minReplicationFactor": 3}, []),
     ],
 )
-def test_what_stands_literally_in_its_rules_and_no_limit_allows_is_told_before_anything_runs(
+def test_literal_values_in_its_rules_that_no_limit_allows_are_reported_before_anything_runs(
     inline: dict[str, str], within: dict[str, Any], told: list[str]
 ) -> None:
     config = {**INLINE, **{f"topic.creation.{name}": text for name, text in inline.items()}}
@@ -155,7 +155,7 @@ def test_what_stands_literally_in_its_rules_and_no_limit_allows_is_told_before_a
     assert [p.message[: len(words)] for p, words in zip(found, told, strict=True)] == told
 
 
-def test_one_that_cannot_be_applied_is_told_where_it_is_named_or_selects_and_nowhere_else() -> None:
+def test_one_that_cannot_be_applied_is_reported_where_it_is_named_or_selects_and_nowhere_else() -> None:
     bad = limits("bad", connectorSelector={"matchLabels": {"team": "shop"}}, groups=[{"name": "a", "include": ["a("]}])
     assert bound(bad, labels={"team": "stock"}) == PolicyBinding()
     assert list(bound(bad, labels={"team": "shop"}).invalid) == ["bad"]

@@ -33,13 +33,10 @@ def test_a_template_is_the_mapping_that_was_written() -> None:
     assert read.model_dump(mode="json", by_alias=True)["spec"]["template"] == template
 
 
-def test_a_template_says_all_that_it_cannot_hold_and_what_to_do() -> None:
+def test_each_field_that_a_template_does_not_have_is_named() -> None:
     with pytest.raises(ConfigError) as refused:
         connector(template={"containers": [], "hostNetwork": True})
-    (problem,) = refused.value.problems
-    assert problem.property == "spec.template"
-    assert "a sidecar is one of initContainers with restartPolicy: Always" in problem.message
-    assert "tasks do not share the host's network" in problem.message
+    assert [p.property for p in refused.value.problems] == ["spec.template.containers", "spec.template.hostNetwork"]
 
 
 def test_a_resource_that_was_read_can_be_read_again() -> None:
@@ -63,7 +60,7 @@ def test_a_pattern_is_a_regular_expression_of_java() -> None:
         policy(groups=[{"name": "a", "include": ["("]}])
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_together() -> None:
     with pytest.raises(ConfigError) as refused:
         PluginVersion.read(
             {"metadata": {"name": "A"}, "spec": {"plugin": "", "version": "[1,2]", "image": "a:b", "classes": []}}

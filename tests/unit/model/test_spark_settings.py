@@ -13,13 +13,13 @@ from penstock_model.resources.spark_settings import REFUSED, reason_against, ref
         ("spark.stage.maxConsecutiveAttempts", "deliver its records twice"),
         ("spark.speculation", "deliver its records twice"),
         ("spark.speculation.quantile", "deliver its records twice"),
-        ("spark.excludeOnFailure.enabled", "Spark runs no job with it"),
-        ("spark.scheduler.executorTaskExcludeOnFailureTime", "Spark runs no job with it"),
+        ("spark.excludeOnFailure.enabled", "with it, Spark runs no job"),
+        ("spark.scheduler.executorTaskExcludeOnFailureTime", "with it, Spark runs no job"),
         ("spark.master", "in the task's own process"),
         ("spark.task.cpus", "one worker for each core"),
         ("spark.submit.deployMode", "nothing is submitted"),
         ("spark.submit.pyFiles", "the modules of its plugins"),
-        ("spark.deploy.recoveryMode", "for a cluster of Spark's"),
+        ("spark.deploy.recoveryMode", "for a Spark cluster"),
         ("spark.remote", "in the task's own process"),
         ("spark.dynamicAllocation.enabled", "there are no executors"),
         ("spark.executor.instances", "there are no executors"),
@@ -27,13 +27,13 @@ from penstock_model.resources.spark_settings import REFUSED, reason_against, ref
         ("spark.executor.decommission.killInterval", "there are no executors"),
         ("spark.storage.decommission.enabled", "there are no executors"),
         ("spark.python.worker.reuse", "keeps its Kafka clients and its transactional id"),
-        ("spark.python.daemon.module", "a process of Penstock's starts the workers"),
+        ("spark.python.daemon.module", "Penstock starts the workers"),
         ("spark.local.dir", "TMPDIR"),
-        ("spark.driver.bindAddress", "ask for no password"),
-        ("spark.driver.host", "ask for no password"),
+        ("spark.driver.bindAddress", "need no password"),
+        ("spark.driver.host", "need no password"),
         ("spark.driver.port", "the same port"),
         ("spark.blockManager.port", "the same port"),
-        ("spark.driver.defaultJavaOptions", "write spark.driver.extraJavaOptions"),
+        ("spark.driver.defaultJavaOptions", "use spark.driver.extraJavaOptions"),
     ],
 )
 def test_a_spark_setting_that_would_break_a_guarantee_is_refused_with_its_reason(name: str, reason: str) -> None:
@@ -43,7 +43,7 @@ def test_a_spark_setting_that_would_break_a_guarantee_is_refused_with_its_reason
     assert reason in problem.message
 
 
-def test_all_settings_that_are_refused_are_told_at_once() -> None:
+def test_all_settings_that_are_refused_are_reported_together() -> None:
     names = ["spark.master", "spark.speculation", "spark.submit.pyFiles", "spark.driver.port"]
     assert [p.property for p in refused_settings(dict.fromkeys([*names, "spark.jars"], "x"))] == [
         f"spec.spark.conf.{name}" for name in names
@@ -51,7 +51,7 @@ def test_all_settings_that_are_refused_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "hunter2"])
-def test_a_refused_setting_is_refused_whatever_its_value_and_the_value_is_not_shown(value: str) -> None:
+def test_a_refused_setting_is_refused_with_any_value_and_the_value_is_not_shown(value: str) -> None:
     (problem,) = refused_settings({" spark.task.maxFailures ": value})
     assert value not in problem.message
 
@@ -75,13 +75,13 @@ def test_every_other_spark_setting_is_the_users(name: str) -> None:
 def test_a_refused_setting_says_what_to_do(name: str) -> None:
     reason = reason_against(f"{name}x" if name.endswith(".") else name)
     assert reason is not None
-    assert "remove it" in reason or "write spark." in reason
+    assert "remove it" in reason or "use spark." in reason
 
 
 @pytest.mark.parametrize(
     "name", ["spark.executor.memory", "spark.executor.cores", "spark.pyspark.python", "spark.driver.host"]
 )
-def test_settings_of_executors_are_for_a_cluster_alone(name: str) -> None:
+def test_settings_of_executors_are_only_for_a_cluster(name: str) -> None:
     assert reason_against(name) is not None
     assert reason_against(name, on_cluster=True) is None
 

@@ -7,7 +7,9 @@ import pytest
 
 from penstock import ConfigError
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
-from penstock_model.contracts.task_spec import PluginReference, SparkSpec, SparkStart, TaskSpec, TaskState
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskState
+from penstock_model.resources.connector_spec import ConnectorSpec
+from penstock_model.resources.task_settings import Spark, SparkStart, TaskSettings
 
 GOLDEN = Path(__file__).parent / "golden" / "taskspec-v1.json"
 
@@ -36,7 +38,7 @@ SPEC = TaskSpec(
         ),
     },
     worker={"bootstrap.servers": "kafka:9092", "group.id": "penstock"},
-    spark=SparkSpec(conf={"spark.driver.memory": "1g"}, start=SparkStart.ON_DEMAND),
+    settings={"spark": {"conf": {"spark.driver.memory": "1g"}}},
     secrets_dir="/secrets",
     state=TaskState.PAUSED,
 )
@@ -50,7 +52,7 @@ def test_version_1_is_read_as_ever() -> None:
     assert TaskSpec.from_json(GOLDEN.read_text()) == SPEC
 
 
-def test_version_2_is_that_of_tasks_with_mounts_and_is_written_and_read_as_ever() -> None:
+def test_a_task_with_mounts_is_written_and_read_as_ever() -> None:
     mount = PluginMount(
         name="files-1.4.2",
         plugin="penstock-files",
@@ -60,7 +62,7 @@ def test_version_2_is_that_of_tasks_with_mounts_and_is_written_and_read_as_ever(
         classes=(DeclaredClass(alias="Files", type="source"),),
     )
     mounted = SPEC.with_mounts([mount])
-    golden = GOLDEN.with_name("taskspec-v2-mounts.json").read_text()
+    golden = GOLDEN.with_name("taskspec-v1-mounts.json").read_text()
     assert json.loads(mounted.to_json()) == json.loads(golden)
     assert TaskSpec.from_json(golden) == mounted
     assert mounted.with_mounts([]) == SPEC
@@ -83,7 +85,7 @@ def test_what_is_not_written_takes_its_default() -> None:
         "worker": {},
     }
     spec = TaskSpec.from_json(json.dumps(least))
-    assert (spec.incarnation, spec.state, spec.secrets_dir, spec.spark.start) == (0, "Running", None, "Eager")
+    assert (spec.incarnation, spec.state, spec.secrets_dir, spec.settings) == (0, "Running", None, {})
 
 
 @pytest.mark.parametrize(
@@ -107,3 +109,22 @@ def test_a_new_life_changes_nothing_else() -> None:
     live = SPEC.for_incarnation(generation=8, incarnation=4, token="aa")
     assert (live.generation, live.incarnation, live.token, live.config) == (8, 4, "aa", SPEC.config)
     assert live.id == "shop.orders-in-1"
+
+
+def test_settings_of_a_spec_reach_the_task_without_defaults() -> None:
+    spec = ConnectorSpec.model_validate(
+        {"class": "A", "spark": {"conf": {"a": "b"}, "start": "OnDemand"}, "java": {"heapPercent": 50}}
+    )
+    assert spec.for_task() == {"spark": {"conf": {"a": "b"}}}
+    assert TaskSettings.of_task(spec.for_task()) == TaskSettings(spark=Spark(conf={"a": "b"}))
+
+
+def test_settings_of_a_newer_writer_are_ignored() -> None:
+    newer = {"spark": {"start": "Eager", "somethingNew": 1}, "somethingElse": {"a": 1}}
+    assert TaskSettings.of_task(newer) == TaskSettings(spark=Spark(start=SparkStart.EAGER))
+
+
+def test_a_wrong_setting_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError) as caught:
+        TaskSettings.of_task({"spark": {"start": "Later"}})
+    assert [p.property for p in caught.value.problems] == ["spark.start"]

@@ -28,13 +28,13 @@ def test_a_source_without_rules_has_none() -> None:
     assert TopicRules.of({"topic": "t", "topic.creations": "x"}, enabled=True) is None
 
 
-def test_a_worker_that_has_them_off_looks_at_the_list_of_groups_alone() -> None:
+def test_a_worker_that_has_them_off_looks_only_at_the_list_of_groups() -> None:
     assert TopicRules.of({"topic.creation.default.partitions": "x"}, enabled=False) is None
     with pytest.raises(ConfigError, match="Duplicate alias"):
         TopicRules.of({"topic.creation.groups": "a,a"}, enabled=False)
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_together() -> None:
     found = problems(
         named(
             {
@@ -65,7 +65,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert found["topic.creation.a.include"].startswith("Invalid value x( for configuration topic.creation.a.include: ")
 
 
-def test_patterns_that_are_good_alone_may_be_wrong_together() -> None:
+def test_patterns_that_are_good_separately_may_be_wrong_together() -> None:
     found = problems({**DEFAULT, **named({"groups": "a", "a__include": "(?<n>x),(?<n>y)"})})
     assert found.keys() == {"topic.creation.a.include"}
 
@@ -95,7 +95,7 @@ def test_settings_stay_as_they_were_written() -> None:
         ),
     ],
 )
-def test_what_does_nothing_is_told(more: dict[str, str], message: str) -> None:
+def test_what_does_nothing_is_reported(more: dict[str, str], message: str) -> None:
     (warning,) = ineffective_properties({**DEFAULT, **named(more)})
     assert warning.property == next(reversed(named(more)))
     assert warning.message == message

@@ -47,7 +47,7 @@ def forbidden(topic: str, limits: dict[str, Any], **spec: Any) -> list[str]:
     return violations([*map(TopicLimits.of, policy.limits)], topic, rule)
 
 
-def test_the_first_group_that_matches_decides_and_takes_what_it_lacks_of_numbers_from_default_alone() -> None:
+def test_only_the_first_group_that_matches_decides_and_takes_missing_numbers_from_default() -> None:
     found = rules(groups=[COMPACTED, {"name": "late", "include": ["orders.*"], "partitions": 9}])
     for topic, where, partitions, factor, settings in (
         ("orders.x", "group compacted", 1, 3, {"cleanup.policy": "compact"}),
@@ -61,7 +61,7 @@ def test_the_first_group_that_matches_decides_and_takes_what_it_lacks_of_numbers
         assert (rule.partitions, rule.replication_factor, dict(rule.settings)) == (partitions, factor, settings)
 
 
-def test_each_pattern_is_compiled_by_itself() -> None:
+def test_each_pattern_is_compiled_separately() -> None:
     """Joined, two groups of one name are an error, and a list split at commas would break the second."""
     found = rules(groups=[{**COMPACTED, "include": ["(?<n>a).*", "(?<n>b{1,2})"]}])
     assert [found.group_of(t).name for t in ("ax", "bb", "bbb")] == ["compacted", "compacted", "default"]
@@ -91,7 +91,7 @@ def test_each_pattern_is_compiled_by_itself() -> None:
         ({"config": []}, "a", "limits.config of the TopicCreationPolicy shop-topics does not have cleanup.policy"),
     ],
 )
-def test_a_limit_that_forbids_a_topic_is_told_with_policy_limit_and_rule(
+def test_a_limit_that_forbids_a_topic_is_reported_with_policy_limit_and_rule(
     limits: dict[str, Any], topic: str, words: str
 ) -> None:
     (told,) = forbidden(topic, limits, groups=[COMPACTED])
@@ -122,7 +122,7 @@ def test_the_brokers_own_number_is_refused_under_a_limit_on_numbers_since_nobody
         ({"groups": [{"name": "g", "include": ["a("]}]}, "spec.groups.0.include.0", ""),
         ({"limits": {"topics": ["a("]}}, "spec.limits.topics.0", ""),
         ({"default": None}, "spec", "has neither rules (default, groups) nor limits"),
-        ({"default": None, "groups": [COMPACTED]}, "spec", "groups: need default"),
+        ({"default": None, "groups": [COMPACTED]}, "spec", "groups: require default"),
         (
             {"connectorSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
             "spec.connectorSelector.matchExpressions.0",
@@ -139,7 +139,7 @@ def test_a_policy_that_cannot_be_applied_says_why_by_field(spec: dict[str, Any],
     assert problem.message.startswith(words)
 
 
-def test_all_that_is_wrong_with_a_policy_is_told_at_once() -> None:
+def test_all_that_is_wrong_with_a_policy_is_reported_together() -> None:
     with pytest.raises(ConfigError) as caught:
         effective_policy(document(groups=[{"name": "a", "include": ["a("]}, {"name": "b", "include": ["b["]}]))
     assert len(caught.value.problems) == 2
@@ -153,7 +153,7 @@ def test_a_pattern_that_would_take_the_operators_memory_is_refused_unread(patter
     with pytest.raises(ConfigError) as caught:
         effective_policy(document(limits={"topics": [pattern]}))
     assert [p.property for p in caught.value.problems] == ["spec.limits.topics.0"]
-    assert "; write it simpler" in caught.value.problems[0].message
+    assert "; simplify it" in caught.value.problems[0].message
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def secrets(tmp_path: Path) -> Path:
         ("no variable", "no variable"),
     ],
 )
-def test_a_variable_is_replaced_wherever_it_stands(secrets: Path, text: str, value: str) -> None:
+def test_a_variable_is_replaced_anywhere_in_a_value(secrets: Path, text: str, value: str) -> None:
     resolved = resolve({"p": text.replace("%", str(secrets))}, secrets / "secrets", ENVIRONMENT)
     assert resolved.problems == ()
     assert resolved.values == {"p": value}
@@ -86,7 +86,7 @@ def test_a_variable_that_cannot_be_resolved_is_a_problem(secrets: Path, text: st
         ("${env:USERNAME}", "did you mean USER_NAME?"),
     ],
 )
-def test_a_misspelt_variable_is_told_what_was_probably_meant(secrets: Path, text: str, hint: str) -> None:
+def test_a_misspelled_variable_is_reported_with_what_was_probably_meant(secrets: Path, text: str, hint: str) -> None:
     (problem,) = resolve({"p": text}, secrets / "secrets", ENVIRONMENT).problems
     assert problem.message.endswith(f"; {hint}")
 
@@ -102,7 +102,7 @@ def test_without_a_directory_of_secrets_the_message_says_so() -> None:
     assert "--secrets" in problem.message
 
 
-def test_every_unresolved_variable_is_told(secrets: Path) -> None:
+def test_every_unresolved_variable_is_reported(secrets: Path) -> None:
     resolved = resolve({"a": "${env:A}${env:B}", "b": "${env:C}"}, secrets, {})
     assert [p.property for p in resolved.problems] == ["a", "a", "b"]
 
@@ -252,6 +252,6 @@ def test_a_secret_that_equals_a_part_of_a_name_is_hidden_outside_the_name() -> N
     assert hide("com.postgresql.Sink: postgresql") == "com.postgresql.Sink: [r1]"
 
 
-def test_a_secret_that_is_a_part_of_a_name_is_hidden_where_it_stands_alone() -> None:
+def test_a_secret_that_is_a_part_of_a_name_is_hidden_where_it_is_a_separate_word() -> None:
     hide = Redactor([Secret("[hidden]", "hunter2")], ["com.acme.hunter2.Sink"])
     assert hide("com.acme.hunter2.Sink with hunter2") == "com.acme.hunter2.Sink with [hidden]"

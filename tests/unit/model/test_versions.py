@@ -67,7 +67,7 @@ def test_no_version_in_the_range_is_none() -> None:
 @pytest.mark.parametrize(
     ("wanted", "chosen"), [(None, "1.1"), ("[1.0,2.0]", "1.1"), ("[1.5,)", "2.0"), ("[3.0]", None)]
 )
-def test_the_copy_beside_the_connector_goes_before_newer_ones(wanted: str | None, chosen: str | None) -> None:
+def test_the_copy_next_to_the_connector_goes_before_newer_ones(wanted: str | None, chosen: str | None) -> None:
     available = ["1.0", "1.1", "2.0"]
     assert choose_version(available, VersionRange.requested(wanted), packaged="1.1") == chosen
 

@@ -188,7 +188,7 @@ def test_kafkas_own_config_providers_may_have_other_names(tmp_path: Path, monkey
     assert [resolved.values[name] for name in variables] == ["a:1", "7", "g"]
 
 
-def test_every_problem_of_a_file_is_told_with_its_name(tmp_path: Path) -> None:
+def test_every_problem_of_a_file_is_reported_with_its_name(tmp_path: Path) -> None:
     file = tmp_path / "w.properties"
     file.write_text("offset.flush.interval.ms=x\nerrors.tolerance=some\n")
     with pytest.raises(ConfigError) as caught:
@@ -198,7 +198,7 @@ def test_every_problem_of_a_file_is_told_with_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["worker.yaml", "worker.properties"])
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_worker(tmp_path / name)
 

@@ -16,7 +16,7 @@ from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.refused_fields import refused_fields
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.policy.template_policy import refusals
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
@@ -25,7 +25,14 @@ from .connector.world.plugins import tasks_of
 from .connector.world.world import World
 
 ROOT = Path(__file__).parents[3]
-MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "connector_status.py", "settings.py")
+MODELS = (
+    "connector_spec.py",
+    "connector_parts.py",
+    "task_settings.py",
+    "pod_template.py",
+    "connector_status.py",
+    "settings.py",
+)
 """Where fields are declared, which is not yet reading them."""
 
 
@@ -153,15 +160,15 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
         made = connector({"template": template})
         assert refusals(made, settings) == ()
         answer = tasks_of(1)
-        shape = Shape.of(settings, ())
-        plan = Plan.of("asked", shape, answer, (), "")
-        manifests = PodManifests(made, settings, shape)
+        pod_settings = PodSettings.of(settings, ())
+        plan = Plan.of("asked", pod_settings, answer, (), "")
+        manifests = PodManifests(made, settings, pod_settings)
         return manifests.task(plan, 0, 1, PlanEpoch(generation=1, plan="p"), TaskState.RUNNING)
 
     assert pod({name: value}) != pod({})
 
 
-def test_refused_actions_are_kept_in_bounds_but_for_those_whose_token_still_stands() -> None:
+def test_refused_actions_are_limited_except_those_whose_token_is_still_there() -> None:
     world = World()
     for number in range(30):
         world.annotations = {"penstock.dev/list-offsets": str(number), "penstock.dev/alter-offsets": "always"}

@@ -41,7 +41,11 @@ def told(status: dict[str, Any]) -> dict[str, str]:
 @each_kind
 def test_one_that_can_be_used_is_ready_for_the_generation_that_was_seen(kind: Kind) -> None:
     status = status_of(kind, document(GOOD[kind]))
-    assert {c["type"]: f"{c['status']} {c['reason']}" for c in status["conditions"]} == {"Ready": "True Accepted"}
+    assert {c["type"]: f"{c['status']} {c['reason']}" for c in status["conditions"]} == {
+        "Ready": "True Accepted",
+        "Reconciling": "False NotReconciling",
+        "Stalled": "False NotStalled",
+    }
     assert {c["observedGeneration"] for c in status["conditions"]} == {status["observedGeneration"]} == {3}
 
 
@@ -49,7 +53,7 @@ def test_a_plugin_version_says_what_is_known_of_its_image_and_which_runtime_has_
     verified = Verdict(verdict.Kind.READY, "Verified", "all is there")
     status = resource_status(PLUGIN_VERSION, document(TICKER), [], NOW, verified, "runtime:2")
     assert status is not None
-    assert (told(status), status["verifiedBy"]) == ({"Ready": "True Verified: all is there"}, "runtime:2")
+    assert (told(status)["Ready"], status["verifiedBy"]) == ("True Verified: all is there", "runtime:2")
     assert resource_status(PLUGIN_VERSION, document(TICKER, **status), [], NOW + 60, verified, "runtime:2") is None
     bad = resource_status(PLUGIN_VERSION, document(BAD[PLUGIN_VERSION], **status), [], NOW + 60)
     assert bad is not None
@@ -123,12 +127,21 @@ def test_a_plugin_version_that_cannot_be_used_is_stalled_and_says_why(change: di
 
 
 @each_kind
+def test_a_condition_of_another_controller_is_neither_applied_nor_a_reason_to_write(kind: Kind) -> None:
+    status = status_of(kind, document(GOOD[kind]))
+    theirs = {**status["conditions"][0], "type": "example.com/Audited"}
+    there = {**status, "conditions": [theirs, *status["conditions"]]}
+    assert resource_status(kind, document(GOOD[kind], **there), [], NOW + 60) is None
+    assert "example.com/Audited" not in told(status_of(kind, document(GOOD[kind], 4, **there)))
+
+
+@each_kind
 def test_what_is_said_already_is_not_said_again_and_one_that_was_corrected_is_stalled_no_more(kind: Kind) -> None:
     bad = status_of(kind, document(BAD[kind]), "a")
     assert resource_status(kind, document(BAD[kind], **bad), ["a"], NOW + 60) is None
     assert resource_status(kind, document(BAD[kind], **bad), ["a", "b"], NOW + 60) is not None
     good = status_of(kind, document(GOOD[kind], 4, **bad), "a", at=NOW + 60)
-    assert [*told(good)] == ["Ready"]
+    assert told(good)["Stalled"] == "False NotStalled: "
     assert resource_status(kind, document(GOOD[kind], 4, **good), ["a"], NOW + 120) is None
     again = status_of(kind, document(GOOD[kind], 5, **good), "a", at=NOW + 120)
     assert again["conditions"][0]["lastTransitionTime"] == good["conditions"][0]["lastTransitionTime"]

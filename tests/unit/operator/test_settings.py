@@ -67,7 +67,7 @@ def test_settings_cannot_be_changed() -> None:
         Settings.of(document()).log_level = "DEBUG"  # type: ignore[misc]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_together() -> None:
     found = problems_of(
         document(
             logLevel="LOUD",
@@ -107,21 +107,21 @@ def test_a_file_that_holds_something_else_is_refused(given: Any) -> None:
     assert problems_of(given)
 
 
-def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_a_duplicate_key_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "operator.yaml"
     path.write_text("release: {name: p, namespace: n}\nlogLevel: INFO\nlogLevel: DEBUG\n")
     with pytest.raises(ConfigError, match=r"logLevel: is a duplicate key, found again in line 3"):
         Settings.read(path)
 
 
-def test_a_file_that_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_yaml_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "operator.yaml"
     path.write_text("release: {name: p\nworker: [\n")
     with pytest.raises(ConfigError, match=r"operator.yaml: line \d: is not YAML"):
         Settings.read(path)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"operator.yaml: cannot be read: No such file"):
         Settings.read(tmp_path / "operator.yaml")
 
@@ -149,7 +149,7 @@ def test_variables_of_the_worker_are_resolved_for_the_operator_and_not_for_pods(
     assert settings.at_start.redact("cannot log in as u/hunter22") == "cannot log in as u/${secret:kafka:password}"
 
 
-def test_a_secret_that_was_changed_since_is_read_anew(tmp_path: Path) -> None:
+def test_a_secret_that_was_changed_since_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "password").write_text("hunter22")
     settings = Settings.of(document(worker=SECURE), tmp_path)
@@ -157,13 +157,13 @@ def test_a_secret_that_was_changed_since_is_read_anew(tmp_path: Path) -> None:
     assert "hunter33" in str(settings.worker_now().config.clients(None))
 
 
-def test_a_secret_that_is_missing_is_told_without_a_value(tmp_path: Path) -> None:
+def test_a_secret_that_is_missing_is_reported_without_a_value(tmp_path: Path) -> None:
     found = problems_of(document(worker={**SECURE, "ssl.key.password": "hunter22"}), tmp_path)
     assert "there is no secret kafka" in found["worker.sasl.jaas.config"]
     assert "hunter22" not in str(found)
 
 
-def test_client_properties_that_cannot_be_are_told() -> None:
+def test_client_properties_that_cannot_be_are_reported() -> None:
     found = problems_of(document(worker={"bootstrap.servers": "k:1", "consumer.fetch.max.bytes": "lots"}))
     assert "fetch.max.bytes" in found["worker.consumer.fetch.max.bytes"]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from penstock import Float32, Instant, Int8, Schema
 from penstock.schema import FLOAT32, FLOAT64, INT64, OPTIONAL_STRING, STRING, array_of, map_of
 from penstock.schema import struct as struct_of
-from penstock_java.calendar import civil, millis_of
-from penstock_java.floats import _double_text, double_text, float_text, plain_range
+from penstock_java_compat.calendar import civil, millis_of
+from penstock_java_compat.floats import _double_text, double_text, float_text, plain_range
 from penstock_plugins.connect.text import java_text, java_texts, utf8_text
 
 NAN = float("nan")

@@ -163,7 +163,7 @@ def test_a_name_that_finds_none_says_why(kind: type[Plugin], name: str, message:
 
 
 @pytest.mark.parametrize("name", ["Shop", "shop:Shop", "Shop$Value"])
-def test_a_plugin_of_the_project_in_this_folder_that_is_not_installed_is_told_with_the_command(
+def test_a_plugin_of_the_project_in_this_folder_that_is_not_installed_is_reported_with_the_command(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -225,6 +225,6 @@ def test_finding_by_alias_imports_no_other_plugin() -> None:
     assert "file_source" not in done.stdout
 
 
-def test_the_connector_kinds_are_told_apart() -> None:
+def test_the_connector_kinds_are_distinguished() -> None:
     with pytest.raises(ConfigError, match="does not implement the Connector interface"):
         PLUGINS.find(Connector, "Router")  # type: ignore[type-abstract]

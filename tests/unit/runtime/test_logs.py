@@ -32,7 +32,7 @@ def test_a_line_is_json_with_connector_and_task() -> None:
     assert (found["connector"], found["task"], found["attempt"]) == ("a", 0, 3)
 
 
-def test_a_secret_never_stands_in_a_line() -> None:
+def test_a_secret_is_never_in_a_line() -> None:
     assert "hunter2" not in json.dumps(line("login with hunter2 failed"))
 
 

@@ -38,7 +38,7 @@ class Canary:
         """Return the plan of a task."""
         return self.plan if task < self.count else last
 
-    def memory_after(self, before: PersistedCanary | None, tasks: Mapping[int, PersistedTask]) -> PersistedCanary:
+    def persisted_after(self, before: PersistedCanary | None, tasks: Mapping[int, PersistedTask]) -> PersistedCanary:
         """Return the canary for the status, including the last failure of its tasks."""
         persisted = before if before is not None and before.plan == self.plan.hash else PersistedCanary(self.plan.hash)
         persisted = replace(persisted, tasks=self.count)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from penstock_model.resources.refused_fields import refused_fields
+from penstock_operator.connector.decide.log_level import log_level_problem
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.secrets import too_many, with_namespace
@@ -14,7 +15,9 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 
 def valid(observed: Observation, plan: Plan) -> Config:
     """Return that the plugin accepts the configuration, perhaps with warnings."""
-    warnings = [*plan.warnings, *observed.plugin.passed_over]
+    warnings = [*plan.warnings, *observed.requested.plugin.passed_over]
+    if problem := log_level_problem(observed):
+        warnings.append(problem)
     if left := plan.left_behind:
         warnings.append(
             f"it had another kind before: {left} stay in Kafka under its name, even with deletion.offsets: Reset, and "
@@ -38,9 +41,9 @@ def known_config(observed: Observation) -> Config:
     """Return the result of earlier checks, if no job pod is started to check the configuration."""
     if problems := known_problems(observed):
         return invalid(problems)
-    if (plan := observed.plan(observed.due) or observed.split()) is not None:
+    if (plan := observed.plan(observed.requested.hash) or observed.stored_split()) is not None:
         return valid(observed, plan)
-    if observed.persisted.refused == observed.due:
+    if observed.persisted.refused == observed.requested.hash:
         return invalid(observed.persisted.refusal)
     return unchecked("is checked when the connector starts")
 
@@ -49,5 +52,5 @@ def known_problems(observed: Observation) -> list[str]:
     """Return the problems that can be found without the plugin."""
     connector, spec = observed.connector, observed.connector.spec
     fields = map(str, (*connector.reading.problems, *refused_fields(spec)))
-    of_resources = (*observed.plugin.problems, *observed.policy.refused)
+    of_resources = (*observed.requested.plugin.problems, *observed.requested.policy.refused)
     return [*fields, *with_namespace(spec.config), *too_many(spec.config), *of_resources]

@@ -4,24 +4,27 @@ This code keeps no state, does not wait and writes nothing: the same observation
 that was carried out leads to an observation from which no action follows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from penstock_model.resources.connector import State
-from penstock_operator.connector.decide.adoption import adopt_and_run, rollout_progress
+from penstock_operator.connector.decide.adoption import adopt_and_run
 from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.decide.held_template import (
     hashes_of_present_pods,
     is_template_refused,
     without_new_pods,
 )
+from penstock_operator.connector.decide.log_level import log_level_to_write
 from penstock_operator.connector.decide.offsets_step import OffsetsStep, offsets_step
 from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
-from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, waiting
+from penstock_operator.connector.decide.rollout_step import rollout_progress
+from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, together, waiting
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
+from penstock_operator.connector.decide.topic_creation import with_last_plan_requested
 from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_topics
 from penstock_operator.connector.decide.used_tokens import newly_used
 from penstock_operator.connector.model.decision import Decision
@@ -46,45 +49,45 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         observed: gathered live, at one moment.
         pod_hash: returns the hash of the contents that a task's pod must have.
     """
-    outcomes = _outcomes(observed, pod_hash)
-    last, latest = outcomes[-1], outcomes[::-1]
-    offsets, finalizer, is_deleted = OffsetsStep(last.persisted), last.finalizer, observed.deleting is not None
-    topics = TopicsReset(last.persisted)
+    outcome = _outcome(observed, pod_hash)
+    offsets, finalizer, is_deleted = OffsetsStep(outcome.persisted), outcome.finalizer, observed.deleting is not None
+    topics = TopicsReset(outcome.persisted)
     if not is_deleted:
-        offsets = offsets_step(observed, last.persisted)
+        offsets = offsets_step(observed, outcome.persisted)
         topics = reset_topics(observed, offsets.persisted)
         # The finalizer stays while deletion must reset offsets that are this Connector's.
-        wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
-        finalizer = None if wanted == observed.finalizer else wanted
+        wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name.refusal is None
+        finalizer = None if wanted == observed.has_finalizer else wanted
     return Decision(
-        save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
-        persisted=replace(topics.persisted, asked=observed.asked),
-        verdict=last.verdict,
-        config=last.config,
-        state=last.state,
-        plan=last.plan,
-        pending=last.pending,
+        save=outcome.save,
+        persisted=replace(topics.persisted, reconfiguration=observed.requested.reconfiguration),
+        verdict=outcome.verdict,
+        config=outcome.config,
+        state=outcome.state,
+        plan=outcome.plan,
+        pending=outcome.pending,
         finalizer=finalizer,
         publish=offsets.publish,
-        delete=tuple(dict.fromkeys((*(p for o in outcomes for p in o.delete), *offsets.delete))),
-        create=(*(w for o in outcomes for w in o.create), *offsets.create),
-        drop=tuple(h for o in outcomes for h in o.drop),
-        claim=observed.name_refusal is None and not is_deleted,
-        control_state=next((o.control_state for o in latest if o.control_state is not None), None),
-        forget=any(o.forget for o in outcomes),
+        delete=tuple(dict.fromkeys((*outcome.delete, *offsets.delete))),
+        create=(*outcome.create, *offsets.create),
+        drop=outcome.drop,
+        claim=observed.name.refusal is None and not is_deleted,
+        control_state=outcome.control_state,
+        forget=outcome.forget,
         topics_reset=topics.mark,
+        log_level=log_level_to_write(observed),
         used_tokens=() if is_deleted else newly_used(observed, topics.persisted, topics.mark),
-        requeue_after=soonest(offsets.requeue_after, topics.requeue_after, *(o.requeue_after for o in outcomes)),
-        queued=offsets.queued or any(o.queued for o in outcomes),
-        rollout=last.rollout,
+        requeue_after=soonest(offsets.requeue_after, topics.requeue_after, outcome.requeue_after),
+        queued=offsets.queued or outcome.queued,
+        rollout=outcome.rollout,
     )
 
 
-def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
-    """Return the outcome of each step that applies to the Connector's state."""
+def _outcome(observed: Observation, pod_hash: PodHashOf) -> StepOutcome:
+    """Return the outcome of the steps that apply to the Connector's state."""
     for check in _BEFORE_TASKS:
         if (outcome := check(observed)) is not None:
-            return [outcome]
+            return outcome
     if is_template_refused(observed):
         return _with_refused_template(observed)
     return _without_restarts(observed, pod_hash) or _running(observed, pod_hash)
@@ -97,9 +100,9 @@ def _being_deleted(observed: Observation) -> StepOutcome | None:
 
 def _name_of_another(observed: Observation) -> StepOutcome | None:
     """Run nothing if its Connect name belongs to another Connector."""
-    if observed.name_refusal is None:
+    if observed.name.refusal is None:
         return None
-    refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name_refusal), "Failed")
+    refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name.refusal), "Failed")
     return replace(refused, requeue_after=_OWNER_LOOK)
 
 
@@ -118,7 +121,7 @@ def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
 
 def _offsets_in_use(observed: Observation) -> StepOutcome | None:
     """Wait while a pod may be changing its offsets: no task starts meanwhile."""
-    if not (busy := observed.pods_at_offsets):
+    if not (busy := observed.pods_changing_offsets):
         return None
     message = f"the tasks start after the end of {pod_names(busy)}, which changes the offsets"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
@@ -126,15 +129,15 @@ def _offsets_in_use(observed: Observation) -> StepOutcome | None:
 
 def _pods_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
     """Wait while pods of an earlier Connector of this name exist."""
-    if not observed.foreign_pods:
+    if not observed.pods.foreign:
         return None
-    message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.foreign_pods))}"
+    message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.pods.foreign))}"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
 
 
 def _records_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
     """Remove records of an earlier Connector of this name from Kafka, if that is possible now."""
-    if not observed.stale_records or observed.kafka_trouble is not None:
+    if not observed.records.has_stale or observed.records.trouble is not None:
         return None
     message = "records of an earlier Connector of this name are removed"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK, forget=True)
@@ -152,7 +155,7 @@ _BEFORE_TASKS: Final[tuple[Callable[[Observation], StepOutcome | None], ...]] = 
 """Checks before its tasks, of which the first that applies decides; each has one reason, or returns None."""
 
 
-def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
+def _running(observed: Observation, pod_hash: PodHashOf) -> StepOutcome:
     persisted = without_lost_preparation(observed)
     annotations = observed.connector.metadata.annotations
     restarts = restart_requests(annotations, persisted, running=True, tasks=persisted.tasks, now=observed.now)
@@ -161,38 +164,39 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome
         persisted = replace(persisted, job=FailedJob())
     observed = replace(observed, persisted=persisted)
     planning = plan_tasks(observed)
+    observed = with_last_plan_requested(observed, planning)
     tasks = adopt_and_run(observed, pod_hash, restarts, planning)
-    outcomes = [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
+    outcome = together(planning, tasks, rollout_progress(observed, pod_hash, tasks))
+    outcome = _with_policy_problem(observed, outcome)
     if restarts.all:  # the next run requests another plan: no pod is created for this one
-        outcomes = [replace(o, create=()) for o in outcomes]
-    outcomes[-1] = _with_policy_problem(observed, outcomes[-1])
+        outcome = replace(outcome, create=())
     if restarts.handled:  # planning uses the restarts in the status
-        outcomes[-1] = replace(outcomes[-1], requeue_after=0.0)
-    return outcomes
+        outcome = replace(outcome, requeue_after=0.0)
+    return outcome
 
 
 def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOutcome:
     """Report in the outcome that a change of policies has not reached a source: it keeps the last good rules."""
-    problem, last = observed.policy.problem, observed.plan(observed.persisted.plan)
-    if problem is None or observed.policy.blocks or outcome.pending is not None:
+    problem, last = observed.requested.policy.problem, observed.plan(observed.persisted.plan)
+    if problem is None or observed.requested.policy.blocks or outcome.pending is not None:
         return outcome
     if last is not None and last.kind == "sink":  # creates no topics
         return outcome
     return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules stay in use"))
 
 
-def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
-    """Keep running tasks if the status topic loses records, since they might not start again. Empty: no task must end.
+def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> StepOutcome | None:
+    """Keep running tasks if the status topic loses records, since they might not start again. None: no task must end.
 
     A lost task is replaced as it was. The requested changes are applied once the topic is compacted, and immediately if no
     task lives.
     """
     persisted, annotations = observed.persisted, observed.connector.metadata.annotations
     last = observed.plan(persisted.plan)
-    if not observed.topic_fault or last is None or not observed.is_prepared(last):
-        return ()
-    if all(p.phase is Phase.ENDED for p in observed.task_pods):
-        return ()
+    if not observed.records.topic_fault or last is None or not observed.is_prepared(last):
+        return None
+    if all(p.phase is Phase.ENDED for p in observed.pods.tasks):
+        return None
     planning, present = plan_tasks(observed), hashes_of_present_pods(observed)
     asked = restart_requests(annotations, persisted, running=True, tasks=persisted.tasks, now=observed.now)
     plan = planning.plan
@@ -200,14 +204,14 @@ def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[St
         plan.hash != last.hash or any(pod_hash(plan, n) != present(plan, n) for n in range(len(plan.tasks)))
     )
     if not asked.handled and not is_other:
-        return ()
+        return None
     tasks = adopt_and_run(observed, present, RestartRequests(later=True), replace(planning, plan=None))
-    text = f"no task is restarted before the status topic is compacted: {observed.topic_fault}"
+    text = f"no task is restarted before the status topic is compacted: {observed.records.topic_fault}"
     tasks = replace(tasks, pending=Pending(Reason.STATUS_TOPIC_NOT_COMPACTED, text))
-    return [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
+    return together(planning, tasks, rollout_progress(observed, pod_hash, tasks))
 
 
-def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:
+def _with_refused_template(observed: Observation) -> StepOutcome:
     """Create no pods while the template is refused. A restart waits for a template from which pods may be created."""
     persisted, pod_hash = observed.persisted, hashes_of_present_pods(observed)
     persisted = replace(persisted, handled=kept_actions(observed.connector.metadata.annotations, persisted, ()))
@@ -215,6 +219,6 @@ def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:
     planning = plan_tasks(observed)
     last = planning.plan or observed.plan(persisted.plan)
     if last is not None and not observed.is_prepared(last):
-        return [planning]  # a set of tasks that must start from the beginning waits as it is
+        return planning  # a set of tasks that must start from the beginning waits as it is
     tasks = without_new_pods(adopt_and_run(observed, pod_hash, RestartRequests(later=True), planning))
-    return [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
+    return together(planning, tasks, rollout_progress(observed, pod_hash, tasks))

@@ -26,7 +26,7 @@ def hashes_of_present_pods(observed: Observation) -> PodHashOf:
     """Return pod hashes with which no pod is outdated: each task has that of its latest pod."""
 
     def pod_hash(_: Plan, task: int) -> str:
-        pods = [p for p in observed.task_pods if p.task == task]
+        pods = [p for p in observed.pods.tasks if p.task == task]
         return max(pods, key=lambda p: p.incarnation).pod_hash if pods else observed.persisted.task(task).pod_hash
 
     return pod_hash

@@ -72,18 +72,20 @@ class JobObservation:
         """Return the observation of the Connector's job pod for this action and key."""
         connector = observed.connector
         name = name_of(connector.metadata.name, action, key, connector.spec.template)
-        refusals = (observed.refusals[n] for n in sorted(observed.refusals) if n == name or n.startswith(f"{name}-"))
+        refusals = (
+            observed.pods.refusals[n] for n in sorted(observed.pods.refusals) if n == name or n.startswith(f"{name}-")
+        )
         return cls(
             name=name,
             action=action,
             key=key,
-            pods=observed.job_pods,
-            answers=observed.answers,
+            pods=observed.pods.jobs,
+            answers=observed.pods.answers,
             persisted=observed.persisted.job,
-            slot=observed.slot,
+            slot=observed.release.has_job_slot,
             refusal=next(refusals, None),
-            deadline=observed.job_deadline,
-            node_timeout=observed.node_timeout,
+            deadline=observed.release.job_deadline,
+            node_timeout=observed.release.node_timeout,
             now=observed.now,
         )
 

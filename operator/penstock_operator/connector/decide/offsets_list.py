@@ -82,10 +82,10 @@ def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answ
         return listed(observed, action, f"{count} position{'' if count == 1 else 's'}")
     if refusal := list_refusal(observed):
         return finished(observed, action, "Refused", f"nothing is listed: {refusal}")
-    if refused := observed.refusals.get(of_list(pod.uid)):
+    if refused := observed.pods.refusals.get(of_list(pod.uid)):
         return finished(observed, action, "Failed", f"nothing is listed: {refused.message}. Then use a new token")
     if _is_going(observed):
-        if observed.now > (action.began or 0.0) + observed.job_deadline:
+        if observed.now > (action.began or 0.0) + observed.release.job_deadline:
             still = f"ConfigMap {_name(observed)} is being deleted but still exists"
             why = f"{still}: remove the finalizers that block its deletion"
             return finished(observed, action, "Failed", f"nothing is listed: {why}, then use a new token")

@@ -47,11 +47,11 @@ class OffsetsStep:
 
 def waits_of_any(observed: Observation) -> str:
     """Return why any action must wait; empty: none must. The owner of the offsets that it changes or shows must be known."""
-    if observed.name_refusal is not None:
-        return observed.name_refusal.message
-    if unseen := observed.name_unseen or observed.kafka_trouble:
+    if observed.name.refusal is not None:
+        return observed.name.refusal.message
+    if unseen := observed.name.unknown_cause or observed.records.trouble:
         return f"the records in Kafka under the name of this connector are not known: {unseen}"
-    if observed.status_unread:
+    if observed.records.is_unread:
         return "the status topic is not read yet"
     if is_template_refused(observed):
         return "spec.template is refused (condition ConfigValid), so that no pod can be created"

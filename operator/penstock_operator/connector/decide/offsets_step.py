@@ -78,7 +78,7 @@ def offsets_step(observed: Observation, persisted: PersistedState) -> OffsetsSte
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
     known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in persisted.offsets)
-    pods = {p.name for p in observed.offsets_pods}
+    pods = {p.name for p in observed.pods.offsets_jobs}
     every = (*known, *_new(observed, persisted, requests))
     actions = tuple(a if _pod_name(observed, a) in pods else refused_if_used(observed, a) for a in every)
     current = _current(observed, actions)
@@ -89,7 +89,9 @@ def offsets_step(observed: Observation, persisted: PersistedState) -> OffsetsSte
     step = replace(step, persisted=_told_to_wait(observed, step.persisted, current))
     following = _current(observed, step.persisted.offsets)
     name = "" if following is None else _pod_name(observed, following)
-    superfluous = (p for p in observed.offsets_pods if p.name != name and p.leaving is None and p not in step.delete)
+    superfluous = (
+        p for p in observed.pods.offsets_jobs if p.name != name and p.leaving is None and p not in step.delete
+    )
     is_next = following is not None and current is not None and not is_same(following, current)
     return replace(
         step,
@@ -114,7 +116,7 @@ def _told_to_wait(observed: Observation, persisted: PersistedState, current: Off
 def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> OffsetsAction | None:
     """Return the action in progress, or the next one: lists that need not wait, then the oldest of the others."""
     waiting = [a for a in actions if a.is_pending and a.action in _DOING]
-    pods = {p.name for p in observed.offsets_pods}
+    pods = {p.name for p in observed.pods.offsets_jobs}
     begun = (a for a in waiting if a.began is not None or a.pod_uid or _pod_name(observed, a) in pods)
     lists = (a for a in waiting if a.action == LIST and not list_waits(observed))
     others = (a for a in waiting if a.action != LIST)
@@ -125,7 +127,7 @@ def _new(observed: Observation, persisted: PersistedState, requests: tuple[Offse
     """Return an entry for each request that has none."""
     new = [r for r in requests if not any(r.asks_for(a) for a in persisted.offsets)]
     before = (*persisted.offsets, *(a for a in earlier_actions(observed) if not any(r.asks_for(a) for r in new)))
-    problems = [refusal(r, observed.connector, before, of_topics=observed.topics_refusal) for r in new]
+    problems = [refusal(r, observed.connector, before, of_topics=observed.release.topics_reset_refusal) for r in new]
     at = float(int(observed.now))
     return [
         OffsetsAction(r.action, r.token, "Refused" if problem else "Pending", problem, at, content=r.content)
@@ -150,21 +152,21 @@ def _given_up_if_late(
     if not action.is_pending or action.action not in _DOING or action.began is not None or action.pod_uid:
         return action
     name = _pod_name(observed, action)
-    given_up = "" if any(p.name == name for p in observed.offsets_pods) else _given_up(observed, action, requests)
+    given_up = "" if any(p.name == name for p in observed.pods.offsets_jobs) else _given_up(observed, action, requests)
     return final(observed, action, "Refused", f"nothing was done: {given_up}") if given_up else action
 
 
 def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> OffsetsStep:
     """Return the step of the action in progress."""
     name = _pod_name(observed, action)
-    pod = next((p for p in observed.offsets_pods if p.name == name), None)
+    pod = next((p for p in observed.pods.offsets_jobs if p.name == name), None)
     if pod is not None:
         return _with_pod(observed, replace(action, pod_uid=pod.uid), pod)
     if is_published(observed, action):
         return listed(observed, action)
     if action.pod_uid:
         return _unknown(observed, action, f"its pod {name} is gone, and has left no answer")
-    is_refused = name in observed.refusals
+    is_refused = name in observed.pods.refusals
     if action.began is not None and is_refused:  # so the pod never existed
         action = replace(action, began=None, generation=0)
     given_up = _given_up(observed, action, requests)
@@ -187,15 +189,15 @@ def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[Offs
 
 def _begun(observed: Observation, action: OffsetsAction, name: str, document: str) -> OffsetsStep:
     """Create the pod, unless something must happen first; `document`: of alter."""
-    refused = observed.refusals.get(name)
+    refused = observed.pods.refusals.get(name)
     if action.began is None:
         if waits := list_waits(observed) if action.action == LIST else _waits(observed):
             return pending(observed, action, f"waits: {waits}", requeue_after=_LOOK)
         if refused is not None and (left := pause(refused, observed.now)) > 0:
             return pending(observed, action, refused.message, requeue_after=left)
-        if not observed.slot:
+        if not observed.release.has_job_slot:
             return replace(pending(observed, action, FOR_A_SLOT, requeue_after=SLOT_WAIT), queued=True)
-        generation = 0 if action.action == LIST else observed.generation
+        generation = 0 if action.action == LIST else observed.records.last_generation
         action = replace(action, began=float(int(observed.now)), generation=generation)
     step = pending(observed, action, _DOING[action.action])
     if action.action == LIST:
@@ -215,14 +217,14 @@ def _waits(observed: Observation) -> str:
 
     A task pod counts until its end was seen, also on a lost node: its process may still write offsets.
     """
-    living = [p for p in observed.task_pods if p.phase is not Phase.ENDED]
-    jobs = [p for p in observed.job_pods if p.lives(observed.now, observed.node_timeout)]
+    living = [p for p in observed.pods.tasks if p.phase is not Phase.ENDED]
+    jobs = [p for p in observed.pods.jobs if p.lives(observed.now, observed.release.node_timeout)]
     # Those of other actions: this one has none.
-    others = [p for p in observed.offsets_pods if p.phase is not Phase.ENDED and p.action != Action.LIST_OFFSETS]
+    others = [p for p in observed.pods.offsets_jobs if p.phase is not Phase.ENDED and p.action != Action.LIST_OFFSETS]
     if pods := [*living, *jobs, *others]:
         return f"for the end of {pod_names(pods)}"
-    if observed.foreign_pods:
-        return f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.foreign_pods))}"
+    if observed.pods.foreign:
+        return f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.pods.foreign))}"
     return waits_of_any(observed)
 
 
@@ -233,13 +235,13 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
         step = _after_end(observed, action, pod)
         goes_on = any(a.is_pending and is_same(a, action) for a in step.persisted.offsets)
         return step if goes_on or pod.leaving is not None else replace(step, delete=(pod,))
-    if pod.is_on_lost_node(observed.now, observed.node_timeout):
+    if pod.is_on_lost_node(observed.now, observed.release.node_timeout):
         node = pod.node or "unknown"
         return _unknown(observed, action, f"node {node} does not end pod {pod.name}: the node is unavailable")
     if pod.leaves_by is not None:
-        left = pod.leaves_by + observed.node_timeout - observed.now
+        left = pod.leaves_by + observed.release.node_timeout - observed.now
         return pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)
-    left = pod.due(observed.job_deadline, observed.node_timeout) - observed.now
+    left = pod.due(observed.release.job_deadline, observed.release.node_timeout) - observed.now
     if left <= 0:
         late = replace(pending(observed, action, f"pod {pod.name} has not ended in time"), delete=(pod,))
         return replace(late, requeue_after=_LOOK)
@@ -248,7 +250,7 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
 
 
 def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:
-    answer = observed.answers.get(pod.name)
+    answer = observed.pods.answers.get(pod.name)
     if answer is not None and (answer.id, answer.action) == (_key(observed, action), _JOBS[action.action]):
         is_list = action.action == LIST
         return listed_after(observed, action, pod, answer) if is_list else answered(observed, action, answer)

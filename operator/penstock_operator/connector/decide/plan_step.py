@@ -10,6 +10,7 @@ from penstock_operator.connector.decide.canary import no_canary
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
+from penstock_operator.connector.decide.topic_creation import with_topic_creation_off
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import PersistedState
@@ -29,12 +30,15 @@ _UNWATCHED_AGAIN: Final = 60.0
 
 
 def plan_tasks(observed: Observation) -> StepOutcome:
-    """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it."""
-    outcome, problem = _plan_tasks(observed), observed.policy.problem
-    if problem is None or not observed.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":
-        return outcome
+    """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it.
+
+    If the configuration is refused, it may be the last plan, revised (`topic_creation`).
+    """
+    outcome, problem = _plan_tasks(observed), observed.requested.policy.problem
+    if problem is None or not observed.requested.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":
+        return with_topic_creation_off(observed, outcome) if outcome.config.valid is False else outcome
     is_missing = problem.reason == Reason.POLICY_MISSING
-    return replace(
+    blocked = replace(
         outcome,
         plan=None,
         config=unchecked("takes effect once its TopicCreationPolicies can be applied"),
@@ -42,6 +46,7 @@ def plan_tasks(observed: Observation) -> StepOutcome:
         state="Pending" if is_missing else "Failed",
         requeue_after=_MISSING_AGAIN if is_missing else None,
     )
+    return blocked if observed.is_idle else with_topic_creation_off(observed, blocked)
 
 
 def _plan_tasks(observed: Observation) -> StepOutcome:
@@ -49,23 +54,25 @@ def _plan_tasks(observed: Observation) -> StepOutcome:
         persisted = replace(observed.persisted, refused="", refusal=())
         refused = _refused(observed, persisted, problems, delete=_plan_jobs(observed))
         return _with_missing_version(observed, refused, problems)
-    stored = observed.plan(observed.due)
+    stored = observed.plan(observed.requested.hash)
     if stored is not None:
         return _planned(observed, _accepted(observed.persisted), stored)
-    refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
+    refusal = observed.pods.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.requested.hash)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
-        goes_on = observed.plan(observed.persisted.plan) is not None
-        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration stays in use", planning=True)
+        has_last = observed.plan(observed.persisted.plan) is not None
+        pending = Pending(refusal.reason, f"{refusal.message}; the last good configuration stays in use", planning=True)
         return replace(
             waiting(observed, refusal.reason, refusal.message, requeue_after=left),
             delete=_plan_jobs(observed),
-            pending=told if goes_on else None,
+            pending=pending if has_last else None,
         )
-    if (split := observed.split()) is not None:  # the same tasks, in other pods or under another policy
-        plan = split.revised(observed.shape, observed.policy.effective)
+    if (split := observed.stored_split()) is not None:  # the same tasks, in other pods or under another policy
+        plan = split.revised(observed.requested.pod_settings, observed.requested.policy.effective)
         return _planned(observed, _accepted(observed.persisted), plan, save=(plan,))
-    if observed.persisted.refused == observed.due:
-        requeue_after = _UNWATCHED_AGAIN if observed.secrets.names and observed.secrets.hash is None else None
+    if observed.persisted.refused == observed.requested.hash:
+        requeue_after = (
+            _UNWATCHED_AGAIN if observed.requested.secrets.names and observed.requested.secrets.hash is None else None
+        )
         jobs = _plan_jobs(observed)
         outcome = _refused(
             observed, observed.persisted, observed.persisted.refusal, delete=jobs, requeue_after=requeue_after
@@ -104,7 +111,7 @@ def _refused(
 ) -> StepOutcome:
     """Return the outcome for a wrong configuration: a user must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    rest = "; the tasks keep the last good configuration" if observed.task_pods else ""
+    rest = "; the tasks keep the last good configuration" if observed.pods.tasks else ""
     verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
     return StepOutcome(
         persisted=persisted,
@@ -118,7 +125,7 @@ def _refused(
 
 def _with_missing_version(observed: Observation, outcome: StepOutcome, problems: Sequence[str]) -> StepOutcome:
     """Return the outcome for a missing PluginVersion: it may yet be created, so the Connector does not count as stalled."""
-    if not observed.plugin.is_missing or len(problems) > len(observed.plugin.problems):
+    if not observed.requested.plugin.is_missing or len(problems) > len(observed.requested.plugin.problems):
         return outcome
     verdict = replace(outcome.verdict, kind=Kind.UNDER_WAY, reason=Reason.PLUGIN_VERSION_MISSING)
     return replace(outcome, verdict=verdict, state="Pending", requeue_after=_MISSING_AGAIN)
@@ -126,7 +133,7 @@ def _with_missing_version(observed: Observation, outcome: StepOutcome, problems:
 
 def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOutcome:
     """Return the outcome for missing Secrets: they may yet be created, so the Connector does not count as stalled."""
-    secrets = observed.secrets
+    secrets = observed.requested.secrets
     if not secrets.missing:
         return outcome
     reason = Reason.WORKER_SECRET_MISSING if secrets.worker_missing else Reason.SECRET_MISSING
@@ -138,17 +145,19 @@ def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOu
 
 def _plan_by_job(observed: Observation) -> StepOutcome:
     """Create a job pod in which the plugin checks the configuration and splits it into tasks."""
-    has_tasks = any(p.lives(observed.now, observed.node_timeout) for p in observed.task_pods)
-    step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
+    has_tasks = any(p.lives(observed.now, observed.release.node_timeout) for p in observed.pods.tasks)
+    step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.requested.hash))
     persisted, answer = replace(observed.persisted, job=step.persisted), step.answer
     if answer is None:
         return _job_under_way(observed, persisted, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
-        told = {p.property for p in answer.problems}
-        unoffered = dict.fromkeys(name for field, name in observed.plugin.unoffered.items() if field in told)
+        refused = {p.property for p in answer.problems}
+        unoffered = dict.fromkeys(
+            name for field, name in observed.requested.plugin.unoffered.items() if field in refused
+        )
         problems += tuple(f"no PluginVersion of this namespace offers {name}" for name in unoffered)
-        persisted = replace(persisted, refused=observed.due, refusal=problems)
+        persisted = replace(persisted, refused=observed.requested.hash, refusal=problems)
         return _refused(observed, persisted, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
     persisted = _accepted(persisted)
@@ -159,12 +168,12 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
 
 def _job_under_way(observed: Observation, persisted: PersistedState, step: JobStep, *, has_tasks: bool) -> StepOutcome:
     # With no task running or starting, the plan pod also fences old tasks.
-    prepare = not has_tasks and not _last_plan_running(observed) and not observed.name_unseen
+    prepare = not has_tasks and not _last_plan_running(observed) and not observed.name.unknown_cause
     create: tuple[CreateJob, ...] = ()
     if step.create is not None:
-        job = CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare)
+        job = CreateJob(step.create, Action.PLAN, observed.requested.hash, prepare=prepare)
         registered = observed.plan(observed.persisted.plan) is not None
-        create = (replace(job, policy_selects=observed.policy.selects, registered=registered),)
+        create = (replace(job, policy_selects=observed.requested.policy.selects, registered=registered),)
     if create and prepare:  # this pod may fence the tasks of any plan, so each must be prepared after it
         persisted = replace(persisted, fence="")
     return StepOutcome(
@@ -188,16 +197,16 @@ def _last_plan_running(observed: Observation) -> bool:
 def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) -> Plan:
     last = observed.plan(observed.persisted.plan)
     plan = Plan.of(
-        observed.inputs_hash,
-        observed.shape,
+        observed.requested.inputs_hash,
+        observed.requested.pod_settings,
         answer,
         warnings,
-        observed.secrets_in_force,
+        observed.requested.secrets_in_force,
         observed.persisted.restarted,
         last,
-        observed.policy.effective,
-        observed.plugin.mounts,
-        observed.plugin.requests,
+        observed.requested.policy.effective,
+        observed.requested.plugin.mounts,
+        observed.requested.plugin.requests,
     )
     return replace(plan, warnings=(*plan.warnings, *no_canary(observed, last, plan)))
 
@@ -209,4 +218,4 @@ def _accepted(persisted: PersistedState) -> PersistedState:
 
 def _plan_jobs(observed: Observation) -> tuple[JobPod, ...]:
     """Return the job pods that plan. A preparation belongs to the last good plan, which stays in force."""
-    return tuple(p for p in observed.job_pods if p.leaving is None and p.action == Action.PLAN)
+    return tuple(p for p in observed.pods.jobs if p.leaving is None and p.action == Action.PLAN)

@@ -1,7 +1,7 @@
 """Outcome of one step of a decision. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock_model.contracts.task_spec import TaskState
@@ -14,15 +14,14 @@ from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
 from penstock_operator.rollout.progress import Progress
 
-__all__ = ["StepOutcome", "pod_names", "soonest", "waiting"]
+__all__ = ["StepOutcome", "pod_names", "soonest", "together", "waiting"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
     """Outcome of one step of `decide`, in the terms of `Decision`.
 
-    `decide` combines the outcomes of all steps into one decision: the status is that of the last step, the actions are
-    those of all steps.
+    `together` combines the outcomes of several steps.
     """
 
     persisted: PersistedState
@@ -46,6 +45,21 @@ class StepOutcome:
         """Return the outcome of the next step: the status is kept except for the changes, the actions are replaced."""
         status = ("persisted", "verdict", "config", "state", "plan", "pending")
         return StepOutcome(**{**{name: getattr(self, name) for name in status}, **changes})
+
+
+def together(*outcomes: StepOutcome) -> StepOutcome:
+    """Return the outcome of all these steps: the status of the last one, and the actions of all."""
+    return replace(
+        outcomes[-1],
+        save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
+        delete=tuple(dict.fromkeys(p for o in outcomes for p in o.delete)),
+        create=tuple(c for o in outcomes for c in o.create),
+        drop=tuple(h for o in outcomes for h in o.drop),
+        control_state=next((o.control_state for o in reversed(outcomes) if o.control_state is not None), None),
+        forget=any(o.forget for o in outcomes),
+        requeue_after=soonest(*(o.requeue_after for o in outcomes)),
+        queued=any(o.queued for o in outcomes),
+    )
 
 
 def waiting(

@@ -65,9 +65,9 @@ def _verdict(
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
         return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _messages(hindered))
-    if observed.kafka_trouble is not None:
+    if observed.records.trouble is not None:
         text = (
-            f"the operator cannot read the reports of the tasks, which may still be running: {observed.kafka_trouble}"
+            f"the operator cannot read the reports of the tasks, which may still be running: {observed.records.trouble}"
         )
         return Verdict(Kind.UNKNOWN, Reason.KAFKA_UNAVAILABLE, text)
     if len(on_target) < len(every):

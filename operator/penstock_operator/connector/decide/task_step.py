@@ -5,24 +5,24 @@ pods are created. So the pod of an incarnation that was never seen is created un
 longer exists was lost.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources import restart_policy
-from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.task_end import kind_and_reason
+from penstock_operator.connector.decide.task_observation import TaskObservation
 from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, PersistedTask
 from penstock_operator.connector.model.pod_end import DISRUPTIONS, Ended
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
-from penstock_operator.connector.model.refused_pods import Refusal, pause
+from penstock_operator.connector.model.refused_pods import pause
 from penstock_operator.names import pod_name
 from penstock_operator.reasons import Reason
 
-__all__ = ["TaskObservation", "TaskStep", "step"]
+__all__ = ["TaskStep", "step"]
 
 _TRACE_LENGTH: Final = 4_000
 _UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
@@ -37,43 +37,6 @@ _SLOW_START: Final = 30.0
 """Seconds after which the status names a CPU limit that makes a start slow."""
 _ENDED_PODS_KEPT: Final = 1
 """Number of ended pods of each task that are kept, for their logs."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskObservation:
-    """Observation of one task.
-
-    Attributes:
-        connector: the resource's name, for pod names.
-        persisted: its state in the status.
-        pods: of this task and connector uid, any incarnation.
-        report: the task's own, of any incarnation.
-        pod_hash: of the contents that its pod must have.
-        generation_to_report: the generation that a report must name to count for the requested state.
-        policy: `spec.restart`.
-        restart_requested: an annotation requests a restart of it, for the first time.
-        restart_waits: its restart waits for a plan that is being made, or for a template that is accepted.
-        fenced_by: the process that has fenced it, should it end as superseded; empty: that is not known.
-        refusal: the API server refused its pod.
-        node_timeout: seconds after its grace period from which on the node of a deleted pod counts as lost.
-        now: seconds since 1970.
-        unready: why pods fail their readiness probe after it has passed, by uid.
-    """
-
-    connector: str
-    persisted: PersistedTask
-    pods: Sequence[TaskPod]
-    report: Report | None
-    pod_hash: str
-    generation_to_report: int
-    policy: Restart
-    restart_requested: bool
-    refusal: Refusal | None
-    node_timeout: float
-    now: float
-    restart_waits: bool = False
-    fenced_by: str = ""
-    unready: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +329,6 @@ def _is_proven(persisted: PersistedTask, report: Report) -> bool:
     It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds more.
     So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
     """
-    if report.progress is None:  # an earlier release, which does not report it
-        return True
     is_suspect = persisted.incarnation <= 1 or persisted.failures + persisted.losses + persisted.unavailable > 0
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)
 

@@ -14,19 +14,19 @@ from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest
 from penstock_operator.connector.decide.summary import summarize
+from penstock_operator.connector.decide.task_observation import LATE_JOB_POD, TaskObservation, living, needs_control
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import FailedJob, PersistedState, PersistedTask
 from penstock_operator.connector.model.plans import Plan, PodHashOf
-from penstock_operator.connector.model.pod_status import Phase, Pod, TaskPod
+from penstock_operator.connector.model.pod_status import Pod, TaskPod
 from penstock_operator.connector.model.verdict import Kind, Verdict
-from penstock_operator.names import digest, pod_name
+from penstock_operator.names import digest
 from penstock_operator.reasons import Reason
 
 __all__ = ["run_tasks", "without_lost_preparation"]
 
 _PLANS_KEPT: Final = 2
-_LATE_JOB_POD: Final = "a late job pod of this Connector has fenced"
 _LOOK: Final = 10.0
 """Seconds, should no event come once the status topic can be read."""
 
@@ -43,10 +43,10 @@ def without_lost_preparation(observed: Observation) -> PersistedState:
     left = {n for n, t in persisted.tasks.items() if t.has_ended and t.reason == Reason.SUPERSEDED}
     if not observed.is_overtaken_by_itself or all((persisted.tasks[n].retry_at or 0.0) > now for n in left):
         return persisted
-    left |= {p.task for p in observed.task_pods if _has_left(p, persisted)}
-    alive = {p.task for p in _living(observed.task_pods)}
+    left |= {p.task for p in observed.pods.tasks if _has_left(p, persisted)}
+    alive = {p.task for p in living(observed.pods.tasks)}
     losses = max(t.losses for t in persisted.tasks.values())
-    text = f"{_LATE_JOB_POD} its tasks; they are prepared again"
+    text = f"{LATE_JOB_POD} its tasks; they are prepared again"
     tasks = dict(persisted.tasks)
     for n, t in persisted.tasks.items():
         if n in left | alive:
@@ -98,7 +98,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         return Verdict(Kind.UNDER_WAY, reason, message) if planning.config.valid is True else planning.verdict
 
     before = planning.then(persisted=persisted, plan=plan, state="Pending")
-    alive = [p for p in observed.task_pods if p.lives(observed.now, observed.node_timeout)]
+    alive = [p for p in observed.pods.tasks if p.lives(observed.now, observed.release.node_timeout)]
     if alive:
         text = f"all tasks are restarted together; waits for the end of {pod_names(alive)}"
         return before.then(
@@ -106,16 +106,16 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
             delete=tuple(p for p in alive if p.leaving is None),
             requeue_after=_until_node_is_lost(observed, alive),
         )
-    if observed.name_unseen:  # tasks of another connector may run under the name, and would be fenced
-        reason = Reason.WAITING if observed.kafka_trouble is None else Reason.KAFKA_UNAVAILABLE
+    if observed.name.unknown_cause:  # tasks of another connector may run under the name, and would be fenced
+        reason = Reason.WAITING if observed.records.trouble is None else Reason.KAFKA_UNAVAILABLE
         text = (
             f"starts once it is known that no other connector has the name {observed.connector.connect_name} in Kafka"
         )
-        return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), requeue_after=_LOOK)
+        return before.then(verdict=under_way(reason, f"{text}: {observed.name.unknown_cause}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
     generation = persisted.epoch.generation if persisted.epoch is not None else 0
     # With another Secret a preparation that failed is retried immediately, under another key.
-    key = digest(plan.hash, fence, generation, observed.secrets.hash)
+    key = digest(plan.hash, fence, generation, observed.requested.secrets.hash)
     step = job_step.step(JobObservation.of(observed, Action.PREPARE, key))
     # This pod may fence the tasks of any plan, so each must be prepared after it.
     persisted = replace(persisted, job=step.persisted, fence="")
@@ -143,7 +143,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
 
 def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
     """Return in how many seconds the node of the first of these pods counts as lost."""
-    leaving = [p.leaves_by + observed.node_timeout - observed.now for p in pods if p.leaves_by is not None]
+    leaving = [p.leaves_by + observed.release.node_timeout - observed.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
 
 
@@ -169,17 +169,17 @@ def _run_one_by_one(
     requeue_after: list[float | None] = []
     for number in range(len(plan.tasks)):
         own = plan if canary is None else canary.plan_of(number, plan)
-        step = task_step.step(_task_observation(observed, own, number, pod_hash, wanted, restarts))
+        step = task_step.step(TaskObservation.of(observed, own, number, pod_hash, wanted, restarts))
         tasks[number] = replace(step.persisted, versions=step.persisted.versions or own.versions(number))
         delete += step.delete
         requeue_after.append(step.requeue_after)
         if step.create is not None:
             assert persisted.epoch is not None
             create.append(CreateTask(own, number, step.create, persisted.epoch, wanted, pod_hash(own, number)))
-    delete += (p for p in observed.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
+    delete += (p for p in observed.pods.tasks if p.task >= len(plan.tasks) and p.leaving is None)
     is_valid = planning.config.valid is True
     is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # no plan is being made
-    delete += (p for p in observed.job_pods if p.leaving is None and (is_planned or p.action != Action.PLAN))
+    delete += (p for p in observed.pods.jobs if p.leaving is None and (is_planned or p.action != Action.PLAN))
     if is_planned:
         persisted = replace(persisted, job=FailedJob())
     connector = summarize(observed, plan, tasks)
@@ -188,7 +188,7 @@ def _run_one_by_one(
         verdict=connector.verdict if is_valid else planning.verdict,
         state=connector.state,
         plan=plan,
-        control_state=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
+        control_state=wanted if needs_control(observed, observed.pods.tasks, wanted) else None,
         delete=tuple(delete),
         create=tuple(create),
         drop=_plans_to_drop(observed, plan, canary),
@@ -196,94 +196,10 @@ def _run_one_by_one(
     )
 
 
-def _task_observation(
-    observed: Observation, plan: Plan, number: int, pod_hash: PodHashOf, wanted: TaskState, restarts: RestartRequests
-) -> task_step.TaskObservation:
-    own = [p for p in observed.task_pods if p.task == number]
-    name = observed.connector.metadata.name
-    persisted = _with_reported(observed, number, own, pod_hash(plan, number))
-    possible = [pod_name(name, number, persisted.incarnation), pod_name(name, number, persisted.incarnation + 1)]
-    return task_step.TaskObservation(
-        connector=name,
-        persisted=persisted,
-        pods=own,
-        report=observed.reports.get(number),
-        pod_hash=pod_hash(plan, number),
-        generation_to_report=_generation_to_report(observed, own, wanted),
-        policy=observed.connector.spec.restart,
-        restart_requested=number in restarts.tasks,
-        restart_waits=restarts.later,
-        fenced_by=_fenced_by(observed),
-        refusal=next((observed.refusals[n] for n in possible if n in observed.refusals), None),
-        node_timeout=observed.node_timeout,
-        now=observed.now,
-        unready=observed.unready,
-    )
-
-
-def _with_reported(observed: Observation, number: int, pods: Sequence[TaskPod], pod_hash: str) -> PersistedTask:
-    """Return the state of a task, which is at the incarnation that has reported.
-
-    The status has an incarnation before its pod exists. A report of a later one shows that the status was lost or is older;
-    a pod with fewer starts than that would be superseded.
-    """
-    task, report = observed.persisted.task(number), observed.reports.get(number)
-    if report is None or report.epoch != observed.persisted.epoch:
-        return task
-    if report.incarnation <= max([task.incarnation, *(p.incarnation for p in pods)]):
-        return task
-    return replace(
-        task,
-        incarnation=report.incarnation,
-        pod=pod_name(observed.connector.metadata.name, number, report.incarnation),
-        pod_uid=report.pod_uid,
-        has_ended=False,
-        retry_at=None,
-        pod_hash=pod_hash,
-        started=None,
-    )
-
-
-def _fenced_by(observed: Observation) -> str:
-    """Return which process has fenced a superseded task; empty: that is not known."""
-    if observed.overtaken_by is None:
-        return ""
-    if observed.is_overtaken_by_itself:
-        return f"{_LATE_JOB_POD} this task, and it is prepared again"
-    return (
-        f"another process has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
-        f"penstock run) and has fenced this one; end that one, then restart this one (annotation penstock.dev/restart), "
-        f"or create it again with another spec.connectName"
-    )
-
-
-def _living(pods: Sequence[TaskPod]) -> list[TaskPod]:
-    return [p for p in pods if p.phase is not Phase.ENDED and p.leaving is None]
-
-
-def _state_given(observed: Observation, pod: TaskPod) -> tuple[int, str]:
-    """Return the generation and the state that a pod got last: from a control record, or from its own task spec."""
-    if observed.control is not None and observed.control.generation > pod.generation:
-        return observed.control.generation, observed.control.state
-    return pod.generation, pod.state
-
-
-def _needs_control(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
-    """Return whether one of these pods was given another state than the wanted one."""
-    return any(_state_given(observed, p)[1] != wanted for p in _living(pods))
-
-
-def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
-    """Return the generation that a task's report must name to be about the currently wanted state."""
-    if _needs_control(observed, pods, wanted):
-        return observed.connector.metadata.generation
-    return max((_state_given(observed, p)[0] for p in _living(pods)), default=0)
-
-
 def _plans_to_drop(observed: Observation, plan: Plan, canary: Canary | None) -> tuple[str, ...]:
     """Return all plans except the current one and the one before it, or the one that is due next, and that of a canary."""
     kept = {plan.hash, *([] if canary is None else [canary.plan.hash])}
     others = [p for p in observed.plans if p.hash not in kept]
     # A plan that is due counts as the newest. Creation times are unreliable: the clocks of API servers differ.
-    others.sort(key=lambda p: p.hash == observed.due)
+    others.sort(key=lambda p: p.hash == observed.requested.hash)
     return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])

@@ -34,13 +34,13 @@ def stopped(observed: Observation) -> StepOutcome:
     handled = kept_actions(annotations, observed.persisted, restarts.handled)
     observed = replace(observed, persisted=replace(observed.persisted, handled=handled))
     # A job pod on a lost node does no harm there: its deadline has passed, and no kubelet starts it again.
-    jobs = [p for p in observed.job_pods if not p.is_on_lost_node(observed.now, observed.node_timeout)]
+    jobs = [p for p in observed.pods.jobs if not p.is_on_lost_node(observed.now, observed.release.node_timeout)]
     staying = _staying(observed)
     if not (staying or jobs):
         verdict = Verdict(Kind.READY, Reason.STOPPED, "no task lives; configuration and offsets stay")
         return without_tasks(observed, verdict, "Stopped")
     verdict = Verdict(Kind.UNDER_WAY, Reason.STOPPING, f"waits for the end of {pod_names([*staying, *jobs])}")
-    left = [p.leaves_by + observed.node_timeout - observed.now for p in jobs if p.leaves_by is not None]
+    left = [p.leaves_by + observed.release.node_timeout - observed.now for p in jobs if p.leaves_by is not None]
     return without_tasks(
         observed, verdict, "Stopping", requeue_after=soonest(*left, *_left_of_ended(staying, observed.now))
     )
@@ -59,7 +59,7 @@ def without_tasks(
         for n, t in observed.persisted.tasks.items()
         if n in busy or t.incarnation
     }
-    pods = (*observed.task_pods, *observed.job_pods)
+    pods = (*observed.pods.tasks, *observed.pods.jobs)
     return StepOutcome(
         persisted=replace(observed.persisted, tasks=tasks, job=FailedJob()),
         verdict=verdict,
@@ -77,7 +77,9 @@ def _staying(observed: Observation) -> list[TaskPod]:
     left when the Connector is reported as stopped.
     """
     return [
-        p for p in observed.task_pods if p.phase is not Phase.ENDED or p.leaves_by is None or observed.now < p.leaves_by
+        p
+        for p in observed.pods.tasks
+        if p.phase is not Phase.ENDED or p.leaves_by is None or observed.now < p.leaves_by
     ]
 
 
@@ -101,8 +103,8 @@ def _left_of_ended(staying: Sequence[TaskPod], now: float) -> list[float]:
 def deleting(observed: Observation) -> StepOutcome:
     """End the tasks of a deleted Connector, reset its offsets if that is requested, then remove its finalizer."""
     ending = without_tasks(observed, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods end"), "Stopping")
-    ending = replace(ending, delete=(*ending.delete, *(p for p in observed.offsets_pods if p.leaving is None)))
-    if not observed.finalizer or observed.deleting is None:
+    ending = replace(ending, delete=(*ending.delete, *(p for p in observed.pods.offsets_jobs if p.leaving is None)))
+    if not observed.has_finalizer or observed.deleting is None:
         return ending
     if (kept := _offsets_kept(observed)) is not None:
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, *kept))
@@ -123,10 +125,10 @@ def deleting(observed: Observation) -> StepOutcome:
     if left <= 0:
         text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod got a slot'}"
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
-    busy = observed.pods_at_offsets
+    busy = observed.pods_changing_offsets
     if staying or busy:
         verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for the end of {pod_names([*staying, *busy])}")
-        ends = [p.leaves_by + observed.node_timeout - observed.now for p in busy if p.leaves_by is not None]
+        ends = [p.leaves_by + observed.release.node_timeout - observed.now for p in busy if p.leaves_by is not None]
         requeue_after = soonest(left, RELEASED_AFTER, *ends, *_left_of_ended(staying, observed.now))
         return replace(ending, verdict=verdict, requeue_after=requeue_after)
     return _reset_offsets(observed, job, ending, observed.deleting, left)
@@ -182,12 +184,12 @@ def _offsets_kept(observed: Observation) -> tuple[str, str] | None:
 
     The owner for whom it was refused the name may be deleted by now: the data under the name are still the owner's.
     """
-    if observed.name_refusal is not None:
-        return observed.name_refusal
+    if observed.name.refusal is not None:
+        return observed.name.refusal
     name, persisted = observed.connector.connect_name, observed.persisted
     if persisted.reason in (Reason.NAME_CONFLICT, Reason.NAME_RESERVED):
         return persisted.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
-    if observed.connector.spec.connect_name is not None and not (persisted.has_run or observed.has_claimed):
+    if observed.connector.spec.connect_name is not None and not (persisted.has_run or observed.name.has_claim):
         return (
             Reason.OFFSETS_KEPT,
             f"it never ran, so the offsets under its given name {name} stay",

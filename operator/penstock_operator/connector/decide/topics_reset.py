@@ -45,7 +45,7 @@ def reset_topics(observed: Observation, persisted: PersistedState) -> TopicsRese
     if action is None:
         return TopicsReset(persisted)
     mark = digest(observed.connector.metadata.uid, action.action, action.token)
-    if observed.control is not None and observed.control.topics_reset == mark:
+    if observed.records.control is not None and observed.records.control.topics_reset == mark:
         done, waits = final(observed, action, "Succeeded", _DONE), ""
     else:
         waits = _waits(observed)
@@ -58,8 +58,8 @@ def reset_topics(observed: Observation, persisted: PersistedState) -> TopicsRese
 
 def _waits(observed: Observation) -> str:
     """Return why it must wait; empty: it need not. The owner of the topics must be known."""
-    if observed.name_refusal is not None:
-        return observed.name_refusal.message
-    if unseen := observed.name_unseen or observed.kafka_trouble:
+    if observed.name.refusal is not None:
+        return observed.name.refusal.message
+    if unseen := observed.name.unknown_cause or observed.records.trouble:
         return f"the records in Kafka under the name of this connector are not known: {unseen}"
-    return "the status topic is not read yet" if observed.status_unread else ""
+    return "the status topic is not read yet" if observed.records.is_unread else ""

@@ -25,7 +25,9 @@ _ACTIONS: Final = frozenset((RESET, ALTER, RESET_TOPICS))
 
 def earlier_actions(observed: Observation) -> tuple[OffsetsAction, ...]:
     """Return the requests that were used under this name, as actions."""
-    return tuple(OffsetsAction(u.action, u.token, at=float(u.at), content=u.content) for u in observed.used_tokens)
+    return tuple(
+        OffsetsAction(u.action, u.token, at=float(u.at), content=u.content) for u in observed.records.used_tokens
+    )
 
 
 def refused_if_used(observed: Observation, action: OffsetsAction) -> OffsetsAction:
@@ -39,7 +41,7 @@ def refused_if_used(observed: Observation, action: OffsetsAction) -> OffsetsActi
     uid = observed.connector.metadata.uid
     same = (
         u
-        for u in observed.used_tokens
+        for u in observed.records.used_tokens
         if (u.action, u.token, u.content) == (action.action, action.token, action.content)
     )
     before = next((u for u in same if u.connector_uid != uid or u.at < action.at), None)
@@ -61,16 +63,16 @@ def newly_used(observed: Observation, persisted: PersistedState, topics_mark: st
         persisted: with the actions that begin now.
         topics_mark: of the reset of active topics that begins now.
     """
-    if observed.name_refusal is not None or observed.status_unread:
+    if observed.name.refusal is not None or observed.records.is_unread:
         return ()
     uid = observed.connector.metadata.uid or ""
-    known = {(u.action, u.token, u.content) for u in observed.used_tokens}
+    known = {(u.action, u.token, u.content) for u in observed.records.used_tokens}
     new = tuple(
         UsedToken(action=a.action, token=a.token, content=a.content, connector_uid=uid, at=_used_at(a, observed.now))
         for a in persisted.offsets
         if a.action in _ACTIONS and (a.action, a.token, a.content) not in known and _is_used(a, topics_mark)
     )
-    return (*observed.used_tokens, *new)[-_KEPT:] if new else ()
+    return (*observed.records.used_tokens, *new)[-_KEPT:] if new else ()
 
 
 def _used_at(action: OffsetsAction, now: float) -> int:

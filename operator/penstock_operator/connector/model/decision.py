@@ -48,7 +48,7 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True)
 class CreateTask:
-    """Task pod; `pod_hash` is the assumed hash of its contents (`task_step.TaskObservation.pod_hash`)."""
+    """Task pod; `pod_hash` is the assumed hash of its contents (`task_observation.TaskObservation.pod_hash`)."""
 
     plan: Plan
     task: int
@@ -78,8 +78,8 @@ class Decision:
     5. `used_tokens`: to Kafka, before the actions that they request can have an effect. `create`; pods that change
        offsets only after that record.
     6. `drop`: after the status, which names another plan by now.
-    7. `claim`, `control_state`, `topics_reset`, `forget`: to Kafka, which may be slow or unavailable. Pods do not wait
-       for it; those just created have the state that running tasks get, in their task spec.
+    7. `claim`, `control_state`, `log_level`, `topics_reset`, `forget`: to Kafka, which may be slow or unavailable. Pods do
+       not wait for it; those just created have the state that running tasks get, in their task spec.
 
     Attributes:
         save: plans to keep, each in a ConfigMap.
@@ -97,6 +97,7 @@ class Decision:
         control_state: the state for a control record to running tasks; None: none is written.
         forget: remove the status topic's records of this Connect name.
         topics_reset: remove its active topics, and then notify tasks with this mark; empty: they stay.
+        log_level: for a control record to running tasks; empty: the level of the release; None: it is not written.
         used_tokens: to record in Kafka; empty: the record is as it should be.
         requeue_after: decide again after this many seconds; None: when something happens.
         queued: a job pod waits for a slot.
@@ -119,6 +120,7 @@ class Decision:
     control_state: TaskState | None
     forget: bool
     topics_reset: str = ""
+    log_level: str | None = None
     used_tokens: tuple[UsedToken, ...] = ()
     requeue_after: float | None
     queued: bool

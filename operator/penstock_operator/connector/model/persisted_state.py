@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
-from penstock_operator.status_fields import in_status, read, without_empty, write
+from penstock_operator.status_fields import in_status, read, without_empty, write, write_own
 
 __all__ = [
     "EXPECTED_RESTARTS",
@@ -26,7 +26,7 @@ __all__ = [
 EXPECTED_RESTARTS: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
 """Reasons for which the operator ends a pod; such an end is not a loss."""
 
-
+_OWN: Final = in_status(is_own=True)
 _PLACES: Final = {
     "connector": "connector",
     "key.converter": "keyConverter",
@@ -89,7 +89,7 @@ class PersistedTask:
     incarnation: int = 0
     pod: str = ""
     pod_uid: str = ""
-    has_ended: bool = field(default=False, metadata=in_status(name="over"))
+    has_ended: bool = field(default=False, metadata=in_status(name="over", is_own=True))
     restarts: int = 0
     failures: int = 0
     losses: int = 0
@@ -98,7 +98,7 @@ class PersistedTask:
     reason: str = ""
     message: str = ""
     trace: str | None = None
-    pod_hash: str = ""
+    pod_hash: str = field(default="", metadata=_OWN)
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
     last_record: float | None = None
     last_loop: float | None = None
@@ -153,10 +153,10 @@ class OffsetsAction:
     result: str = ""
     message: str = ""
     at: float = 0.0
-    began: float | None = None
-    generation: int = 0
-    pod_uid: str = ""
-    content: str = ""
+    began: float | None = field(default=None, metadata=_OWN)
+    generation: int = field(default=0, metadata=_OWN)
+    pod_uid: str = field(default="", metadata=_OWN)
+    content: str = field(default="", metadata=_OWN)
 
     @property
     def is_pending(self) -> bool:
@@ -198,8 +198,8 @@ class PersistedState:
         offsets: actions on offsets and topics, the latest last.
         conditions: the current ones, by type.
         state: of the connector.
-        own: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
-        asked: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
+        own_hash: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
+        reconfiguration: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
         canary: the tasks that run other plugin versions than the others; None: none do.
         observed: the `metadata.generation` of the last decision.
@@ -216,8 +216,8 @@ class PersistedState:
     offsets: tuple[OffsetsAction, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
-    own: str = ""
-    asked: str = ""
+    own_hash: str = ""
+    reconfiguration: str = ""
     rollout: RolloutRestart | None = None
     canary: PersistedCanary | None = None
     observed: int = -1
@@ -245,38 +245,56 @@ class PersistedState:
     def of(cls, status: Mapping[str, Any] | None) -> "PersistedState":
         """Read a status; absent fields have their defaults."""
         status = status or {}
-        plan: Mapping[str, Any] = status.get("plan") or {}
+        own: Mapping[str, Any] = status.get("operatorState") or {}
+        own_tasks = {t["id"]: t for t in own.get("tasks") or ()}
+        own_actions = dict(enumerate(own.get("offsetsActions") or ()))
+        plan: Mapping[str, Any] = own.get("plan") or {}
         epoch = plan.get("epoch")
         return cls(
             **{attribute: plan[name] for attribute, name in _PLAN.items() if name in plan},
             epoch=None if not epoch else PlanEpoch(generation=epoch["generation"], plan=epoch["plan"]),
             refusal=tuple(plan.get("problems") or ()),
-            tasks={t["id"]: read(PersistedTask, t) for t in status.get("tasks") or ()},
-            job=read(FailedJob, status.get("job") or {}),
+            tasks={
+                t["id"]: read(PersistedTask, {**t, **own_tasks.get(t["id"], {})}) for t in status.get("tasks") or ()
+            },
+            job=read(FailedJob, own.get("job") or {}),
             handled=tuple(read(HandledRequest, a) for a in status.get("restartActions") or ()),
-            offsets=tuple(read(OffsetsAction, a) for a in status.get("offsetsActions") or ()),
+            offsets=tuple(
+                read(OffsetsAction, {**a, **own_actions.get(n, {})})
+                for n, a in enumerate(status.get("offsetsActions") or ())
+            ),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
-            rollout=read(RolloutRestart, status["rollout"]) if status.get("rollout") else None,
-            canary=read(PersistedCanary, status["canary"]) if status.get("canary") else None,
+            rollout=read(RolloutRestart, own["rollout"]) if own.get("rollout") else None,
+            canary=read(PersistedCanary, own["canary"]) if own.get("canary") else None,
             observed=status.get("observedGeneration", -1),
         )
 
-    def plan_status(self) -> dict[str, Any]:
-        """Return `status.plan`."""
+    def operator_state(self) -> dict[str, Any]:
+        """Return `status.operatorState`: the fields that only the operator uses."""
+        tasks = ({"id": n, **write_own(self.tasks[n])} for n in sorted(self.tasks))
+        actions = [write_own(a) for a in self.offsets]
+        return without_empty(
+            {
+                "plan": self._plan_status(),
+                "job": write(self.job) if self.job.key else {},
+                "rollout": write(self.rollout) if self.rollout is not None else {},
+                "canary": write(self.canary) if self.canary is not None else {},
+                "tasks": [t for t in tasks if len(t) > 1],
+                "offsetsActions": actions if any(actions) else [],
+            }
+        )
+
+    def _plan_status(self) -> dict[str, Any]:
         epoch = None
         if self.epoch is not None:
             epoch = {"generation": self.epoch.generation, "plan": self.epoch.plan}
         texts = {name: getattr(self, attribute) for attribute, name in _PLAN.items()}
         return without_empty({**texts, "epoch": epoch, "problems": list(self.refusal)})
 
-    def job_status(self) -> dict[str, Any]:
-        """Return `status.job`."""
-        return write(self.job) if self.job.key else {}
 
-
-_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own", "asked": "asked"}
-"""Fields of `PersistedState` that are texts of `status.plan`, by their name there."""
+_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own_hash": "own", "reconfiguration": "asked"}
+"""Fields of `PersistedState` that are texts of `status.operatorState.plan`, by their name there."""
 
 
 def task_status(task: PersistedTask) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_operator import names
 from penstock_operator.connector.model.plans import (
     Plan,
-    Shape,
+    PodSettings,
     mounts_json,
     policy_json,
     stamped,
@@ -34,7 +34,7 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "warnings": list(plan.warnings),
         "secrets": plan.secrets,
         "asked": plan.inputs_hash,
-        "shape": plan.shape.to_json(),
+        "shape": plan.pod_settings.to_json(),
         "restarted": plan.restarted,
         "digests": list(plan.digests),
         "earlierKinds": list(plan.earlier_kinds),
@@ -54,11 +54,11 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
-    """Return the plan in a ConfigMap; None: it is unreadable, or its hash is not that of its shape, policy and mounts.
+    """Return the plan in a ConfigMap; None: it is unreadable, or its hash is not that of its contents.
 
     Users who may write ConfigMaps may write one that looks like a plan. The hash, which identifies a plan for status and
-    operator, covers its shape, policy and mounts. So such a ConfigMap cannot give a pod an image or rights that the release
-    did not give, or an image of no PluginVersion, and loosens no limit of a policy.
+    operator, covers its pod settings, policy and mounts. So such a ConfigMap cannot give a pod an image or rights that the
+    release did not give, or an image of no PluginVersion, and loosens no limit of a policy.
     """
     data = config_map.get("data") or {}
     try:
@@ -81,7 +81,7 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
             class_name=header["class"],
             version=header["version"],
             tasks=tasks,
-            shape=Shape.from_json(header["shape"]),
+            pod_settings=PodSettings.from_json(header["shape"]),
             digests=digests,
             inputs_hash=header["asked"],
             warnings=tuple(header["warnings"]),

@@ -7,9 +7,8 @@ from typing import Final
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.connector_parts import Java
 from penstock_operator import names
-from penstock_operator.connector.model.plans import Plan, Shape, mounts_json
+from penstock_operator.connector.model.plans import TOPIC_CREATION, Plan, PodSettings, mounts_json
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.settings import Settings
 
@@ -24,7 +23,6 @@ __all__ = [
 ]
 
 _IGNORED: Final = "ignored"
-_TOPIC_CREATION: Final = "topic.creation.enable"
 _ADMIN: Final = "admin.override."
 _UNSEEN: Final = "unseen"
 """Replaces the hash of the Secrets, in `own_hash`."""
@@ -40,7 +38,7 @@ def inputs_hash(
     mounts: Sequence[PluginMount] = (),
     *,
     policy_selects: bool = False,
-    asked: str = "",
+    reconfiguration: str = "",
 ) -> str:
     """Return the hash of all inputs of a connector's split into tasks. If it changes, its plugin splits it again.
 
@@ -53,7 +51,7 @@ def inputs_hash(
         last: the plan that its tasks are made from.
         mounts: the images of PluginVersions: other code may split it otherwise.
         policy_selects: a TopicCreationPolicy applies that it does not name.
-        asked: the last request of its plugin for a task reconfiguration (`Report.asked`).
+        reconfiguration: the last request of its plugin for a task reconfiguration (`Report.asked`).
     """
     spec = connector.spec
     return names.digest(
@@ -64,7 +62,7 @@ def inputs_hash(
         connector.connect_name,
         dict(worker),
         runtime_image,
-        spec.spark.model_dump(mode="json"),
+        spec.for_task(),
         secrets_hash(connector, secrets, last, restarted) or None,
         secrets.missing,
         restarted,
@@ -73,12 +71,7 @@ def inputs_hash(
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
         # Likewise, if the plan pod checks something that depends on it; otherwise no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
-        *([{"asked": asked}] if asked else []),
-        *(
-            [{"java": spec.java.model_dump(mode="json", exclude_defaults=True)}]
-            if spec.java not in (None, Java())
-            else []
-        ),
+        *([{"asked": reconfiguration}] if reconfiguration else []),
     )
 
 
@@ -101,7 +94,7 @@ def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool =
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
     """Return whether topic creation affects the plan: overrides of that client, a worker that creates no topics."""
-    is_off = worker.get(_TOPIC_CREATION, "true").strip().lower() != "true"
+    is_off = worker.get(TOPIC_CREATION, "true").strip().lower() != "true"
     return is_off or any(name.startswith(_ADMIN) for name in connector.spec.config)
 
 
@@ -120,7 +113,7 @@ def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, rest
 
 
 def own_hash(
-    connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False, asked: str = ""
+    connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False, reconfiguration: str = ""
 ) -> str:
     """Return the hash of the inputs that are the Connector's own, not the release's. Changes of them wait for no rollout.
 
@@ -129,9 +122,9 @@ def own_hash(
         secrets: named by the references of the Connector's own configuration.
         restarted: as for `inputs_hash`.
         toggled: as if `onSecretChange` had its other value.
-        asked: as for `inputs_hash`.
+        reconfiguration: as for `inputs_hash`.
     """
-    spec = inputs_hash(connector, {}, "", replace(secrets, hash=None), restarted, asked=asked)
+    spec = inputs_hash(connector, {}, "", replace(secrets, hash=None), restarted, reconfiguration=reconfiguration)
     if (connector.spec.on_secret_change == "Restart") == toggled:  # noqa: S105 (no password)
         return f"{spec}:{_IGNORED}"
     return f"{spec}:{_UNSEEN if secrets.hash is None else f'{secrets.key}.{secrets.hash}'}"
@@ -174,4 +167,4 @@ def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, s
 
 def release_hash(settings: Settings) -> str:
     """Return the hash of everything that a release contributes to every plan; if it changes, all Connectors are updated."""
-    return names.digest(dict(settings.worker), Shape.of(settings, ()).to_json())
+    return names.digest(dict(settings.worker), PodSettings.of(settings, ()).to_json())

@@ -1,4 +1,4 @@
-"""Plan: a validated configuration, split into tasks, and the shape of their pods. Pure.
+"""Plan: a validated configuration, split into tasks, and the settings of their pods. Pure.
 
 A plan holds everything that its tasks' pods are made from except the Connector's own template, so that a lost task is
 replaced by an equal one, even if the inputs have changed since. The hash of its inputs (`plan_hash`) names it; equal inputs
@@ -14,13 +14,15 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_operator import names
-from penstock_operator.settings import Resources, Settings
+from penstock_operator.connector.model.pod_resources import task_resources
+from penstock_operator.settings import Settings
 
 __all__ = [
+    "TOPIC_CREATION",
     "Plan",
     "PluginRequest",
     "PodHashOf",
-    "Shape",
+    "PodSettings",
     "digests_of",
     "mounts_json",
     "plan_hash",
@@ -31,12 +33,15 @@ __all__ = [
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Location of the offsets of each kind of connector."""
 
+TOPIC_CREATION: Final = "topic.creation.enable"
+"""Property of the worker configuration: whether tasks create topics (KIP-158)."""
+
 PluginRequest = tuple[str, str, str | None]
 """Place, with the requested class and version from which its PluginVersion was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PodSettings:
     """Settings of a task's pod that come from the release and from references to Secrets.
 
     Attributes:
@@ -56,14 +61,14 @@ class Shape:
     security_context: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, settings: Settings, secrets: tuple[str, ...]) -> "Shape":
-        """Return the shape that is requested now."""
+    def of(cls, settings: Settings, secrets: tuple[str, ...]) -> "PodSettings":
+        """Return the settings that are requested now."""
         images, task = settings.images, settings.task
         return cls(
             images.runtime,
             images.pull_policy,
             images.pull_secrets,
-            _resources_json(task.resources),
+            task_resources(settings),
             secrets,
             task.pod_security_context,
             task.security_context,
@@ -92,7 +97,7 @@ class Shape:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Shape":
+    def from_json(cls, values: Mapping[str, Any]) -> "PodSettings":
         """Reverse `to_json`."""
         return cls(
             values["image"],
@@ -107,7 +112,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Validated configuration, split into tasks, and the shape of their pods.
+    """Validated configuration, split into tasks, and the settings of their pods.
 
     Attributes:
         hash: of its inputs (`plan_hash`).
@@ -117,7 +122,7 @@ class Plan:
         secrets: the hash of the secrets with which it was made, if a change of them restarts the tasks.
         created: seconds since 1970; 0: not stored yet.
         inputs_hash: of the inputs that its tasks were split from (`plan_hashes.inputs_hash`).
-        shape: of its tasks' pods.
+        pod_settings: of its tasks' pods.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
         policy: the effective topic policy; the specs of a source's tasks hold it.
@@ -132,7 +137,7 @@ class Plan:
     class_name: str
     version: str
     tasks: tuple[TaskSpec, ...]
-    shape: Shape
+    pod_settings: PodSettings
     digests: tuple[str, ...]
     inputs_hash: str = ""
     warnings: tuple[str, ...] = ()
@@ -149,7 +154,7 @@ class Plan:
     def of(
         cls,
         inputs_hash: str,
-        shape: Shape,
+        pod_settings: PodSettings,
         answer: PlanAnswer,
         warnings: tuple[str, ...],
         secrets: str | None,
@@ -159,19 +164,19 @@ class Plan:
         mounts: tuple[PluginMount, ...] = (),
         plugin_requests: tuple[PluginRequest, ...] = (),
     ) -> "Plan":
-        """Return the plan in the answer of a job pod that had this shape and these mounts; `last` is the plan before it.
+        """Return the plan in the answer of a job pod that had these settings and mounts; `last` is the plan before it.
 
         Policy and mounts are always those of the operator, not of the answer, which a plugin can influence.
         """
         before = () if last is None else (*last.earlier_kinds, last.kind)
         tasks = stamped(answer.tasks, policy, mounts)
         return cls(
-            hash=plan_hash(inputs_hash, shape, policy, mounts),
+            hash=plan_hash(inputs_hash, pod_settings, policy, mounts),
             kind=answer.kind,
             class_name=answer.class_name,
             version=answer.version,
             tasks=tasks,
-            shape=shape,
+            pod_settings=pod_settings,
             digests=digests_of(tasks),
             inputs_hash=inputs_hash,
             warnings=warnings,
@@ -184,16 +189,34 @@ class Plan:
             split=answer.split,
         )
 
-    def revised(self, shape: Shape, policy: TopicPolicy | None) -> "Plan":
-        """Return the same tasks in pods of another shape, or under another policy."""
+    def revised(self, pod_settings: PodSettings, policy: TopicPolicy | None) -> "Plan":
+        """Return the same tasks in pods with other settings, or under another policy."""
         tasks = stamped(self.tasks, policy, self.mounts)
         return replace(
             self,
-            hash=plan_hash(self.inputs_hash, shape, policy, self.mounts),
-            shape=shape,
+            hash=plan_hash(self.inputs_hash, pod_settings, policy, self.mounts),
+            pod_settings=pod_settings,
             policy=policy,
             tasks=tasks,
             digests=self.digests if tasks == self.tasks else digests_of(tasks),
+            created=0.0,
+        )
+
+    def without_topic_creation(self) -> "Plan":
+        """Return the same tasks with topic creation switched off in their worker configuration; itself if it is off already.
+
+        The hash of the inputs changes too, so that another plan is never revised from this one.
+        """
+        if all(t.worker.get(TOPIC_CREATION, "").strip().lower() == "false" for t in self.tasks):
+            return self
+        tasks = tuple(t.model_copy(update={"worker": {**t.worker, TOPIC_CREATION: "false"}}) for t in self.tasks)
+        inputs = names.digest(self.inputs_hash, {TOPIC_CREATION: "false"})
+        return replace(
+            self,
+            hash=plan_hash(inputs, self.pod_settings, self.policy, self.mounts),
+            inputs_hash=inputs,
+            tasks=tasks,
+            digests=digests_of(tasks),
             created=0.0,
         )
 
@@ -235,11 +258,11 @@ PodHashOf = Callable[[Plan, int], str]
 
 
 def plan_hash(
-    inputs_hash: str, shape: Shape, policy: TopicPolicy | None = None, mounts: Sequence[PluginMount] = ()
+    inputs_hash: str, pod_settings: PodSettings, policy: TopicPolicy | None = None, mounts: Sequence[PluginMount] = ()
 ) -> str:
     """Return the hash of all inputs of a connector's tasks except its template: it names the plan."""
     parts = [*([] if policy is None else [policy_json(policy)]), *([{"mounts": mounts_json(mounts)}] if mounts else [])]
-    return names.digest(inputs_hash, shape.to_json(), *parts)
+    return names.digest(inputs_hash, pod_settings.to_json(), *parts)
 
 
 def policy_json(policy: TopicPolicy) -> dict[str, Any]:
@@ -264,7 +287,3 @@ def stamped(
 def digests_of(tasks: Sequence[TaskSpec]) -> tuple[str, ...]:
     """Return the digests of task specs."""
     return tuple(names.digest(t.to_json()) for t in tasks)
-
-
-def _resources_json(resources: Resources) -> dict[str, dict[str, str]]:
-    return {k: dict(v) for k, v in (("requests", resources.requests), ("limits", resources.limits)) if v}

@@ -36,12 +36,13 @@ def living_pods(pods: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
 
 
 def pods_ahead(persisted: PersistedState, living: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
-    """Return the living pods that are of a later incarnation than the status has."""
+    """Return the living pods that are of a later incarnation than the status has, or all if it has no epoch."""
     # The pod of a task that the status does not have, although it has others, is superfluous.
     return tuple(
         p
         for p in living
-        if p.incarnation > persisted.task(p.task).incarnation and (p.task in persisted.tasks or not persisted.has_run)
+        if (p.incarnation > persisted.task(p.task).incarnation or persisted.epoch is None)
+        and (p.task in persisted.tasks or not persisted.has_run)
     )
 
 
@@ -88,7 +89,7 @@ def recovered_state(
         tasks=tasks,
         job=FailedJob(),
         handled=_handled(persisted.handled, plan.restarted, annotations, now),
-        own=persisted.own if is_same_plan else "",
+        own_hash=persisted.own_hash if is_same_plan else "",
         rollout=persisted.rollout if is_same_plan else None,
         canary=None,
     )

@@ -7,7 +7,7 @@ from typing import Any
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
-from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.observation import Observation, ReleaseTerms
 from penstock_operator.connector.model.offsets_list_map import ListMap
 from penstock_operator.connector.model.offsets_requests import asks_for_list
 from penstock_operator.connector.model.refused_pods import present
@@ -56,60 +56,35 @@ async def observe(
     pods = await look_up_pods(subject, manifests, maps)
     subject = await with_recovered_state(subject, pods.tasks, manifests, maps)
     secrets = await look_up_secrets(subject)
-    plans = await look_up_plans(subject, maps, secrets, cache)
-    records = await look_up_records(subject, pods.own)
+    requested, plans = await look_up_plans(subject, maps, secrets, cache)
+    records, name = await look_up_records(subject, (*pods.tasks, *pods.jobs, *pods.offsets_jobs), trouble)
     observation = Observation(
         connector=connector,
         persisted=subject.persisted,
         now=subject.now,
-        due=plans.due,
-        inputs_hash=plans.inputs_hash,
-        own=plans.own,
-        own_toggled=plans.own_toggled,
-        secrets_in_force=plans.secrets_in_force,
-        asked=subject.asked,
-        shape=plans.shape,
-        policy=plans.policy,
-        plugin=plans.plugin,
-        plans=plans.stored,
-        secrets=secrets.every,
-        task_pods=pods.tasks,
-        job_pods=pods.jobs,
-        offsets_pods=pods.at_offsets,
-        foreign_pods=pods.foreign,
-        answers=pods.answers,
-        unready=pods.unready,
-        run_by=pods.run_by,
-        refusals=dict(cached.refusals),
-        list_map=await _list_map(subject),
-        reports=records.reports,
-        stale_records=records.stale_records,
-        topics=records.topics,
-        topic_count=records.topic_count,
-        topics_refusal=_topics_refusal(settings.worker_config),
-        control=records.control,
-        name_refusal=records.name_refusal,
-        name_unseen=records.name_unseen,
-        has_claimed=records.has_claimed,
-        owner=records.owner,
-        recorded=records.recorded,
-        generation=records.generation,
-        used_tokens=records.used_tokens,
-        status_unread=records.status_unread,
-        kafka_trouble=trouble,
-        topic_fault=context.status.policy_fault or "",
-        release=context.release,
-        rollout=settings.rollout,
+        requested=requested,
+        plans=plans,
+        pods=pods,
+        records=records,
+        name=name,
+        release=ReleaseTerms(
+            hash=context.release,
+            rollout=settings.rollout,
+            job_deadline=float(settings.job.deadline_seconds),
+            node_timeout=float(settings.task.node_lost_seconds),
+            creates_topics=settings.worker_config.topic_creation_enable,
+            topics_reset_refusal=_topics_reset_refusal(settings.worker_config),
+        ),
         deleting=instant(document["metadata"].get("deletionTimestamp")),
-        finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
+        has_finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
         namespace_ends=cached.namespace_ends,
-        job_deadline=float(settings.job.deadline_seconds),
-        node_timeout=float(settings.task.node_lost_seconds),
+        list_map=await _list_map(subject),
     )
-    return replace(observation, slot=context.job_slots.room(key, urgent=observation.is_urgent))
+    has_job_slot = context.job_slots.room(key, urgent=observation.is_urgent)
+    return replace(observation, release=replace(observation.release, has_job_slot=has_job_slot))
 
 
-def _topics_refusal(worker: WorkerConfig) -> str:
+def _topics_reset_refusal(worker: WorkerConfig) -> str:
     """Return Kafka Connect's answer 403 to a reset of active topics; empty: the reset is allowed."""
     if not worker.topic_tracking_enable:
         return "Topic tracking is disabled."

@@ -54,12 +54,12 @@ async def name_refusal(
     owner = name_ownership.older(own, others, claim)
     if isinstance(owner, Claim):
         exists: bool | None = True
-        if name_ownership.may_be_claim_of(owner, release) or owner.cluster == release.cluster:
+        if owner.cluster == release.cluster:
             exists = await _exists(owner, context)
         if exists is not False:
             return name_ownership.conflict(name, *name_ownership.claimant(owner, release, is_seen=exists is not None))
         # Its own release removes the claim once its pods are gone; a release that was uninstalled never does.
-        if not name_ownership.may_be_claim_of(owner, release):
+        if not name_ownership.is_claim_of(owner, release):
             uid, since = cached.owner_gone
             is_read = status.caught_up and status.trouble is None  # otherwise another one may have claimed the name
             if uid != owner.connector_uid or not is_read:

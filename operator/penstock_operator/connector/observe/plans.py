@@ -1,12 +1,13 @@
-"""Looks up a Connector's plugin and policy, the plan that is due, and the plans that are stored."""
+"""Looks up a Connector's plugin and policy, the plan that it requests, and the plans that are stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from penstock_operator.connector.model.plan_hashes import has_changed_itself, inputs_hash, own_hash, secrets_hash
-from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
-from penstock_operator.connector.model.resolutions import PluginResolution, PolicyResolution
+from penstock_operator.connector.model.plans import Plan, PodSettings, plan_hash
+from penstock_operator.connector.model.requested_plan import RequestedPlan
+from penstock_operator.connector.model.resolutions import PluginResolution
 from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.secret_values import SecretValues
 from penstock_operator.connector.observe.stored_plans import plans_of, readable_maps
@@ -15,28 +16,13 @@ from penstock_operator.connector.policy import plugin_version, topic_policy
 from penstock_operator.errors import NoSuchKind
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 
-__all__ = ["Plans", "look_up_plans"]
-
-
-@dataclass(frozen=True, slots=True)
-class Plans:
-    """Desired and stored plans of a Connector; the fields are those of `Observation`, `stored` is its `plans`."""
-
-    due: str
-    inputs_hash: str
-    own: str
-    own_toggled: str
-    secrets_in_force: str
-    shape: Shape
-    policy: PolicyResolution
-    plugin: PluginResolution
-    stored: tuple[Plan, ...]
+__all__ = ["look_up_plans"]
 
 
 async def look_up_plans(
     subject: Subject, maps: Sequence[Mapping[str, Any]], secrets: SecretValues, cache: PlanCache
-) -> Plans:
-    """Look up the plan that is due, and the plans that are stored.
+) -> tuple[RequestedPlan, tuple[Plan, ...]]:
+    """Look up the plan that is requested, and the plans that are stored.
 
     Args:
         subject: the Connector.
@@ -64,10 +50,12 @@ async def look_up_plans(
         )
     assert plugin is not None  # they have been listed
     plugin = _with_newer(subject, plugin)
-    own = own_hash(connector, secrets.own, persisted.restarted, asked=subject.asked)
-    own_toggled = own_hash(connector, secrets.own, persisted.restarted, toggled=True, asked=subject.asked)
+    own = own_hash(connector, secrets.own, persisted.restarted, reconfiguration=subject.reconfiguration)
+    own_toggled = own_hash(
+        connector, secrets.own, persisted.restarted, toggled=True, reconfiguration=subject.reconfiguration
+    )
     secrets_in_force = secrets_hash(connector, secrets.every, last, persisted.restarted)
-    is_own_change = has_changed_itself(persisted.own, own, own_toggled, last, secrets_in_force)
+    is_own_change = has_changed_itself(persisted.own_hash, own, own_toggled, last, secrets_in_force)
     policy = topic_policy.resolve(connector, await _listed(subject, POLICY), last, is_own_change=is_own_change)
     inputs = inputs_hash(
         connector,
@@ -78,21 +66,22 @@ async def look_up_plans(
         last,
         plugin.mounts,
         policy_selects=policy.selects,
-        asked=subject.asked,
+        reconfiguration=subject.reconfiguration,
     )
-    shape = Shape.of(settings, secrets.every.names)
-    due = plan_hash(inputs, shape, policy.effective, plugin.mounts)
-    return Plans(
-        due=due,
+    pod_settings = PodSettings.of(settings, secrets.every.names)
+    requested = RequestedPlan(
+        hash=plan_hash(inputs, pod_settings, policy.effective, plugin.mounts),
         inputs_hash=inputs,
-        own=own,
-        own_toggled=own_toggled,
+        pod_settings=pod_settings,
+        own_hash=own,
+        own_hash_toggled=own_toggled,
+        secrets=secrets.every,
         secrets_in_force=secrets_in_force,
-        shape=shape,
+        reconfiguration=subject.reconfiguration,
         policy=policy,
         plugin=plugin,
-        stored=await stored(persisted.plan, due, *of_canary),
     )
+    return requested, await stored(persisted.plan, requested.hash, *of_canary)
 
 
 def _with_newer(subject: Subject, plugin: PluginResolution) -> PluginResolution:

@@ -4,15 +4,14 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock_model.contracts.job import JobAnswer
 from penstock_model.contracts.job_answer import read_answer
 from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_operator import names
+from penstock_operator.connector.model.observed_pods import ObservedPods
 from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
-from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod, pod_of
+from penstock_operator.connector.model.pod_status import JobPod, Phase, TaskPod, pod_of
 from penstock_operator.connector.observe.pod_events import explained
 from penstock_operator.connector.observe.subject import Subject
 from penstock_operator.context import Context
@@ -23,7 +22,7 @@ from penstock_operator.kubernetes.kinds import POD
 from penstock_operator.kubernetes.readiness import NO_ANSWER, why_unready
 from penstock_operator.settings import Settings
 
-__all__ = ["Pods", "living_job_pods", "look_up_pods", "pods_of"]
+__all__ = ["living_job_pods", "look_up_pods", "pods_of"]
 
 log = logging.getLogger(__name__)
 _LABEL_LENGTH: Final = 63
@@ -35,43 +34,9 @@ _LOG_PATIENCE: Final = 60.0
 """Seconds after the end of a job pod for which its log is requested; then another pod is started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pods:
-    """Pods of a Connector.
-
-    Attributes:
-        own: those of this Connector that this operator made.
-        foreign: names of pods of earlier Connectors of this name.
-        answers: of job pods that have ended, by name; None: it left no readable answer.
-        unready: why pods of tasks fail their readiness probe after it has passed, by uid.
-        run_by: another operator, whose pods and plans exist; empty: none.
-    """
-
-    own: Sequence[Pod]
-    foreign: Sequence[str]
-    answers: Mapping[str, JobAnswer | None]
-    unready: Mapping[str, str]
-    run_by: str
-
-    @property
-    def tasks(self) -> tuple[TaskPod, ...]:
-        """Return the pods of tasks."""
-        return tuple(p for p in self.own if isinstance(p, TaskPod))
-
-    @property
-    def jobs(self) -> tuple[JobPod, ...]:
-        """Return the job pods that plan and prepare."""
-        return tuple(p for p in self.own if isinstance(p, JobPod) and p.action not in OFFSETS_ACTIONS)
-
-    @property
-    def at_offsets(self) -> tuple[JobPod, ...]:
-        """Return the job pods that work on offsets as annotations request."""
-        return tuple(p for p in self.own if isinstance(p, JobPod) and p.action in OFFSETS_ACTIONS)
-
-
 async def look_up_pods(
     subject: Subject, manifests: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]]
-) -> Pods:
+) -> ObservedPods:
     """Look up the pods and the answers of job pods. Caches the logs, and counts the job slots that the pods take.
 
     Args:
@@ -103,7 +68,16 @@ async def look_up_pods(
         if isinstance(p, TaskPod) and p.unready_since is not None and p.phase is Phase.RUNNING and p.leaving is None
     ]
     causes = await _ask(context, unready)
-    return Pods(own, tuple(p.name for p in pods if p.owner != subject.uid), answers, causes, cached.run_by)
+    return ObservedPods(
+        tasks=tuple(p for p in own if isinstance(p, TaskPod)),
+        jobs=tuple(p for p in jobs if p.action not in OFFSETS_ACTIONS),
+        offsets_jobs=tuple(p for p in jobs if p.action in OFFSETS_ACTIONS),
+        foreign=tuple(p.name for p in pods if p.owner != subject.uid),
+        answers=answers,
+        unready_causes=causes,
+        refusals=dict(cached.refusals),
+        other_operator=cached.run_by,
+    )
 
 
 async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:

@@ -1,46 +1,31 @@
 """Looks up the records of a Connector in the status topic, and whether it owns its Connect name."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.pod_identity import PlanEpoch
-from penstock_model.contracts.task_reports import Control, Report, UsedToken
-from penstock_operator.connector.model.observation import ActiveTopic
+from penstock_operator.connector.model.observed_records import ActiveTopic, NameOwnership, ObservedRecords
 from penstock_operator.connector.model.offsets_requests import RESET_TOPICS, offsets_requests
 from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.observe.name_lookup import name_refusal
 from penstock_operator.connector.observe.subject import Subject
 from penstock_operator.kubernetes.times import instant
-from penstock_operator.name_ownership import NameRefusal, owner_mark
+from penstock_operator.name_ownership import owner_mark
 from penstock_operator.reasons import Reason
 
-__all__ = ["Records", "look_up_records"]
+__all__ = ["look_up_records"]
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Records of a Connector in Kafka, and the ownership of its name; the fields are those of `Observation`."""
+async def look_up_records(
+    subject: Subject, pods: Sequence[Pod], trouble: str | None
+) -> tuple[ObservedRecords, NameOwnership]:
+    """Look up the records of a Connector. Kafka gets no request: the operator has read the topic.
 
-    reports: Mapping[int, Report]
-    stale_records: bool
-    topics: Sequence[ActiveTopic]
-    topic_count: int | None
-    control: Control | None
-    name_refusal: NameRefusal | None
-    name_unseen: str
-    has_claimed: bool
-    owner: str
-    recorded: PlanEpoch | None
-    generation: int
-    used_tokens: tuple[UsedToken, ...]
-    status_unread: bool
-
-
-async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
-    """Look up the records of a Connector; `pods` are its own. Kafka gets no request: the operator has read the topic.
+    Args:
+        subject: the Connector.
+        pods: its own.
+        trouble: why the operator cannot read the status topic, once that has lasted.
 
     Raises:
         OperatorError: a request to the API server about the owners of the name failed.
@@ -56,21 +41,26 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
         p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in pods
     )
     topics, topic_count = _topics(subject, is_refused=refusal is not None)
-    return Records(
+    records = ObservedRecords(
         reports={n: r for n, r in reports.items() if r.connector_uid == uid},
-        stale_records=any(r.connector_uid != uid for r in reports.values()),
-        topics=topics,
-        topic_count=topic_count,
+        has_stale=any(r.connector_uid != uid for r in reports.values()),
+        active_topics=topics,
+        active_topic_count=topic_count,
         control=control if control is not None and control.connector_uid == uid else None,
-        name_refusal=refusal,
-        name_unseen="" if persisted.has_run else unseen,
-        has_claimed=claim is not None and claim.connector_uid == uid,
-        owner=owner_mark(subject.key, uid, subject.context.settings.release),
-        recorded=status.epoch(name) if were_superseded else None,
-        generation=_generation(subject, name) if offsets_requests(connector.metadata.annotations) else 0,
+        last_epoch=status.epoch(name) if were_superseded else None,
+        last_generation=_generation(subject, name) if offsets_requests(connector.metadata.annotations) else 0,
         used_tokens=status.used_tokens(name).tokens,
-        status_unread=bool(unseen),
+        is_unread=bool(unseen),
+        trouble=trouble,
+        topic_fault=status.policy_fault or "",
     )
+    ownership = NameOwnership(
+        refusal=refusal,
+        unknown_cause="" if persisted.has_run else unseen,
+        has_claim=claim is not None and claim.connector_uid == uid,
+        owner_mark=owner_mark(subject.key, uid, subject.context.settings.release),
+    )
+    return records, ownership
 
 
 def _generation(subject: Subject, name: str) -> int:

@@ -26,7 +26,7 @@ class Subject:
         key: its namespace and name.
         uid: its own.
         persisted: read back from its status.
-        asked: the last request of its plugin for a task reconfiguration.
+        reconfiguration: the last request of its plugin for a task reconfiguration.
         now: seconds since 1970.
     """
 
@@ -37,7 +37,7 @@ class Subject:
     key: Key
     uid: str
     persisted: PersistedState
-    asked: str
+    reconfiguration: str
     now: float
 
     @classmethod
@@ -49,5 +49,7 @@ class Subject:
         key, persisted = Key(own.namespace or "", own.name), PersistedState.of(document.get("status"))
         reports = context.status.reports(connector.connect_name).values()
         mine = (r for r in reports if r.connector_uid == own.uid)
-        asked = latest_request(persisted.asked, mine, is_refused=bool(persisted.refused))
-        return cls(connector, document, context, cached, key, own.uid or "", persisted, asked, context.clock())
+        reconfiguration = latest_request(persisted.reconfiguration, mine, is_refused=bool(persisted.refused))
+        return cls(
+            connector, document, context, cached, key, own.uid or "", persisted, reconfiguration, context.clock()
+        )

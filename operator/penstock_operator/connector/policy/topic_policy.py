@@ -43,8 +43,8 @@ def _resolve(
     if problems := _problems(found):
         is_of_named = bool(found.missing) or named in found.invalid
         is_kept = last is not None and not (is_own_change and is_of_named and named not in _names(known))
-        told = PolicyProblem(problems[0].reason, "; ".join(p.message for p in problems))
-        return PolicyResolution(known if is_kept else None, told, blocks=not is_kept)
+        problem = PolicyProblem(problems[0].reason, "; ".join(p.message for p in problems))
+        return PolicyResolution(known if is_kept else None, problem, blocks=not is_kept)
     if last is None or is_own_change:
         return PolicyResolution(found.policy, refused=tuple(map(str, found.refused)))
     if found.refused:

@@ -1,6 +1,7 @@
 """Renders the conditions of a Connector from a decision. Pure.
 
-They follow kstatus: `Reconciling=True` is in progress, `Stalled=True` needs a user; otherwise `Ready` counts.
+They follow kstatus: `Reconciling=True` is in progress, `Stalled=True` needs a user; otherwise `Ready` counts. Conditions of
+other types belong to other controllers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,12 @@ from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["all_conditions", "undecided_conditions"]
 
-_OF_VERDICT: Final = frozenset((ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED))
+_TRUE_FOR: Final = (
+    (ConditionType.RECONCILING, Kind.UNDER_WAY, Reason.NOT_RECONCILING),
+    (ConditionType.STALLED, Kind.STALLED, Reason.NOT_STALLED),
+)
+"""Conditions with the kind of verdict for which they are True, and their reason while they are False."""
+_KEPT: Final = frozenset(ConditionType) - {ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +44,15 @@ class _Writer:
         }
 
     def of_verdict(self, verdict: Verdict) -> list[dict[str, Any]]:
-        statuses = {ConditionType.READY: {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")}
-        if verdict.kind is Kind.UNDER_WAY:
-            statuses[ConditionType.RECONCILING] = "True"
-        if verdict.kind is Kind.STALLED:
-            statuses[ConditionType.STALLED] = "True"
-        return [self.condition(type_, status, verdict.reason, verdict.message) for type_, status in statuses.items()]
+        ready = {Kind.READY: "True", Kind.UNKNOWN: "Unknown"}.get(verdict.kind, "False")
+        conditions = [self.condition(ConditionType.READY, ready, verdict.reason, verdict.message)]
+        for type_, kind, otherwise in _TRUE_FOR:
+            if verdict.kind in (kind, Kind.UNKNOWN):
+                status = "True" if verdict.kind is kind else "Unknown"
+                conditions.append(self.condition(type_, status, verdict.reason, verdict.message))
+            else:
+                conditions.append(self.condition(type_, "False", otherwise, ""))
+        return conditions
 
 
 def all_conditions(
@@ -55,7 +64,7 @@ def all_conditions(
     pending: Pending | None = None,
     lagging: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the conditions, by type. Reconciling, Stalled, UpdatePending and Lagging are present only while true.
+    """Return the conditions, by type. UpdatePending and Lagging are present only while true.
 
     Args:
         verdict: for Ready, Reconciling and Stalled.
@@ -88,6 +97,6 @@ def undecided_conditions(
         generation: the `metadata.generation` of the Connector.
         now: seconds since 1970.
     """
-    kept = [dict(c) for c in previous if c["type"] not in _OF_VERDICT]
+    kept = [dict(c) for c in previous if c["type"] in _KEPT]
     writer = _Writer({str(c["type"]): c for c in previous}, generation, now)
     return sorted([*kept, *writer.of_verdict(verdict)], key=lambda c: str(c["type"]))

@@ -36,10 +36,10 @@ def state_records(
         worker_id: of this operator; all of its replicas have the same.
     """
     if (
-        observed.name_refusal is not None
+        observed.name.refusal is not None
         or observed.deleting is not None
-        or observed.foreign_pods
-        or observed.stale_records
+        or observed.pods.foreign
+        or observed.records.has_stale
     ):
         return ()
     # States of a connector that never ran here are those of a Kafka Connect from which it will migrate.
@@ -95,7 +95,7 @@ def _state_of_connector(observed: Observation, decision: Decision) -> State | No
 
 def _tasks(observed: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
     name, persisted = observed.connector.connect_name, decision.persisted
-    alive = {p.task for p in observed.task_pods if p.phase is not Phase.ENDED}
+    alive = {p.task for p in observed.pods.tasks if p.phase is not Phase.ENDED}
     yield from ((key, None) for key in _obsolete_keys(observed, decision, known) if _task_of(key) not in alive)
     if observed.connector.spec.state is DesiredState.STOPPED or persisted.epoch is None:
         return
@@ -146,7 +146,7 @@ def _task_of(key: bytes) -> int | None:
 
 def _has_reported_end(observed: Observation, number: int) -> bool:
     """Return whether the last incarnation of a task has reported its end: its state record exists or will follow."""
-    report = observed.reports.get(number)
+    report = observed.records.reports.get(number)
     return (
         report is not None and report.pod_uid == observed.persisted.task(number).pod_uid and report.state in _END_STATES
     )

@@ -42,7 +42,7 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
     pending_reason = before.conditions.get(ConditionType.UPDATE_PENDING, {}).get("reason")
     if pending is not None and pending.reason != pending_reason:
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
-    if after.asked != before.asked:
+    if after.reconfiguration != before.reconfiguration:
         reason = Reason.RECONFIGURATION_REQUESTED
         yield _event(reason.event, reason, "the plugin requests a task reconfiguration", "Reconcile")
     for number, task in after.tasks.items():

@@ -26,7 +26,7 @@ def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
         restarts=sum(t.restarts for t in tasks),
         ready=decision.verdict.kind is Kind.READY,
         reason=str(decision.verdict.reason),
-        active_topics=observed.topic_count,
+        active_topics=observed.records.active_topic_count,
     )
 
 

@@ -12,11 +12,12 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
-from penstock_operator.connector.decide.pod_hash import pod_hash
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
+from penstock_operator.connector.model.pod_resources import job_resources
 from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.connector.policy.template_policy import with_init_containers
 from penstock_operator.connector.render.job_volumes import sharable
+from penstock_operator.connector.render.pod_hash import pod_hash
 from penstock_operator.connector.render.pod_spec import pod_spec
 from penstock_operator.settings import Settings
 
@@ -65,14 +66,14 @@ class PodManifests:
     Attributes:
         connector: the resource.
         settings: of the release.
-        shape: of newly requested pods; a pod of a plan has that of the plan.
+        pod_settings: of newly requested pods; a pod of a plan has those of the plan.
         mounts: likewise, the images of PluginVersions. Job pods that call the plugin have them: their request contains the
             Connector as it is now.
     """
 
     connector: Connector
     settings: Settings
-    shape: Shape
+    pod_settings: PodSettings
     mounts: tuple[PluginMount, ...] = ()
 
     @property
@@ -82,7 +83,7 @@ class PodManifests:
 
     def pod_hash(self, plan: Plan, task: int) -> str:
         """Return the `pod_hash` of a task's pod."""
-        return pod_hash(plan, task, plan.shape, self.connector.spec.template)
+        return pod_hash(plan, task, plan.pod_settings, self.connector.spec.template)
 
     def task(
         self,
@@ -137,15 +138,14 @@ class PodManifests:
             plain: without anything of `spec.template`.
         """
         settings = self.settings
-        resources = {k: v for k, v in settings.job.resources.model_dump().items() if v}
-        shape = self.shape_of(plan)
+        pod_settings = self.pod_settings_of(plan)
         secrets = tuple(
-            sorted({*shape.secrets, *self.shape.secrets})
+            sorted({*pod_settings.secrets, *self.pod_settings.secrets})
         )  # its request may contain references of the current spec
-        shape = replace(shape, resources=resources, secrets=secrets)
+        pod_settings = replace(pod_settings, resources=job_resources(settings), secrets=secrets)
         mounts = self.mounts_of(action, plan)
         command = layout.JOB_MODULE, layout.REQUEST_FILE
-        spec = pod_spec(settings, layout.JOB_CONTAINER, command, shape, mounts, tells_missing=True)
+        spec = pod_spec(settings, layout.JOB_CONTAINER, command, pod_settings, mounts, reports_missing=True)
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
@@ -159,9 +159,9 @@ class PodManifests:
         whole = self._with_template(pod, layout.JOB_CONTAINER, besides=FIELDS_OF_TASKS)
         return {**whole, "spec": sharable(whole["spec"])}
 
-    def shape_of(self, plan: Plan | None) -> Shape:
-        """Return the shape of the pods of a plan; without a plan, that of newly requested pods."""
-        return self.shape if plan is None else plan.shape
+    def pod_settings_of(self, plan: Plan | None) -> PodSettings:
+        """Return the settings of the pods of a plan; without a plan, those of newly requested pods."""
+        return self.pod_settings if plan is None else plan.pod_settings
 
     def mounts_of(self, action: Action, plan: Plan | None) -> tuple[PluginMount, ...]:
         """Return the images that a job pod mounts: none for a list of offsets, which does not call the plugin."""
@@ -200,10 +200,12 @@ class PodManifests:
     def _task_pod(self, plan: Plan, task: int, name: str, identity: PodIdentity) -> dict[str, Any]:
         settings = self.settings
         own = self.connector.metadata
-        tells_missing = not settings.secrets.watch
+        reports_missing = not settings.secrets.watch
         command = layout.TASK_MODULE, layout.TASK_FILE
-        shape = self.shape_of(plan)
-        spec = pod_spec(settings, layout.TASK_CONTAINER, command, shape, plan.mounts, tells_missing=tells_missing)
+        pod_settings = self.pod_settings_of(plan)
+        spec = pod_spec(
+            settings, layout.TASK_CONTAINER, command, pod_settings, plan.mounts, reports_missing=reports_missing
+        )
         volume = {
             "name": "plan",
             "configMap": {

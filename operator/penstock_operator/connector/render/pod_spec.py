@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_operator.connector.model.plans import Shape
+from penstock_operator.connector.model.plans import PodSettings
 from penstock_operator.connector.render.plugin_volumes import plugin_volumes
 from penstock_operator.settings import Settings
 
@@ -18,10 +18,10 @@ def pod_spec(
     settings: Settings,
     container: str,
     command: tuple[str, str],
-    shape: Shape,
+    pod_settings: PodSettings,
     plugins: Sequence[PluginMount],
     *,
-    tells_missing: bool,
+    reports_missing: bool,
 ) -> dict[str, Any]:
     """Return the spec of a pod, without the volumes that its container reads.
 
@@ -29,29 +29,29 @@ def pod_spec(
         settings: of the release.
         container: its name.
         command: the module that it runs, and the file that this reads.
-        shape: the settings that come from the release.
+        pod_settings: the settings that come from the release.
         plugins: images of PluginVersions that it mounts.
-        tells_missing: whether its process reports which Secrets are missing; otherwise it does not start without them.
+        reports_missing: whether its process reports which Secrets are missing; otherwise it does not start without them.
     """
     mounts: list[dict[str, Any]] = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
     size = settings.task.temporary_size
     volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {"sizeLimit": size} if size else {}}]
-    for number, name in enumerate(shape.secrets):
-        volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
+    for number, name in enumerate(pod_settings.secrets):
+        volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": reports_missing}})
         mounts.append({"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True})
     runtime = {
-        "image": shape.image,
-        "imagePullPolicy": shape.pull_policy,
-        "resources": {k: dict(v) for k, v in shape.resources.items()},
-        "securityContext": shape.security_context,
+        "image": pod_settings.image,
+        "imagePullPolicy": pod_settings.pull_policy,
+        "resources": {k: dict(v) for k, v in pod_settings.resources.items()},
+        "securityContext": pod_settings.security_context,
     }
     images = plugin_volumes(plugins, settings.plugins.mount, runtime, size)
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": shape.pod_security_context,
-        **({"imagePullSecrets": [{"name": n} for n in shape.pull_secrets]} if shape.pull_secrets else {}),
+        "securityContext": pod_settings.pod_security_context,
+        **({"imagePullSecrets": [{"name": n} for n in pod_settings.pull_secrets]} if pod_settings.pull_secrets else {}),
         **({"initContainers": images.init_containers} if images.init_containers else {}),
         "containers": [
             {

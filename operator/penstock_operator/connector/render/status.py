@@ -13,6 +13,7 @@ from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.connector.render.conditions import all_conditions, undecided_conditions
 from penstock_operator.connector.render.status_size import with_short_texts
+from penstock_operator.kubernetes.leftovers import without_foreign_conditions
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType
 from penstock_operator.status_fields import without_empty, write
@@ -41,8 +42,8 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             plugin["pluginVersion"] = of
     of_canary = observed.plan(persisted.canary.plan) if persisted.canary is not None else None
     used = {v for p in (plan, of_canary) if p is not None for v in p.plugin_versions}
-    used |= {v for p in observed.task_pods if p.phase is not Phase.ENDED for v in p.plugin_versions}
-    topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
+    used |= {v for p in observed.pods.tasks if p.phase is not Phase.ENDED for v in p.plugin_versions}
+    topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.records.active_topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
     status = {
         **without_empty(
@@ -50,18 +51,15 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 "state": decision.state,
                 "connector": plugin,
                 "pluginVersions": sorted(used),
-                "newerPluginVersions": list(observed.plugin.newer),
+                "newerPluginVersions": list(observed.requested.plugin.newer),
                 "lastRecord": timestamp(max(records))
                 if (records := [t.last_record for t in tasks if t.last_record])
                 else "",
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
-                "plan": persisted.plan_status(),
-                "job": persisted.job_status(),
-                "rollout": write(persisted.rollout) if persisted.rollout is not None else {},
-                "canary": write(persisted.canary) if persisted.canary is not None else {},
                 "restartActions": [write(h) for h in persisted.handled],
                 "offsetsActions": [write(h) for h in persisted.offsets],
+                "operatorState": persisted.operator_state(),
             }
         ),
         "observedGeneration": connector.metadata.generation,
@@ -75,8 +73,12 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             _lagging(observed, tasks),
         ),
         "taskSummary": f"{running}/{len(wanted)}",
-        "replicas": sum(p.phase is not Phase.ENDED for p in observed.task_pods),
-        **({} if observed.topic_count is None else {"activeTopicCount": observed.topic_count}),
+        "replicas": sum(p.phase is not Phase.ENDED for p in observed.pods.tasks),
+        **(
+            {}
+            if observed.records.active_topic_count is None
+            else {"activeTopicCount": observed.records.active_topic_count}
+        ),
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }
     return with_short_texts(status)
@@ -84,14 +86,14 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
 
 def _lagging(observed: Observation, tasks: Sequence[PersistedTask]) -> str:
     """Describe how the lag of the running tasks grows; empty: it does not grow."""
-    reports = {n: r for n, r in observed.reports.items() if r.lagging}
+    reports = {n: r for n, r in observed.records.reports.items() if r.lagging}
     lagging = [t.id for t in tasks if t.state == "Running" and t.id in reports and reports[t.id].pod_uid == t.pod_uid]
     return "; ".join(f"task {n}: {reports[n].lagging}" for n in lagging)
 
 
 def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
-    """Return whether a status is the one that the Connector has, and need not be written."""
-    return dict(status) == (before or {})
+    """Return whether the Connector already has this status, apart from conditions of other controllers."""
+    return dict(status) == without_foreign_conditions(before or {})
 
 
 def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
@@ -112,4 +114,4 @@ def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: floa
         **status,
         "conditions": undecided_conditions(before, trouble, metadata["generation"], now),
     }
-    return None if with_conditions == status else with_conditions
+    return None if is_unchanged(with_conditions, status) else with_conditions

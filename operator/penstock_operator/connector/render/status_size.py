@@ -21,7 +21,7 @@ _ACTION_MESSAGE: Final = 500
 _OFFSETS_MESSAGE: Final = 1_000
 """Larger, since it may list every problem of a configuration."""
 _MESSAGES: Final = 16 << 10
-_TOPICS: Final = 24 << 10
+_TOPICS: Final = 20 << 10
 
 
 def cut(text: str, most: int, end: str = " ...") -> str:
@@ -35,14 +35,12 @@ def cut(text: str, most: int, end: str = " ...") -> str:
 def with_short_texts(status: Mapping[str, Any]) -> dict[str, Any]:
     """Return the same status, within `MOST_BYTES`. A text that was cut is not cut again, so that a status stays stable."""
     short = dict(status)
-    if short.get("plan", {}).get("problems"):
-        short["plan"] = {**short["plan"], "problems": _problems(short["plan"]["problems"])}
+    if short.get("operatorState"):
+        short["operatorState"] = _short_state(short["operatorState"])
     if short.get("restartActions"):
         short["restartActions"] = [_shorter(a, "message", _ACTION_MESSAGE) for a in short["restartActions"]]
     if short.get("offsetsActions"):
         short["offsetsActions"] = [_shorter(a, "message", _OFFSETS_MESSAGE) for a in short["offsetsActions"]]
-    if short.get("job"):
-        short["job"] = _shorter(short["job"], "message", _MOST_OF_TASK["message"])
     if short.get("activeTopics"):
         short["activeTopics"] = _within(short["activeTopics"], _TOPICS)
     if short.get("tasks"):
@@ -51,6 +49,15 @@ def with_short_texts(status: Mapping[str, Any]) -> dict[str, Any]:
         short["tasks"] = _shortened(
             tasks, "trace", MOST_BYTES - _size(bare) - len(tasks) * (_LEAST_BYTES + len(', "trace": ""'))
         )
+    return short
+
+
+def _short_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    short = dict(state)
+    if short.get("plan", {}).get("problems"):
+        short["plan"] = {**short["plan"], "problems": _problems(short["plan"]["problems"])}
+    if short.get("job"):
+        short["job"] = _shorter(short["job"], "message", _MOST_OF_TASK["message"])
     return short
 
 

@@ -73,20 +73,20 @@ RESOURCES: Final = (
     CustomResource(
         model=Connector,
         status=ConnectorStatus,
-        text="A connector: it moves records from a system into Kafka (a source), or from Kafka into a system (a sink), "
-        "in tasks, each of which is a pod.",
+        text="A connector, which moves records from a system into Kafka (a source), or from Kafka into a system (a sink). "
+        "Each of its tasks is a pod.",
         spec_text="The desired connector.",
         plural="connectors",
         short_name="pconn",
         columns=(
             _column("Class", ".spec.class", "The plugin."),
-            _column("State", ".status.state", "What it is."),
+            _column("State", ".status.state", "The current state."),
             _column("Desired", ".spec.state", "The desired state.", wide=True),
-            _column("Tasks", ".status.taskSummary", "How many of its tasks run."),
+            _column("Tasks", ".status.taskSummary", "The number of running tasks and of all tasks."),
             *_READY,
-            _column("Last Record", ".status.lastRecord", "How long ago it last delivered a record.", kind="date"),
-            _column("Topics", ".status.activeTopicCount", "How many topics it has used.", kind="integer", wide=True),
-            _column("Version", ".status.connector.version", "The plugin's version."),
+            _column("Last Record", ".status.lastRecord", "The time since it last delivered a record.", kind="date"),
+            _column("Topics", ".status.activeTopicCount", "The number of topics used.", kind="integer", wide=True),
+            _column("Version", ".status.connector.version", "The version of the plugin."),
             _column("Newer", ".status.newerPluginVersions", "Newer versions that a restart would choose.", wide=True),
             _condition(
                 "Update Pending", "reason", "Why a change has not reached all tasks.", of="UpdatePending", wide=True
@@ -104,31 +104,33 @@ RESOURCES: Final = (
     CustomResource(
         model=TopicCreationPolicy,
         status=TopicCreationPolicyStatus,
-        text="How Kafka topics for source connectors are created: partitions, copies and settings by the topic's name. "
-        "It never changes a topic that exists.",
-        spec_text="The rules.",
+        text="Rules for the creation of Kafka topics for source connectors: partitions, replicas and settings by topic "
+        "name. Existing topics are never changed.",
+        spec_text="The rules and limits.",
         plural="topiccreationpolicies",
         short_name="ptopic",
         columns=(
-            _column("Partitions", ".spec.default.partitions", "Where no group matches.", kind="integer"),
-            _column("Replication", ".spec.default.replicationFactor", "Where no group matches.", kind="integer"),
+            _column("Partitions", ".spec.default.partitions", "Partitions, if no group matches.", kind="integer"),
+            _column("Replication", ".spec.default.replicationFactor", "Replicas, if no group matches.", kind="integer"),
             *_READY,
-            _column("Connectors", ".status.connectorCount", "How many it applies to.", kind="integer"),
+            _column("Connectors", ".status.connectorCount", "The number of connectors it applies to.", kind="integer"),
         ),
     ),
     CustomResource(
         model=PluginVersion,
         status=PluginVersionStatus,
-        text="One version of one package of plugins, as an image. Connectors choose among versions by spec.version and "
-        "by properties such as value.converter.plugin.version.",
-        spec_text="The plugins and their image. It never changes.",
+        text="One version of a package of plugins, as an image. Connectors select versions with spec.version and with "
+        "properties such as value.converter.plugin.version.",
+        spec_text="The plugins and their image. Immutable.",
         plural="pluginversions",
         short_name="pplugin",
         columns=(
             _column("Plugin", ".spec.plugin", "The package."),
-            _column("Version", ".spec.version", "Its version."),
+            _column("Version", ".spec.version", "The version of the package."),
             _column(
-                "Runtime", ".spec.runtime", "What runs the plugins. Those of Java say names and versions themselves."
+                "Runtime",
+                ".spec.runtime",
+                "The runtime of the plugins. The jars of Java plugins have names and versions.",
             ),
             *_READY,
             _column("Path", ".spec.path", "The folder in the image.", wide=True),

@@ -85,11 +85,11 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
 def _one(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
     """Return the node without references and without the null of an optional field; keys next to them take precedence."""
     choices = [c for c in node.get("anyOf", ()) if c.get("type") != "null"]
-    beside = {k: v for k, v in node.items() if k not in ("anyOf", "$ref")}
+    others = {k: v for k, v in node.items() if k not in ("anyOf", "$ref")}
     if len(choices) == 1:
-        return _one({**choices[0], **beside}, definitions)
+        return _one({**choices[0], **others}, definitions)
     if "$ref" in node:
-        return _one({**definitions[node["$ref"].rpartition("/")[2]], **beside}, definitions)
+        return _one({**definitions[node["$ref"].rpartition("/")[2]], **others}, definitions)
     return dict(node)
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from penstock import Float32, Instant, Int8, Int16, Int32, Int64, Schema, Type
 from penstock.schema import DATE, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TIME, TIMESTAMP, decimal
-from penstock_java.calendar import DAY, millis_of
+from penstock_java_compat.calendar import DAY, millis_of
 from penstock_plugins.connect.number_casts import double_value, float_value
 from penstock_plugins.connect.numbers import parse_big_decimal
 from penstock_plugins.connect.values import BOUNDS

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from penstock import DataError, Instant, Schema, Type
-from penstock_java.calendar import DAY, civil
+from penstock_java_compat.calendar import DAY, civil
 from penstock_plugins.connect.text import java_text as java_text
 from penstock_plugins.connect.values import java_class
 

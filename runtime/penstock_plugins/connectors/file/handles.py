@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock import ConnectError, RetriableError
 
-__all__ = ["Handle", "borrow", "find_beside", "open_again", "open_at", "open_regular", "user_name"]
+__all__ = ["Handle", "borrow", "find_in_folder", "open_again", "open_at", "open_regular", "user_name"]
 
 _OPEN: Final[dict[tuple[int, int], list["Handle"]]] = {}
 _LOCK: Final = threading.Lock()
@@ -51,7 +51,7 @@ class Handle:
                     return self.path
             except OSError:
                 pass
-            path = find_beside(self.path, self.device, self.inode)
+            path = find_in_folder(self.path, self.device, self.inode)
             self._away = path is None
             self.path = path or self.path
         return None if self._away else self.path
@@ -125,7 +125,7 @@ def open_again(path: str, device: int, inode: int) -> int:
     Raises:
         RetriableError: the file does not exist, or no longer exists.
     """
-    for candidate in (path, find_beside(path, device, inode)):
+    for candidate in (path, find_in_folder(path, device, inode)):
         if candidate is None:
             continue
         try:
@@ -139,7 +139,7 @@ def open_again(path: str, device: int, inode: int) -> int:
     raise RetriableError(f"File {path} was moved or deleted between planning and reading (inode {inode}).")
 
 
-def find_beside(path: str, device: int, inode: int) -> str | None:
+def find_in_folder(path: str, device: int, inode: int) -> str | None:
     """Return the path of the file with this inode in the directory of `path`, or None. It may have any name."""
     try:
         with os.scandir(os.path.dirname(path) or ".") as entries:  # noqa: PTH120

@@ -121,14 +121,14 @@ class SparkSource(Source):
         self._reader: Any = None
         self._initial: dict[str, Any] = {}
         self._takes_rows = True
-        self._told: Offset | None = None
+        self._committed: Offset | None = None
         self._planned: tuple[Round, Cut] | None = None
 
     def start(self, offsets: Offsets) -> None:
         """Make the reader. Without a committed offset, reading starts at its initial offset."""
         self._reader = _OpenedSource(self._config).reader
-        self._told = offsets.get(self._partition)
-        if self._told is None:
+        self._committed = offsets.get(self._partition)
+        if self._committed is None:
             self._initial = self._reader.initialOffset()
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
@@ -190,9 +190,9 @@ class SparkSource(Source):
     def commit(self, offsets: Offsets) -> None:
         """Pass the offset to the reader, once everything up to it is committed."""
         own = offsets.get(self._partition)
-        if own is not None and own != self._told:
+        if own is not None and own != self._committed:
             self._reader.commit(_decode(own))
-            self._told = own
+            self._committed = own
 
     def stop(self) -> None:
         """Stop the reader."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from penstock import Int8, Int16, Int32, Int64
-from penstock_java.floats import plain_range
+from penstock_java_compat.floats import plain_range
 
 __all__ = ["encode_lines", "writes_alike"]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from penstock import DataError, Float32, Float64, Instant, Int64, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
-from penstock_java.calendar import DAY
+from penstock_java_compat.calendar import DAY
 from penstock_plugins.connect.number_casts import double_value, float_value, low_bits
 from penstock_plugins.connect.values import BOUNDS, validate_value
 from penstock_plugins.converters.json.parser import MISSING

@@ -13,7 +13,7 @@ import msgspec
 
 from penstock import Instant, Schema, Type
 from penstock.schema import TIMESTAMP_NAME
-from penstock_java.floats import plain_range
+from penstock_java_compat.floats import plain_range
 from penstock_plugins.connect.values import BOUNDS, LOGICAL
 
 __all__ = ["SchemaShape", "shape_of"]

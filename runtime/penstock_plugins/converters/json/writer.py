@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from penstock import DataError, Float32, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
-from penstock_java.floats import double_text, float_text
+from penstock_java_compat.floats import double_text, float_text
 from penstock_plugins.connect.logical import encode_instant
 from penstock_plugins.connect.text import decimal_text
 from penstock_plugins.connect.values import BOUNDS, is_of_type, java_class, type_of

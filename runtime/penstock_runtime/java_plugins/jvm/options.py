@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import Problem
-from penstock_model.contracts.task_spec import JavaSpec
 from penstock_model.resources.java_options import is_collector
+from penstock_model.resources.task_settings import Java
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.jvm.heap import Heap
 
@@ -36,7 +36,7 @@ _ENVIRONMENT: Final = {"MALLOC_ARENA_MAX": "2"}
 _DUMP_PATH: Final = "-XX:HeapDumpPath="
 
 
-def jvm_options(java: JavaSpec, heap: Heap, *, is_long: bool) -> list[str]:
+def jvm_options(java: Java, heap: Heap, *, is_long: bool) -> list[str]:
     """Return the options. Of two conflicting options the JVM uses the last.
 
     Args:
@@ -48,7 +48,7 @@ def jvm_options(java: JavaSpec, heap: Heap, *, is_long: bool) -> list[str]:
     return [*_TRIM, *_options(java, heap, is_long=is_long)]
 
 
-def _options(java: JavaSpec, heap: Heap, *, is_long: bool) -> list[str]:
+def _options(java: Java, heap: Heap, *, is_long: bool) -> list[str]:
     return [
         *_DEFAULTS,
         *([] if any(map(is_collector, java.options)) else [_SERIAL]),
@@ -64,7 +64,7 @@ def environment() -> Mapping[str, str]:
     return {**_ENVIRONMENT, **os.environ}
 
 
-def unusable_options(java: JavaSpec) -> Iterator[Problem]:
+def unusable_options(java: Java) -> Iterator[Problem]:
     """Yield a problem for each well-formed option that cannot be used: the JVM refuses it, or cannot write its file.
 
     Raises:

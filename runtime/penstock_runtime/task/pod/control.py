@@ -9,11 +9,13 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_position import TopicPosition
+from penstock_model.contracts.log_levels import LogLevels
 from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted_topic import follower
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.logs import override_level
 from penstock_runtime.task.pod.reports import PodReports
 from penstock_runtime.task.pod.target_state import TargetState
 
@@ -37,6 +39,7 @@ class ControlReader:
         reports: receives the target state.
         superseded: called when a later incarnation of this task, of the same plan, has written a report.
         forget_topics: called when the active topics were reset.
+        set_log_level: called when another log level is requested for this task; None: that of the release.
     """
 
     def __init__(
@@ -50,12 +53,16 @@ class ControlReader:
         reports: PodReports,
         superseded: Callable[[], None],
         forget_topics: Callable[[], None] = lambda: None,
+        set_log_level: Callable[[str | None], None] = override_level,
     ) -> None:
         self._identity = identity
         self._paused = paused
         self._reports = reports
         self._superseded = superseded
         self._forget_topics = forget_topics
+        self._set_log_level = set_log_level
+        self._task = spec.task
+        self._log_level: str | None = None
         self._topics_reset = _reset_in(() if spec.status is None else spec.status.entries(), spec.connector, identity)
         self._target = TargetState.of(identity)
         self._control_key = control_key(spec.connector)
@@ -104,6 +111,7 @@ class ControlReader:
                 control = Control.of(value)
                 self._apply(self._target.after(control))
                 self._compare_reset(control)
+                self._follow_log_level(control)
             elif key == self._report_key and self._live:
                 self._compare(Report.of(value))
 
@@ -124,6 +132,19 @@ class ControlReader:
         if control.topics_reset is not None and control.topics_reset != self._topics_reset:
             self._topics_reset = control.topics_reset
             self._forget_topics()
+
+    def _follow_log_level(self, control: Control | None) -> None:
+        """Log at the requested level. A level that this release does not know is ignored."""
+        if control is not None and control.connector_uid != self._identity.connector_uid:
+            return
+        try:
+            level = LogLevels.parse("" if control is None else control.log_level or "").of(self._task)
+        except ValueError:
+            level = None
+        if level != self._log_level:
+            self._log_level = level
+            self._set_log_level(level)
+            log.warning("Log level is %s", level or "that of the release")
 
     def _compare(self, report: Report | None) -> None:
         """Look for a report of another incarnation under this task's key: a late one of an earlier, or one of a later."""

@@ -401,6 +401,7 @@ class Kubelet:
             acted=task.acted,
             since=int(time.time() * 1000),
             versions={"connector": task.spec.plugins["connector"].version},
+            progress="steady",
         )
 
     def _data(self, pod: Json, volume: str) -> dict[str, str]:

@@ -182,13 +182,13 @@ def test_a_polling_source_with_a_mistake_fails(bad: type[Any]) -> None:
         ),
     ],
 )
-def test_what_is_read_again_otherwise_is_told_with_what_may_do_it(bad: type[Any], told: str) -> None:
+def test_what_is_read_again_otherwise_is_reported_with_what_may_do_it(bad: type[Any], told: str) -> None:
     error = dict(failures(suite_of(bad)))["test_a_portion_stays_as_it_was_given"]
     assert str(error).startswith("read again from the same offsets, record 0 is another: Record(topic='a', ")
     assert told in str(error)
 
 
-def test_a_timestamp_that_is_a_datetime_is_told() -> None:
+def test_a_timestamp_that_is_a_datetime_is_reported() -> None:
     found = dict(failures(suite_of(StampsWithADatetime)))
     error = found["test_the_example_gives_records_that_fit_their_schemas"]
     assert str(error).startswith(

@@ -112,7 +112,7 @@ def test_a_reader_or_a_connector_with_a_mistake_fails(bad: type[Any]) -> None:
     assert any(failures(suite_of(bad)))
 
 
-def test_a_timestamp_that_is_a_datetime_is_told() -> None:
+def test_a_timestamp_that_is_a_datetime_is_reported() -> None:
     found = dict(failures(suite_of(StampsWithADatetime)))
     error = found["test_the_example_gives_records_that_fit_their_schemas"]
     assert str(error).startswith(

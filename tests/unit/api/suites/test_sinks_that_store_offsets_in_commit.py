@@ -269,7 +269,9 @@ class HandsOnASetOfAPart(CommitWriter):
         ),
     ],
 )
-def test_a_message_that_a_worker_cannot_send_is_told(tmp_path: Path, writer: type[StoringWriter], message: str) -> None:
+def test_a_message_that_a_worker_cannot_send_is_reported(
+    tmp_path: Path, writer: type[StoringWriter], message: str
+) -> None:
     found = [str(error) for _, error in failures(suite_of(tmp_path, CommittingSink, writer))]
     assert found
     assert all(error.startswith(f"{message} cannot be sent to another process") for error in found)

@@ -230,7 +230,7 @@ def test_a_writer_with_a_mistake_fails(tmp_path: Path, writer: type[StoringWrite
         CommitsEachRow,
     ],
 )
-def test_a_writer_that_commits_rows_and_offsets_apart_is_told_where(
+def test_a_writer_that_commits_rows_and_offsets_apart_is_reported_where(
     tmp_path: Path, writer: type[StoringWriter]
 ) -> None:
     ((test, error),) = failures(suite_of(tmp_path, writer=writer))
@@ -241,7 +241,7 @@ def test_a_writer_that_commits_rows_and_offsets_apart_is_told_where(
 
 
 @pytest.mark.parametrize("writer", [RefusesWhatIsStored, RefusesABatchOfWhichAPartIsStored])
-def test_a_writer_that_refuses_what_is_stored_is_told_to_pass_over_it(
+def test_a_writer_that_refuses_what_is_stored_is_asked_to_pass_over_it(
     tmp_path: Path, writer: type[StoringWriter]
 ) -> None:
     ((test, error),) = failures(suite_of(tmp_path, writer=writer))

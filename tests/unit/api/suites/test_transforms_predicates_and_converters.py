@@ -196,24 +196,24 @@ def test_a_transform_with_a_mistake_fails(bad: type[Transform]) -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_all_that_a_transform_gives_is_told(bad: type[Transform], message: str) -> None:
+def test_what_is_wrong_in_all_that_a_transform_gives_is_reported(bad: type[Transform], message: str) -> None:
     ((_, error),) = failures(transforms(bad, "value"))
     assert str(error).startswith(message)
 
 
 @pytest.mark.parametrize("bad", [MarksWithAHash, MarksInTheOrderOfASet])
-def test_what_another_process_makes_otherwise_is_told_with_what_does_it(bad: type[Transform]) -> None:
+def test_what_another_process_makes_otherwise_is_reported_with_what_does_it(bad: type[Transform]) -> None:
     ((test, error),) = failures(transforms(bad, "value"))
     assert test == "test_a_record_becomes_the_same_in_another_process"
     assert "in another process. `hash` of a text, the order of a set and `id` are others there" in str(error)
 
 
-def test_what_comes_of_chance_is_told() -> None:
+def test_what_comes_of_chance_is_reported() -> None:
     error = dict(failures(transforms(MarksByChance, "value")))["test_the_same_record_becomes_the_same_again"]
     assert "not on a clock, on chance or on the records before" in str(error)
 
 
-def test_a_mistake_in_one_branch_is_told_with_the_record_that_goes_through_it() -> None:
+def test_a_mistake_in_one_branch_is_reported_with_the_record_that_goes_through_it() -> None:
     found = dict(failures(transforms(MisspellsAColumnInABranch, "value")))
     error = found.pop("test_a_record_that_fails_fails_by_a_data_error")
     assert not found

@@ -59,7 +59,7 @@ def test_each_form_stands_for_the_same_manifest(tmp_path: Path, name: str, text:
     assert found.reading.problems == ()
 
 
-def test_what_a_form_stands_for_is_told_in_one_line(tmp_path: Path) -> None:
+def test_what_a_form_stands_for_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(posted())
     _, (tasks, warning) = plans([str(tmp_path / "a.json")], worker_from({}).config, None)
     assert "has no effect above 1" in tasks
@@ -118,7 +118,7 @@ def test_two_names_are_one_too_many(tmp_path: Path) -> None:
     assert list(told(tmp_path, posted(name="b"))) == ["config.name"]
 
 
-def test_a_name_that_stands_in_the_url_elsewhere_is_asked_for(tmp_path: Path) -> None:
+def test_a_name_that_is_elsewhere_in_the_url_is_asked_for(tmp_path: Path) -> None:
     ((name, message),) = told(tmp_path, json.dumps(CONFIG)).items()
     assert (name, message) == ("name", "is missing; where Kafka Connect takes it from the URL, add it here")
 
@@ -128,10 +128,10 @@ def test_a_worker_configuration_is_known_for_what_it_is(tmp_path: Path) -> None:
     assert found["connector.class"] == "is missing; a worker configuration is given with --worker"
 
 
-def test_json_with_a_mistake_is_told_as_json(tmp_path: Path) -> None:
+def test_json_with_a_mistake_is_reported_as_json(tmp_path: Path) -> None:
     found = told(tmp_path, '{\n "name": "a",\n "config": {"password": "hunter2" "file": "x"}\n}\n')
     assert found == {"line 3": "is not JSON: expecting ',' delimiter (column 35)"}
 
 
-def test_a_key_that_stands_twice_in_json_is_told(tmp_path: Path) -> None:
+def test_a_duplicate_key_in_json_is_reported(tmp_path: Path) -> None:
     assert list(told(tmp_path, posted().replace('"file"', '"topic": "u", "file"'))) == ["topic"]

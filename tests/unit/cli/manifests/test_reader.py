@@ -66,15 +66,15 @@ def test_a_value_is_the_text_that_kubernetes_makes_of_it(yaml: str, text: str) -
 @pytest.mark.parametrize(
     ("yaml", "message"),
     [
-        ("null", "null is no value"),
-        ("", "null is no value"),
+        ("null", "null is not allowed"),
+        ("", "null is not allowed"),
         ("[a, b]", "not a list; lists are written a,b,c"),
-        ("{a: b}", "is a mapping; properties are flat, so write p.a: ... in place of a: ... below it"),
+        ("{a: b}", "is a mapping, but properties are flat; write p.a: ... instead of the nested a: ..."),
         (".nan", "must be a finite number"),
-        ("1.10", "write it in quotes, since a number with a fraction or an exponent changes in the API server"),
-        ("1e3", "write it in quotes, since a number with a fraction or an exponent changes in the API server"),
-        ("12345678901234567890", "write it in quotes, since integers beyond 2^53 change in the API server"),
-        ("-9007199254740993", "write it in quotes, since integers beyond 2^53 change in the API server"),
+        ("1.10", "write it in quotes, because the API server changes numbers with a fraction or an exponent"),
+        ("1e3", "write it in quotes, because the API server changes numbers with a fraction or an exponent"),
+        ("12345678901234567890", "write it in quotes, because the API server changes integers beyond 2^53"),
+        ("-9007199254740993", "write it in quotes, because the API server changes integers beyond 2^53"),
     ],
 )
 def test_a_value_that_is_no_text_is_refused_by_name(yaml: str, message: str) -> None:
@@ -147,7 +147,7 @@ def test_a_name_must_fit_into_the_names_of_pods(name: str) -> None:
     assert "metadata.name: " in problem
 
 
-def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
+def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> None:
     one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
     one.write_text(f"{GOOD}  tasksMax: x\n---\n{HEAD}metadata: {{name: b}}\nspec: {{}}\n")
     two.write_text("kind: Conector\n---\n- a\n---\na: [\n---\n" + GOOD.replace("name: a", "name: d") + "  state: On\n")
@@ -190,7 +190,7 @@ def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
         ("a: !!python/object:os.system x\n", "line 1: is not YAML: a '!' begins a tag"),
     ],
 )
-def test_what_is_no_connector_is_told(text: str, message: str) -> None:
+def test_what_is_no_connector_is_reported(text: str, message: str) -> None:
     assert message in problems(text)[0]
 
 
@@ -213,7 +213,7 @@ def test_several_documents_anchors_and_lists_are_read() -> None:
     assert [c.spec.config for c in read(text)] == [{"x": "1"}, {"x": "1", "y": "2"}]
 
 
-def test_metadata_and_status_of_kubernetes_are_left_alone() -> None:
+def test_metadata_and_status_of_kubernetes_are_left_untouched() -> None:
     text = (
         GOOD.replace("{name: a}", "{name: a, resourceVersion: '1', managedFields: []}") + "status: {state: Running}\n"
     )

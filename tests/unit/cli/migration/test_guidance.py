@@ -216,7 +216,7 @@ def running(name: str, class_name: str, **config: str) -> dict[str, Any]:
 
 
 def test_a_plugin_of_a_running_kafka_connect_is_brought_once_in_the_version_that_runs_there() -> None:
-    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.ExtractNewRecordState"}
+    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.outbox.EventRouter"}
     listed = [
         {"class": POSTGRES, "type": "source", "version": "3.6.1.Final"},
         {"class": unwrap["transforms.a.type"], "type": "transformation", "version": "3.6.1.Final"},
@@ -247,7 +247,7 @@ def test_of_a_class_whose_version_is_not_known_the_report_says_so() -> None:
 
 
 def test_transforms_of_debezium_come_with_the_archive_of_the_connector() -> None:
-    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.ExtractNewRecordState"}
+    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.outbox.EventRouter"}
     _, brought = moved(running("a", POSTGRES, **unwrap))
     (archive,) = brought.archives
     assert (archive.name, archive.classes) == ("debezium-connector-postgres", (POSTGRES, unwrap["transforms.a.type"]))
@@ -257,14 +257,14 @@ def test_transforms_of_debezium_come_with_the_archive_of_the_connector() -> None
 
 
 def test_each_archive_has_a_name_of_its_own_and_is_applied_where_it_is_needed() -> None:
-    avro, s3 = "io.confluent.connect.avro.AvroConverter", "io.confluent.connect.s3.S3SinkConnector"
+    protobuf, s3 = "io.confluent.connect.protobuf.ProtobufConverter", "io.confluent.connect.s3.S3SinkConnector"
     first = kafka_connector("a", s3)
-    second = kafka_connector("b", POSTGRES, **{"value.converter": avro})
+    second = kafka_connector("b", POSTGRES, **{"value.converter": protobuf})
     second["metadata"]["namespace"] = "shop"
     found = guidance(first, second)
     (step,) = [s for s in found if s.what.startswith("Apply the PluginVersions")]
     assert step.lines[:3] == (
         "kubectl apply -f kafka-connect-s3/pluginversion.yaml --namespace kafka",
         "kubectl apply -f debezium-connector-postgres/pluginversion.yaml --namespace shop",
-        "kubectl apply -f kafka-connect-avro-converter/pluginversion.yaml --namespace shop",
+        "kubectl apply -f kafka-connect-protobuf-converter/pluginversion.yaml --namespace shop",
     )

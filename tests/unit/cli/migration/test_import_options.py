@@ -67,7 +67,7 @@ def test_manifests_go_to_standard_output_and_the_report_to_standard_error_and_se
         (("FILE", "--worker", "gone.properties"), "gone.properties: cannot be read"),
     ],
 )
-def test_wrong_options_are_told(file: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_wrong_options_are_reported(file: Path, arguments: tuple[str, ...], told: str) -> None:
     done = penstock(*(str(file) if word == "FILE" else word for word in arguments))
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
@@ -118,7 +118,7 @@ def test_another_connector_that_is_wrong_does_not_hinder_the_one_that_is_asked_f
     assert penstock(file).returncode == 2
 
 
-def test_a_worker_file_that_penstock_would_refuse_is_read_for_its_converters_and_the_rest_is_told(
+def test_a_worker_file_that_penstock_would_refuse_is_read_for_its_converters_and_the_rest_is_reported(
     file: Path, tmp_path: Path
 ) -> None:
     worker = tmp_path / "w.properties"
@@ -131,7 +131,7 @@ def test_a_worker_file_that_penstock_would_refuse_is_read_for_its_converters_and
     assert "producer.compression.type: set for all its connectors" in done.stderr
 
 
-def test_two_that_come_to_one_name_of_a_resource_are_told(tmp_path: Path) -> None:
+def test_two_that_come_to_one_name_of_a_resource_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "two.json"
     file.write_text(json.dumps([{**CONNECTOR, "name": "Orders_In"}, {**CONNECTOR, "name": "orders-in"}]))
     done = penstock(file)
@@ -168,7 +168,7 @@ def worker(code: int, answer: Any, **headers: str) -> Iterator[tuple[str, list[t
         server.server_close()
 
 
-def test_a_worker_is_asked_with_the_user_of_the_url_who_is_told_nowhere() -> None:
+def test_a_worker_is_asked_with_the_user_of_the_url_who_is_reported_nowhere() -> None:
     with worker(200, {"in": {"info": CONNECTOR, "status": {"connector": {"state": "STOPPED"}, "tasks": []}}}) as (
         at,
         asked,
@@ -191,7 +191,7 @@ def test_a_worker_is_asked_with_the_user_of_the_url_who_is_told_nowhere() -> Non
         (200, {}, "there are no connectors in what was read"),
     ],
 )
-def test_a_worker_that_refuses_or_is_none_is_told_without_its_user(code: int, answer: Any, told: str) -> None:
+def test_a_worker_that_refuses_or_is_none_is_reported_without_its_user(code: int, answer: Any, told: str) -> None:
     with worker(code, answer) as (at, _):
         done = penstock("--connect-url", f"http://bob:hunter22@{at}")
     assert told in done.stderr
@@ -206,7 +206,7 @@ def test_a_redirect_is_not_followed_with_the_password_of_the_worker() -> None:
     assert "refuses with 302" in done.stderr
 
 
-def test_a_worker_that_is_away_is_told() -> None:
+def test_a_worker_that_is_unavailable_is_reported() -> None:
     done = penstock("--connect-url", "http://127.0.0.1:1")
     assert done.returncode == 5
     assert (
@@ -305,10 +305,11 @@ def test_a_table_says_what_runs_and_what_needs_which_plugin_and_what_was_changed
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "database.password": "hunter22",
     }
-    unwrap = {"transforms": "u", "transforms.u.type": "io.debezium.transforms.ExtractNewRecordState"}
+    unwrap = {"transforms": "u", "transforms.u.type": "io.debezium.transforms.outbox.EventRouter"}
     replace = {"transforms": "r", "transforms.r.type": "org.apache.kafka.connect.transforms.ReplaceField$Value"}
     configs = {
         "lines": SOURCE,
+        "rows": {**SOURCE, **unwrap, "transforms.u.type": "io.debezium.transforms.ExtractNewRecordState"},
         "orders": {**postgres, **unwrap},
         "old": {**SOURCE, **replace, "transforms.r.whitelist": "id"},
         "wrong": {**SOURCE, "batch.size": "many"},
@@ -318,16 +319,17 @@ def test_a_table_says_what_runs_and_what_needs_which_plugin_and_what_was_changed
     file.write_text(json.dumps([{"name": n, "config": c} for n, c in configs.items()]))
     done = penstock(file)
     assert done.returncode == 2
-    header, *rows, total = done.stderr.splitlines()[-7:]
+    header, *rows, total = done.stderr.splitlines()[-8:]
     assert header.split() == ["CONNECTOR", "RUNS", "NEEDS", "OR", "LACKS", "CHANGED"]
     assert [r.split() for r in rows] == [
         ["lines", "yes"],
+        ["rows", "yes"],
         ["orders", "plugin", "Debezium", "for", "PostgreSQL", "1", "secret"],
         ["old", "yes", "transforms.r.whitelist"],
         ["wrong", "no", "batch.size"],
         ["classless", "none", "spec.class:", "is", "missing;", "`penstock", "plugins`", "..."],
     ]
-    assert total == ("5 connectors: 2 can run, 1 need a plugin first, 1 cannot run as they are, 1 have no manifest")
+    assert total == ("6 connectors: 3 can run, 1 need a plugin first, 1 cannot run as they are, 1 have no manifest")
 
 
 @pytest.mark.parametrize(("name", "code"), [("lines", 0), ("orders", 1), ("wrong", 1)])
@@ -391,7 +393,7 @@ def test_a_release_with_another_offset_topic_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_kafka_connector_whose_kafka_connect_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_kafka_connector_whose_kafka_connect_is_not_there_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text(yaml.safe_dump_all(kafka_connect("one", "offsets-1")[1:]))
     assert "KafkaConnect one is not in what was read: add it to the file" in penstock(file).stderr

@@ -61,7 +61,7 @@ def test_a_name_that_kubernetes_does_not_take_stays_the_name_in_kafka() -> None:
 
 
 @pytest.mark.parametrize(("namespace", "is_told"), [("shop", False), ("other", True), (None, True)])
-def test_a_name_that_is_for_another_namespace_is_told(namespace: str | None, is_told: bool) -> None:
+def test_a_name_that_is_for_another_namespace_is_reported(namespace: str | None, is_told: bool) -> None:
     assert ("allowedConnectNames" in report(made(SOURCE, name="shop.in", namespace=namespace))) is is_told
 
 
@@ -158,7 +158,7 @@ SECRETS = [
 
 
 @pytest.mark.parametrize(("name", "text"), SECRETS)
-def test_a_secret_is_taken_out_and_stands_in_no_manifest_and_no_report(name: str, text: str) -> None:
+def test_a_secret_is_taken_out_and_is_in_no_manifest_and_no_report(name: str, text: str) -> None:
     one = made({"connector.class": "io.debezium.X", name: text})
     assert one.manifest["spec"]["config"][name] == f"${{secret:in-imported:{name}}}"
     assert one.secrets["in-imported"][name] == text
@@ -200,7 +200,7 @@ def test_two_properties_never_share_a_key_of_the_secret() -> None:
     assert references == ["${secret:in-imported:db_a.password}", "${secret:in-imported:db_a.password_}"]
 
 
-def test_a_text_that_yaml_cannot_hold_is_told() -> None:
+def test_a_text_that_yaml_cannot_hold_is_reported() -> None:
     with pytest.raises(ConfigError, match="half of a surrogate pair"):
         made({**SOURCE, "x": "\ud83d"})
 
@@ -269,7 +269,7 @@ def test_a_password_that_is_an_ordinary_word_destroys_no_message() -> None:
     assert "Invalid value lines for configuration batch.size" in report(one)
 
 
-def test_a_placeholder_of_a_script_is_no_secret_and_is_told() -> None:
+def test_a_placeholder_of_a_script_is_no_secret_and_is_reported() -> None:
     one = made({**SOURCE, "database.password": "${DB_PASSWORD}", "index.name.format": "${topic}"})
     assert one.secrets == {}
     (problem,) = one.problems

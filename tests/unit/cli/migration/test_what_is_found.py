@@ -35,14 +35,14 @@ def test_the_answer_for_one_connector_and_lists_of_them_and_plain_configurations
     assert only({"name": "in", **CONFIG}).form["config"] == {"name": "in", **CONFIG}
 
 
-def test_where_the_state_is_not_told_the_manifest_says_stopped_so_that_nothing_starts_at_an_apply() -> None:
+def test_without_a_known_state_the_manifest_says_stopped_so_that_nothing_starts_at_an_apply() -> None:
     for value in (INFO, {"name": "in", **CONFIG}):
         found = only(value)
         assert found.form["initial_state"] == "STOPPED"
         assert [str(n) for n in found.notes] == ["state: it is not in what was read; the manifest says Stopped"]
 
 
-def test_the_kind_is_that_which_kafka_connect_tells() -> None:
+def test_the_kind_is_the_one_that_kafka_connect_reports() -> None:
     assert only({**INFO, "type": "sink"}).kind == "sink"
     assert only(INFO).kind == ""
 
@@ -82,7 +82,7 @@ def test_the_expanded_answer_has_the_state_and_how_many_tasks_there_were(
 
 
 @pytest.mark.parametrize("value", [7, "x", {}, {"kind": "Pod"}, {"a": {"status": {}}}, None, {"tasks": 7}])
-def test_what_is_no_connector_is_told(value: Any) -> None:
+def test_what_is_no_connector_is_reported(value: Any) -> None:
     assert list(found_in("f", value)) == [NoConnector("f")]
 
 
@@ -97,7 +97,7 @@ def test_lists_within_a_list_are_one_problem_however_many_aliases_multiply_them(
     assert problem.message.startswith("has lists within a list")
 
 
-def test_connectors_beside_a_list_within_a_list_are_read() -> None:
+def test_connectors_next_to_a_list_within_a_list_are_read() -> None:
     found, problem = found_in("f", [[INFO], INFO])
     assert isinstance(found, Found)
     assert isinstance(problem, Problem)
@@ -131,7 +131,7 @@ def test_a_strimzi_resource_has_its_namespace_state_version_tasks_and_secrets() 
     assert (found.namespace, found.is_live, found.notes) == ("shop", False, ())
 
 
-def test_a_strimzi_secret_of_another_namespace_stays_and_is_told() -> None:
+def test_a_strimzi_secret_of_another_namespace_stays_and_is_reported() -> None:
     found = only(strimzi(config={"pw": "${secrets:other/db:pw}"}))
     assert found.form["config"]["pw"] == "${secrets:other/db:pw}"
     assert [n.property for n in found.problems] == ["pw"]
@@ -157,7 +157,7 @@ def test_the_old_pause_of_strimzi_counts_where_there_is_no_state() -> None:
     assert only(strimzi(pause=True, state="running")).form["initial_state"] == "RUNNING"
 
 
-def test_what_strimzi_has_and_penstock_has_not_is_told() -> None:
+def test_what_strimzi_has_and_penstock_has_not_is_reported() -> None:
     resource = strimzi(listOffsets={}, mystery=1)
     resource["metadata"]["annotations"] = {"strimzi.io/restart": "true", "mine": "x"}
     assert [n.property for n in only(resource).notes] == [

@@ -85,7 +85,7 @@ def test_other_content_gives_another_digest(folder: Path, out: Path) -> None:
     assert write_image(folder, NAME, out) != before
 
 
-def test_nothing_is_beside_the_archive(folder: Path, out: Path) -> None:
+def test_nothing_is_next_to_the_archive(folder: Path, out: Path) -> None:
     write_image(folder, NAME, out)
     assert [path.name for path in out.parent.iterdir()] == [out.name]
 

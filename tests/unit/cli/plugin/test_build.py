@@ -226,7 +226,7 @@ def test_the_command_prints_the_name_of_the_image_and_declares_what_it_holds(
 
 
 @pytest.mark.slow
-def test_a_command_that_is_told_to_end_leaves_no_file_and_no_process(tmp_path: Path) -> None:
+def test_a_command_that_is_asked_to_end_leaves_no_file_and_no_process(tmp_path: Path) -> None:
     own = 'requires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     sources, reached = project(tmp_path / "project", own), tmp_path / "reached"
     (sources / "backend.py").write_text(BACKEND.replace("REACHED", str(reached)))

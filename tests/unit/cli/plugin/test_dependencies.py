@@ -1,16 +1,18 @@
 """What a plugin needs comes with its image, for the runtime's Python, unless the runtime has it."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import distributions
+from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from penstock import ConfigError
 from penstock_cli.__main__ import main
 from penstock_cli.plugin.build import look_at
 from penstock_cli.plugin.examined import problems_of
 from penstock_cli.plugin.installed import Installed, install
+from penstock_cli.plugin.runtime_image import packages
 
 from .wheels import wheel
 
@@ -86,7 +88,7 @@ def test_native_code_is_that_for_the_python_and_the_machine_of_the_runtime(
     assert (found.folder / "shop_native.py").read_text() == f"TAG = 'cp311-cp311-manylinux_2_28_{machine}'\n"
 
 
-def test_a_dependency_without_a_wheel_for_that_python_is_told_by_its_name(index: Path, tmp_path: Path) -> None:
+def test_a_dependency_without_a_wheel_for_that_python_is_reported_by_its_name(index: Path, tmp_path: Path) -> None:
     wheel(index, "shop-native", "2.0", tag="cp312-cp312-manylinux_2_28_x86_64")
     (problem,) = refused(project(tmp_path / "project", "shop-native"))
     assert "cannot be installed for the runtime, which is CPython 3.11 on Linux" in problem
@@ -94,7 +96,7 @@ def test_a_dependency_without_a_wheel_for_that_python_is_told_by_its_name(index:
 
 
 def test_what_clashes_with_the_runtime_is_refused_by_name_all_of_it(tmp_path: Path) -> None:
-    problems = refused(project(tmp_path / "project", "penstock>=99", "pydantic<2", "rich"))
+    problems = refused(project(tmp_path / "project", "penstock>=99", "pydantic<2", "psutil"))
     assert [p.partition(", but")[0] for p in problems] == [
         "project.dependencies: shop-plugins 1.2 needs penstock>=99",
         "project.dependencies: shop-plugins 1.2 needs pydantic<2",
@@ -137,13 +139,19 @@ def found_in(folder: Path, wheels: Mapping[str, Sequence[str]]) -> Installed:
     return Installed(folder, folder / "none.whl", held[own], {n: held[n] for n in brought}, ())  # type: ignore[misc]
 
 
-def test_what_pip_leaves_out_since_it_runs_on_another_python_is_told(tmp_path: Path) -> None:
-    needs = {"shop": ["one"], "one": ["backport; python_version < '3.12'", "two; sys_platform == 'win32'", "rich<1"]}
+def test_what_pip_leaves_out_since_it_runs_on_another_python_is_reported(tmp_path: Path) -> None:
+    needs = {"shop": ["one"], "one": ["backport; python_version < '3.12'", "two; sys_platform == 'win32'", "psutil<1"]}
     problems = [str(p) for p in problems_of(found_in(tmp_path / "target", needs), "amd64")]
     assert [p.partition(",")[0] for p in problems] == [
         "project.dependencies: one 1.0 needs backport on the runtime's Python 3.11",
-        "project.dependencies: one 1.0 needs rich<1",
+        "project.dependencies: one 1.0 needs psutil<1",
     ]
+
+
+def test_the_packages_of_the_runtime_have_one_module_each_which_has_their_name() -> None:
+    others = packages().keys() - {"penstock"}
+    modules = {m: {canonicalize_name(d) for d in of} for m, of in packages_distributions().items()}
+    assert {canonicalize_name(m) for m, of in modules.items() if of & others} == others
 
 
 @pytest.mark.parametrize("module", ["json", "pydantic", "penstock_kafka"])

@@ -24,7 +24,7 @@ def problems(folder: Path, text: str) -> list[str]:
     return [str(p) for p in raised.value.problems]
 
 
-def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
+def test_all_that_is_missing_is_reported_together(tmp_path: Path) -> None:
     found = problems(tmp_path, "[project]\ndependencies = ['and?']\n[build-system]\nrequires = ['what?']\n")
     assert [p.partition(" is ")[0] for p in found] == [
         "pyproject.toml: project.name:",
@@ -40,8 +40,8 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     [
         ("[project]\nname = 'shop'\nversion = 'one'\n" + ENTRY, "project.version: 'one' is not a version"),
         (
-            "[project]\nname = 'PyYAML'\nversion = '1'\n" + ENTRY,
-            "project.name: PyYAML is a package that the runtime has",
+            "[project]\nname = 'PSUtil'\nversion = '1'\n" + ENTRY,
+            "project.name: PSUtil is a package that the runtime has",
         ),
         ("[project]\nname = 'penstock'\nversion = '1'\n" + ENTRY, "project.name: penstock is a package"),
         ("[tool.poetry]\nname = 'shop'\n", "project: is missing"),
@@ -60,7 +60,7 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
         ("[project\n", "is not TOML"),
     ],
 )
-def test_what_is_wrong_is_told_where_it_stands(text: str, told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_at_its_place(text: str, told: str, tmp_path: Path) -> None:
     (found,) = problems(tmp_path, text)
     assert told in found
 
@@ -80,7 +80,7 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
     [
         (
             ("Shop =", "Cast ="),
-            'project.entry-points."penstock.plugins": Cast is the name of a transform that Penstock',
+            'project.entry-points."penstock.plugins": Cast is the name of a built-in transform',
         ),
         (
             ('"shop:Shop"', '"shop:Shopp"'),
@@ -120,7 +120,7 @@ def test_a_class_that_a_pod_would_refuse_is_refused(
         ("import os; os.kill(os.getpid(), 9)", "The import of Shop ended its process by SIGKILL."),
     ],
 )
-def test_a_module_that_ends_the_process_is_told_so(code: str, told: str, tmp_path: Path) -> None:
+def test_a_module_that_ends_the_process_is_reported(code: str, told: str, tmp_path: Path) -> None:
     folder = new_project.new_project("shop", "transform", tmp_path, form="class")
     with (folder / "src" / "shop" / "__init__.py").open("a") as module:
         module.write(f"{code}\n")

@@ -131,7 +131,7 @@ def test_a_dropped_record_is_no_failure_and_later_stages_do_not_see_it(tmp_path:
     assert [(line["alias"], line["outcome"]) for line in lines(printed)] == [("t1", "dropped")]
 
 
-def test_a_failing_predicate_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_predicate_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "moody.py").write_text(
         "from penstock import Predicate\n"
         "class Moody(Predicate):\n"
@@ -148,7 +148,7 @@ def test_a_failing_predicate_is_told_as_such(tmp_path: Path, monkeypatch: pytest
     assert "Correct predicates.p.*" in printed
 
 
-def test_everything_that_is_wrong_with_a_chain_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_that_is_wrong_with_a_chain_is_reported_together(tmp_path: Path) -> None:
     config = {"topic": "t", **chain("MaskField$Value", "NoSuch", "RegexRouter", t1_fields="a,a", t3_regex="(")}
     found = problems(manifest(tmp_path, config))
     assert len(found) == 4
@@ -156,7 +156,7 @@ def test_everything_that_is_wrong_with_a_chain_is_told_at_once(tmp_path: Path) -
         assert sum(f"{name}: Invalid" in text or f"{name}: Missing" in text for text in found) == 1, name
 
 
-def test_a_name_that_is_likely_mistyped_stands_beside_what_is_missing(tmp_path: Path) -> None:
+def test_a_name_that_is_likely_mistyped_is_shown_with_what_is_missing(tmp_path: Path) -> None:
     found = problems(manifest(tmp_path, chain("HoistField$Value", t1_feild="x")))
     assert any("transforms.t1.field: Missing" in text and "Was transforms.t1.feild meant?" in text for text in found)
 
@@ -196,7 +196,7 @@ def test_of_several_connectors_one_is_named(tmp_path: Path) -> None:
     assert lines(tried(both, "1", connector="two", as_json=True)[1])[0]["outcome"] == "dropped"
 
 
-def test_a_document_of_another_kind_beside_the_connector_is_no_matter(tmp_path: Path) -> None:
+def test_a_document_of_another_kind_next_to_the_connector_is_ignored(tmp_path: Path) -> None:
     one = manifest(tmp_path, HOIST, "one")
     one.write_text("kind: TopicCreationPolicy\nmetadata: {name: p}\n---\n" + one.read_text())
     assert tried(one, "1")[0] == 0
@@ -295,7 +295,7 @@ def test_every_line_of_json_has_the_same_fields(tmp_path: Path) -> None:
     assert bad["error"]["stage"] == "INPUT"
 
 
-def test_text_that_yaml_changes_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_text_that_yaml_changes_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = manifest(tmp_path, chain("InsertField$Value", t1_static_field="f", t1_static_value="X"))
     file.write_text(file.read_text().replace("value: X", "value: 010"))
     tried(file, "{}")

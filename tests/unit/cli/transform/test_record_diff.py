@@ -35,13 +35,13 @@ def test_values_are_compared_field_by_field_and_with_their_types(before: Any, af
     assert changes(record(before), record(after)) == expected
 
 
-def test_topic_partition_and_timestamp_are_told() -> None:
+def test_topic_partition_and_timestamp_are_reported() -> None:
     old, new = record(), Record(topic="a b\n", value=None, partition=3, timestamp=5)
     assert changes(old, new) == ['~ topic  t -> "a b\\n"', "~ partition  null -> 3", "~ timestamp  null -> 5"]
     assert changed_parts(old, new) == ["topic", "partition", "timestamp"]
 
 
-def test_a_new_field_is_told_with_its_type_and_once() -> None:
+def test_a_new_field_is_reported_with_its_type_and_once() -> None:
     old = record({"a": 1}, struct({"a": INT64}))
     new = record({"a": 1, "at": Instant(0)}, struct({"a": INT64, "at": TIMESTAMP}))
     assert changes(old, new) == ['+ value.at  "1970-01-01T00:00:00.000Z" (Timestamp)']
@@ -104,13 +104,13 @@ def test_values_that_json_does_not_have_are_texts(schema: Schema | None, value: 
     assert plain(schema, value) == expected
 
 
-def test_types_that_only_python_knows_are_told_beside_the_value() -> None:
+def test_types_that_only_python_knows_are_reported_with_the_value() -> None:
     assert value_text(None, Float32(0.5)) == "0.5 (float32)"
     assert value_text(None, b"") == '"" (bytes)'
     assert value_text(None, Decimal(1)) == '"1" (Decimal)'
     assert value_text(None, 5) == "5"
 
 
-def test_a_schema_is_told_in_short() -> None:
+def test_a_schema_is_reported_in_short() -> None:
     inner = struct({"n": decimal(2, optional=True), "l": array_of(map_of(STRING, INT32))}, name="N")
     assert type_text(inner) == "struct{n: Decimal(2)?, l: array<map<string, int32>>} (name N)"

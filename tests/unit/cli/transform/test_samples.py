@@ -58,7 +58,7 @@ def test_a_line_that_is_no_json_hides_no_other() -> None:
     assert [isinstance(s.read, Record) for s in read('{"a\n2\n')] == [False, True]
 
 
-def test_text_that_is_no_json_at_all_is_told_once() -> None:
+def test_text_that_is_no_json_at_all_is_reported_once() -> None:
     (found,) = read("{a:\nb}\n")
     assert "this is not JSON" in str(found.read)
 
@@ -79,7 +79,7 @@ def test_an_object_of_a_records_parts_is_a_record() -> None:
 
 
 @pytest.mark.parametrize("node", [None, 5, "x", [1], {}, {"id": 1}, {"id": 1, "timestamp": 3}])
-def test_any_other_json_is_a_value_alone(node: Any) -> None:
+def test_any_other_json_is_only_a_value(node: Any) -> None:
     assert only([node]) == Record(topic="t", value=node)
 
 

@@ -30,11 +30,12 @@ def test_a_new_connector_is_planned_and_prepared_by_one_short_pod_and_then_its_t
     assert [(w.action, w.prepare) for w in first.create if isinstance(w, CreateJob)] == [(Action.PLAN, True)]
     assert world.condition("Ready").startswith("False Planning")
     assert world.condition("Reconciling").startswith("True Planning")
+    assert world.condition("Stalled") == "False NotStalled: "
     assert world.condition("ConfigValid").startswith("Unknown")
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
     assert world.condition("Ready") == "True Running: all 2 tasks are Running"
-    assert world.condition("Reconciling") == "absent"
+    assert world.condition("Reconciling") == "False NotReconciling: "
     assert world.condition("ConfigValid").startswith("True Valid")
     assert world.status["state"] == "Running"
     assert world.status["taskSummary"] == "2/2"
@@ -42,7 +43,7 @@ def test_a_new_connector_is_planned_and_prepared_by_one_short_pod_and_then_its_t
     assert not [p for p in world.pods.values() if isinstance(p, JobPod)]
 
 
-def test_the_incarnation_stands_in_status_before_its_pod_is_created() -> None:
+def test_the_incarnation_is_in_status_before_its_pod_is_created() -> None:
     world = World()
     while not any(isinstance(w, CreateTask) for w in world.decide().create):
         world.reconcile()
@@ -65,6 +66,21 @@ def test_nothing_is_written_where_nothing_changes() -> None:
     assert world.writes == writes
 
 
+def test_a_condition_that_another_controller_added_is_kept_and_causes_no_write() -> None:
+    world = running()
+    before = {c["type"]: c["lastTransitionTime"] for c in world.status["conditions"]}
+    theirs = {**world.status["conditions"][0], "type": "example.com/Audited"}
+    world.status = {**world.status, "conditions": [theirs, *world.status["conditions"]]}
+    writes = world.writes
+    world.advance(600)
+    world.reconcile()
+    assert world.writes == writes
+    assert theirs in world.status["conditions"]
+    world.change(restart={"maxRestarts": 3})
+    world.settle()
+    assert before.items() <= {c["type"]: c["lastTransitionTime"] for c in world.status["conditions"]}.items()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -81,7 +97,7 @@ def test_a_change_that_tasks_need_not_know_restarts_nothing(change: dict[str, ob
     assert world.condition("Ready").startswith("True")
 
 
-def test_a_changed_configuration_is_planned_while_the_tasks_go_on_and_then_restarts_them() -> None:
+def test_a_changed_configuration_is_planned_while_the_tasks_continue_and_then_restarts_them() -> None:
     world = running()
     world.change(config={"file": "/data/b", "topic": "orders"})
     first = world.reconcile()
@@ -125,11 +141,11 @@ def test_another_number_of_tasks_starts_only_when_all_old_ones_are_gone_and_shut
     world.settle()  # the world asserts that nothing is prepared while a task lives
     assert world.status["taskSummary"] == f"{after}/{after}"
     assert [t["id"] for t in world.status["tasks"]] == list(range(after))
-    assert world.status["plan"]["epoch"]["generation"] == 2
+    assert world.status["operatorState"]["plan"]["epoch"]["generation"] == 2
     assert len(world.pods) == after
 
 
-def test_pause_is_told_to_the_tasks_whose_pods_stay_and_is_reached_when_all_confirm() -> None:
+def test_pause_is_sent_to_the_tasks_whose_pods_stay_and_is_reached_when_all_confirm() -> None:
     world = running(tasksMax=2)
     world.change(state="Paused")
     decision = world.reconcile()
@@ -186,7 +202,7 @@ def test_a_connector_that_is_stopped_from_the_beginning_costs_one_write_and_no_p
     assert (world.writes, world.pods) == (1, {})
 
 
-def test_resume_after_stopped_needs_no_planning_and_goes_on_counting_incarnations() -> None:
+def test_resume_after_stopped_needs_no_planning_and_continues_counting_incarnations() -> None:
     world = running()
     world.change(state="Stopped")
     world.settle()
@@ -197,7 +213,7 @@ def test_resume_after_stopped_needs_no_planning_and_goes_on_counting_incarnation
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
 
 
-def test_a_wrong_configuration_tells_every_problem_at_once_and_what_runs_goes_on() -> None:
+def test_a_wrong_configuration_reports_every_problem_together_and_what_runs_continues() -> None:
     world = running()
     world.plugin = lambda connector: ["file", "topic"]
     world.change(config={"file": ""})
@@ -206,7 +222,7 @@ def test_a_wrong_configuration_tells_every_problem_at_once_and_what_runs_goes_on
     assert world.condition("ConfigValid") == "False ConfigInvalid: 2 problems; file: is wrong; topic: is wrong"
     assert world.condition("Ready").startswith("False ConfigInvalid")
     assert world.condition("Stalled").startswith("True ConfigInvalid")
-    assert world.condition("Reconciling") == "absent"
+    assert world.condition("Reconciling") == "False NotReconciling: "
     assert world.status["state"] == "Running"
     assert world.status["observedGeneration"] == 2
 
@@ -236,7 +252,7 @@ def test_a_pod_that_is_lost_under_a_wrong_configuration_is_replaced_from_the_las
     assert world.condition("Stalled").startswith("True ConfigInvalid")
 
 
-def test_fields_that_cannot_be_read_are_told_without_asking_a_pod() -> None:
+def test_fields_that_cannot_be_read_are_reported_without_asking_a_pod() -> None:
     world = World(spec={"config": {"connector.class": "X", "file": "/a"}, "tasksMax": 0})
     decision = world.settle()
     assert not world.pods
@@ -269,13 +285,13 @@ def test_a_missing_secret_is_waited_for_and_named_with_all_else_that_is_wrong() 
     assert not world.pods
     missing = "Secret db is missing (password of spec.config refers to it)"
     assert world.condition("Ready") == f"False SecretMissing: {missing}; file: is wrong"
-    assert world.condition("Stalled") == "absent"  # apply order within one commit is not guaranteed
+    assert world.condition("Stalled") == "False NotStalled: "  # apply order within one commit is not guaranteed
     world.secrets = FIRST
     world.settle()
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_a_secret_that_goes_missing_is_told_and_what_runs_goes_on() -> None:
+def test_a_secret_that_goes_missing_is_reported_and_what_runs_continues() -> None:
     world = World(spec=WITH_SECRET, secrets=FIRST)
     world.settle()
     world.secrets = {}
@@ -317,21 +333,21 @@ def test_the_younger_of_two_connectors_with_one_name_in_kafka_gives_way() -> Non
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_kafka_away_while_planning_is_told_and_tried_again() -> None:
+def test_an_unavailable_kafka_while_planning_is_reported_and_retried() -> None:
     world = World(
         plugin=lambda c: JobAnswer(id="", action=Action.PLAN, outcome=Outcome.UNAVAILABLE, message="no broker at b:1")
     )
     world.settle(seconds=30)
     assert world.condition("Ready") == "False Unavailable: no broker at b:1"
     assert world.condition("Reconciling").startswith("True")
-    assert world.status["job"]["attempts"] >= 3
+    assert world.status["operatorState"]["job"]["attempts"] >= 3
     world.plugin = good
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert "job" not in world.status
 
 
-def test_no_more_short_pods_than_may_live_at_once() -> None:
+def test_no_more_short_pods_than_may_live_concurrently() -> None:
     world = World()
     world.slot = False
     decision = world.reconcile()
@@ -340,7 +356,7 @@ def test_no_more_short_pods_than_may_live_at_once() -> None:
     assert "waits for its turn" in world.condition("Ready")
 
 
-def test_a_job_pod_on_a_node_that_is_away_is_replaced_and_does_not_keep_the_connector_from_stopping() -> None:
+def test_a_job_pod_on_a_node_that_is_unavailable_is_replaced_and_does_not_keep_the_connector_from_stopping() -> None:
     world = World()
     world.reconcile()
     (name,) = world.pods

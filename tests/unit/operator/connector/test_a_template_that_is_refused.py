@@ -42,7 +42,7 @@ def test_a_new_connector_with_a_template_that_is_refused_gets_no_pod_and_says_wh
     assert world.condition("Stalled").startswith("True ConfigInvalid")
 
 
-def test_all_that_is_wrong_is_told_with_it() -> None:
+def test_all_that_is_wrong_is_reported_with_it() -> None:
     world = Platform({"template": HOST, "tasksMax": 0})
     world.settle()
     assert WORDS in world.condition("ConfigValid")
@@ -109,7 +109,7 @@ def test_a_template_that_cannot_be_read_ends_no_pod_either() -> None:
     decision = world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert decision.create == ()
-    assert "hostNetwork (tasks do not share the host's network)" in world.condition("ConfigValid")
+    assert "spec.template.hostNetwork: is not a field" in world.condition("ConfigValid")
 
 
 TOO_MUCH = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}
@@ -157,7 +157,7 @@ def test_what_only_the_api_server_can_refuse_names_the_field_of_the_template(ans
     assert world.condition("ConfigValid").startswith("True")
 
 
-def test_what_the_api_server_finds_wrong_beside_the_template_is_no_fault_of_the_configuration() -> None:
+def test_what_the_api_server_finds_wrong_outside_the_template_is_no_fault_of_the_configuration() -> None:
     world = World(spec={"tasksMax": 1, "template": {"nodeSelector": {"disk": "fast"}}})
     cause = {"field": "spec.priorityClassName", "message": "no"}
     world.validation = lambda request: failure(

@@ -35,7 +35,7 @@ def restart_operator(world: World) -> None:
     world.settle()
 
 
-def test_the_topics_that_a_connector_has_used_are_told_by_name_with_since_when_and_by_which_task_first() -> None:
+def test_the_topics_that_a_connector_has_used_are_reported_by_name_with_since_when_and_by_which_task_first() -> None:
     world = running()
     assert world.status["activeTopicCount"] == 0
     use(world, "orders", "items")
@@ -89,7 +89,7 @@ def test_while_topics_are_not_tracked_nothing_is_shown_and_what_was_recorded_com
     assert figures(world.facts(), world.decide()).active_topics == 1
 
 
-def test_an_operator_that_has_not_read_them_yet_leaves_what_is_told_as_it_is() -> None:
+def test_an_operator_that_has_not_read_them_yet_leaves_what_is_reported_as_it_is() -> None:
     world = running()
     use(world, *(f"t-{n:03}" for n in range(300)))
     before, count = told(world), world.status["activeTopicCount"]
@@ -100,7 +100,7 @@ def test_an_operator_that_has_not_read_them_yet_leaves_what_is_told_as_it_is() -
     assert (told(world), world.status["activeTopicCount"]) == (before, 300)
 
 
-def test_a_connector_that_is_created_anew_begins_without_those_of_the_one_before() -> None:
+def test_a_connector_that_is_recreated_begins_without_those_of_the_one_before() -> None:
     world = running()
     use(world, "orders")
     world.delete()

@@ -40,7 +40,7 @@ def test_the_pod_gets_the_json_as_it_was_written_and_its_answer_is_the_result() 
     assert last(world) == ("alter", "a1", "Succeeded", "done")
     assert told(world) == [("Normal", "alter (a1): done")]
     assert offsets_pods(world) == []
-    assert "fence" not in world.status["plan"]
+    assert "fence" not in world.status["operatorState"]["plan"]
 
 
 def test_it_is_done_once_per_token_and_the_annotation_may_stay() -> None:
@@ -94,7 +94,7 @@ def test_a_value_that_is_no_token_with_json_is_refused_once(value: str, token: s
     assert last(world)[1:3] == ("a1", "Succeeded" if token != "a1" else "Refused")
 
 
-def test_another_value_without_a_token_is_told_again() -> None:
+def test_another_value_without_a_token_is_reported_again() -> None:
     world = stopped()
     refused(world, JSON)
     refused(world, JSON.replace("1.0", "2.0"))
@@ -125,7 +125,7 @@ def test_state_and_annotation_may_come_together_and_it_waits_for_the_last_task()
     assert last(world)[2] == "Succeeded"
 
 
-def test_a_reset_that_is_asked_for_at_once_comes_first_so_that_the_positions_stay() -> None:
+def test_a_reset_that_is_requested_together_comes_first_so_that_the_positions_stay() -> None:
     world = stopped()
     world.annotations = {ALTER: f"a1 {JSON}", RESET: "r1"}
     world.settle()
@@ -133,14 +133,14 @@ def test_a_reset_that_is_asked_for_at_once_comes_first_so_that_the_positions_sta
     assert [r.offsets.verb for r in requests(world) if r.offsets] == [OffsetsVerb.RESET, OffsetsVerb.ALTER]
 
 
-def test_a_plugin_or_a_shape_that_refuses_is_told_in_its_words_and_a_status_keeps_its_size() -> None:
+def test_a_plugin_or_a_shape_that_refuses_is_reported_in_its_words_and_a_status_keeps_its_size() -> None:
     world = stopped()
     problems = tuple(JobProblem(property=f"offsets[{n}].offset", message="is missing") for n in range(20))
     world.acting = JobAnswer(id="", action=Action.OFFSETS, outcome=Outcome.INVALID, problems=problems)
     assert refused(world, f"a1 {JSON}").startswith("offsets[0].offset: is missing; offsets[1].offset: is missing")
 
 
-def test_the_pod_is_made_again_only_while_the_same_value_stands() -> None:
+def test_the_pod_is_recreated_only_while_the_value_is_the_same() -> None:
     world = stopped()
     ask(world, f"a1 {JSON}", ALTER)
     world.kill_before = POD

@@ -86,7 +86,7 @@ def test_what_could_not_be_looked_at_is_unknown() -> None:
     assert told.kind is Kind.UNKNOWN
 
 
-def test_a_refusal_is_told_at_once_and_what_may_pass_once_it_has_lasted() -> None:
+def test_a_refusal_is_reported_immediately_and_a_temporary_trouble_once_it_has_lasted() -> None:
     assert trouble((0, QUOTA)).verdict is not None
     assert trouble((0, WEBHOOK), (2, WEBHOOK)).verdict is None
     assert trouble((0, WEBHOOK), (4, WEBHOOK)).verdict is not None
@@ -95,7 +95,7 @@ def test_a_refusal_is_told_at_once_and_what_may_pass_once_it_has_lasted() -> Non
     assert trouble((0, busy), (40, busy)).verdict is not None
 
 
-def test_what_passed_is_told_no_more_and_begins_anew() -> None:
+def test_what_passed_is_no_longer_reported_and_starts_again() -> None:
     made = trouble((0, WEBHOOK), (4, WEBHOOK))
     assert made.passed()
     assert made.verdict is None

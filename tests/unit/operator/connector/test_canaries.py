@@ -73,7 +73,7 @@ def test_the_others_follow_when_the_canary_has_run_for_the_timeout_without_a_fai
     go(world, 90)
     assert versions(world) == [TWO] * 4
     assert pending(world) == "absent"
-    assert "canary" not in world.status
+    assert "canary" not in world.status["operatorState"]
     assert world.status["connector"]["version"] == TWO
     assert [name for name in world.lives if name.startswith("orders-in-0")] == ["orders-in-0-1", "orders-in-0-2"]
 
@@ -106,7 +106,7 @@ def test_a_canary_that_fails_keeps_the_others_on_their_version_and_going_back_en
     assert {n for n in world.lives if not n.startswith("orders-in-0-")} == {f"orders-in-{n}-1" for n in (1, 2, 3)}
 
 
-def test_after_a_failure_the_time_begins_anew() -> None:
+def test_after_a_failure_the_time_starts_again() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -143,7 +143,7 @@ def test_a_failure_at_the_very_moment_of_the_timeout_counts() -> None:
     assert pending(world).startswith("True CanaryFailed")
 
 
-def test_an_operator_that_starts_midway_goes_on_where_it_was() -> None:
+def test_an_operator_that_starts_midway_continues_where_it_was() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -241,7 +241,7 @@ def test_a_pause_midway_stops_the_clock() -> None:
     assert versions(world) == [TWO] * 4
 
 
-def test_a_stop_midway_and_a_start_go_on_with_the_canary() -> None:
+def test_a_stop_midway_and_a_start_continue_with_the_canary() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -283,7 +283,7 @@ def test_a_version_that_is_refused_while_nothing_runs_leaves_the_last_good_one()
     assert versions(world) == [ONE] * 4
 
 
-def test_a_restart_midway_restarts_all_at_once_each_on_its_own_version_and_not_again_when_the_others_follow() -> None:
+def test_a_restart_midway_restarts_all_together_each_on_its_own_version_and_not_again_when_the_others_follow() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -343,12 +343,12 @@ def test_going_back_waits_for_no_plan_of_a_release() -> None:
     world.change(version=ONE)
     go(world, 120)
     assert versions(world) == [ONE] * 4
-    assert "canary" not in world.status
+    assert "canary" not in world.status["operatorState"]
     assert "Canary" not in pending(world)
 
 
 @pytest.mark.parametrize("first", [{"restart": "a"}, None], ids=["a restart", "another number of tasks"])
-def test_a_version_that_is_changed_while_the_tasks_begin_anew_has_a_canary_where_there_can_be_one(
+def test_a_version_that_is_changed_while_the_tasks_restart_has_a_canary_where_there_can_be_one(
     first: dict[str, str] | None,
 ) -> None:
     world = four()
@@ -404,7 +404,7 @@ def test_another_class_waits_for_no_canary_of_the_class_before() -> None:
     assert "rollout" not in world.condition("ConfigValid")
 
 
-def test_tasks_that_are_prepared_anew_midway_keep_their_versions() -> None:
+def test_tasks_that_are_prepared_again_midway_keep_their_versions() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -416,7 +416,7 @@ def test_tasks_that_are_prepared_anew_midway_keep_their_versions() -> None:
     assert versions(world) == [TWO, ONE, ONE, ONE]
 
 
-def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_told() -> None:
+def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_reported() -> None:
     world = four()
     before = world.plugin
 
@@ -441,7 +441,7 @@ def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_to
 
 
 @pytest.mark.parametrize(("canary", "tasks"), [(0, 4), (4, 4), (9, 2), (1, 1)])
-def test_without_a_canary_all_change_at_once(canary: int, tasks: int) -> None:
+def test_without_a_canary_all_change_together(canary: int, tasks: int) -> None:
     world = four(canary, tasks)
     world.change(version=TWO)
     world.settle(20.0)
@@ -450,7 +450,7 @@ def test_without_a_canary_all_change_at_once(canary: int, tasks: int) -> None:
     assert "rollout" not in world.condition("ConfigValid")
 
 
-def test_several_canaries_must_all_do_well_and_a_change_of_their_number_counts_at_once() -> None:
+def test_several_canaries_must_all_do_well_and_a_change_of_their_number_counts_immediately() -> None:
     world = four(2)
     world.change(version=TWO)
     world.settle(20.0)
@@ -525,7 +525,7 @@ def test_a_third_version_replaces_the_canary() -> None:
     assert versions(world) == ["3.0.0"] * 4
 
 
-def test_a_change_without_other_versions_comes_to_all_at_once() -> None:
+def test_a_change_without_other_versions_reaches_all_together() -> None:
     world = four(config={"file": "/a"})
     world.change(config={"file": "/b"})
     world.settle(30.0)

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from penstock_model.contracts.job import JobAnswer
+from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.pod_status import JobPod, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progress, RolloutRestart
 
+from .world.plugins import good
 from .world.world import World
 
 TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
@@ -36,7 +39,7 @@ def upgrade_that_cannot_be_pulled(**spec: object) -> World:
     return world
 
 
-def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_told() -> None:
+def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_reported() -> None:
     world = upgrade_that_cannot_be_pulled()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
     assert world.condition("Ready") == "True Running: all 2 tasks are Running"
@@ -108,9 +111,9 @@ def with_secret() -> World:
 
 
 def mounted(world: World) -> list[str]:
-    plan = next(p for p in world.plans if p.hash == world.status["plan"]["hash"])
-    assert plan.shape is not None
-    return list(plan.shape.secrets)
+    plan = next(p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
+    assert plan.pod_settings is not None
+    return list(plan.pod_settings.secrets)
 
 
 def test_a_secret_that_is_deleted_after_the_plan_ends_no_task() -> None:
@@ -250,6 +253,102 @@ def test_topic_creation_that_is_switched_off_is_planned_as_a_change_of_a_connect
     assert [request.registered for request in world.requests.values()] == [False, True]
 
 
+def refused_plugin(connector: Connector) -> JobAnswer | list[str]:
+    """Refuses the configuration that has no `file`, as a real plugin does."""
+    return good(connector) if "file" in connector.spec.config else ["file"]
+
+
+def refused() -> World:
+    """A Connector of two tasks whose change is refused, and which runs with the configuration before that."""
+    world = World(spec={"tasksMax": 2}, plugin=refused_plugin)
+    world.settle()
+    world.change(config={"topic": "orders"})
+    world.settle()
+    assert world.condition("Stalled").startswith("True ConfigInvalid")
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    return world
+
+
+def creates_topics(world: World) -> list[bool]:
+    """Whether each task that lives may create topics, by the task spec in its pod's plan."""
+    plan = next(p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
+    alive = [p for p in world.pods.values() if isinstance(p, TaskPod) and p.ended is None]
+    assert {p.pod_hash for p in alive} == {world.pod_hash(plan, p.task) for p in alive}
+    return [t.worker.get("topic.creation.enable") != "false" for t in plan.tasks]
+
+
+def test_topic_creation_that_is_switched_off_reaches_tasks_whose_configuration_is_refused() -> None:
+    world = refused()
+    assert creates_topics(world) == [True, True]
+    world.values = OFF
+    world.settle()
+    assert creates_topics(world) == [False, False]
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1", "orders-in-0-2", "orders-in-1-2"]
+    assert world.condition("Stalled").startswith("True ConfigInvalid")
+    assert world.condition("UpdatePending") == "absent"
+    assert world.settle().rollout == Progress()
+    writes = world.status_writes
+    world.settle()
+    assert world.status_writes == writes
+
+
+def test_it_reaches_them_when_the_rollout_permits_it() -> None:
+    world = refused()
+    world.permission = TAKEN
+    world.values = OFF
+    world.settle()
+    assert creates_topics(world) == [True, True]
+    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    world.permission = GRANTED
+    world.settle()
+    assert creates_topics(world) == [False, False]
+
+
+def test_topic_creation_that_is_switched_on_again_returns_with_a_configuration_that_is_valid() -> None:
+    world = refused()
+    world.values = OFF
+    world.settle()
+    world.values = {}
+    world.settle()
+    assert creates_topics(world) == [False, False]
+    world.change(config={"file": "/data/a", "topic": "orders"})
+    world.settle()
+    assert creates_topics(world) == [True, True]
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_configuration_that_is_corrected_after_the_switch_waits_for_nobody() -> None:
+    world = refused()
+    world.values = OFF
+    world.settle()
+    world.permission = TAKEN
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    assert world.lives[-1] == "orders-in-1-3"
+
+
+def test_a_template_that_is_refused_too_ends_no_task_that_nothing_could_follow() -> None:
+    world = refused()
+    world.change(template={"containers": [{"name": "penstock"}]})
+    world.values = OFF
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
+    world.change(template={})
+    world.settle()
+    assert creates_topics(world) == [False, False]
+
+
+def test_a_source_whose_policy_is_missing_gets_the_switch_too() -> None:
+    world = running()
+    world.change(topicCreationPolicyRef={"name": "absent"})
+    world.settle()
+    assert world.condition("Ready").startswith("False PolicyMissing")
+    world.values = OFF
+    world.settle()
+    assert creates_topics(world) == [False]
+
+
 def test_a_change_of_its_own_is_planned_as_one_of_a_connector_that_has_run() -> None:
     world = running()
     world.change(config={"file": "/data/b", "topic": "orders"})
@@ -270,7 +369,7 @@ def test_a_change_of_its_own_waits_for_nobody() -> None:
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
     assert world.condition("UpdatePending") == "absent"
-    assert "rollout" not in world.status
+    assert "rollout" not in world.status["operatorState"]
 
 
 def test_a_change_of_its_pod_template_waits_for_nobody() -> None:
@@ -296,7 +395,7 @@ def test_a_restart_in_its_turn_is_written_down_and_followed_until_it_was_ready_f
     world = waiting()
     world.permission = GRANTED
     decision = world.reconcile()
-    assert world.status["rollout"]["wasReady"] is True
+    assert world.status["operatorState"]["rollout"]["wasReady"] is True
     assert decision.rollout is not None
     assert (decision.rollout.phase, decision.rollout.fails) == (Phase.RESTARTING, True)
     assert decision.rollout.until == world.now + 600
@@ -310,7 +409,7 @@ def test_a_restart_in_its_turn_is_written_down_and_followed_until_it_was_ready_f
     assert share.phase is Phase.RESTING
     world.advance(600)
     world.settle()
-    assert "rollout" not in world.status
+    assert "rollout" not in world.status["operatorState"]
 
 
 def failing(**more: Any) -> World:
@@ -347,7 +446,7 @@ def test_a_connector_that_is_paused_or_stopped_while_it_restarts_gives_its_place
     world.settle(60)
     share = world.reconcile().rollout
     assert share is None or share.phase is Phase.RESTING
-    assert "rollout" not in world.status or state == "Stopped"
+    assert "rollout" not in world.status["operatorState"] or state == "Stopped"
 
 
 def test_a_connector_that_is_deleted_while_it_restarts_gives_its_place_back() -> None:
@@ -484,4 +583,4 @@ def test_the_record_of_a_restart_is_read_as_it_was_written() -> None:
     world.permission = GRANTED
     world.reconcile()
     record = world.facts().persisted.rollout
-    assert record == RolloutRestart(world.facts().release, world.now, counts=True)
+    assert record == RolloutRestart(world.facts().release.hash, world.now, counts=True)

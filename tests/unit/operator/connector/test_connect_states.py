@@ -48,7 +48,7 @@ def running(**spec: Any) -> Topic:
     return world
 
 
-def test_what_stands_there_is_not_written_again() -> None:
+def test_what_is_there_is_not_written_again() -> None:
     world = running(tasksMax=2)
     assert world.told == [(CONNECTOR, "RUNNING")]
     for _ in range(10):
@@ -103,7 +103,7 @@ def test_a_restart_of_everything_goes_through_unassigned_and_restarting() -> Non
     ids=["lost", "failed", "unavailable"],
 )
 @pytest.mark.parametrize("tells", [True, False])
-def test_the_end_of_a_task_that_could_not_tell_it_is_told(
+def test_the_end_of_a_task_that_could_not_report_it_is_reported(
     code: int, reason: str, state: str, trace: str | None, tells: bool
 ) -> None:
     world = running(restart={"backoff": {"initial": "10s"}})
@@ -144,7 +144,7 @@ def test_the_states_of_a_kafka_connect_stay_until_a_task_of_ours_is_about_to_sta
     assert (world.state(), world.state(0)) == ("PAUSED", "PAUSED")
 
 
-def test_a_deleted_connector_that_never_ran_leaves_the_states_of_a_kafka_connect_alone() -> None:
+def test_a_deleted_connector_that_never_ran_leaves_the_states_of_a_kafka_connect_untouched() -> None:
     world = Topic(spec={"state": "Stopped"})
     world.topic.put(*connector_status(NAME, State.RUNNING, worker_id="10.0.0.7:8083", generation=3, version=None))
     world.settle()

@@ -9,7 +9,7 @@ from tests.plugin_images import mount as mount_of
 
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.model.plans import Shape
+from penstock_operator.connector.model.plans import PodSettings
 from penstock_operator.connector.policy.template_policy import refusals
 from penstock_operator.connector.render.plugin_volumes import plugin_volumes
 from penstock_operator.connector.render.pod_spec import pod_spec
@@ -37,7 +37,7 @@ def images(count: int) -> list[PluginMount]:
 
 def spec(count: int, how: str = "InitContainer") -> dict[str, Any]:
     given = settings(how)
-    return pod_spec(given, "task", ("module", "file"), Shape.of(given, ()), images(count), tells_missing=False)
+    return pod_spec(given, "task", ("module", "file"), PodSettings.of(given, ()), images(count), reports_missing=False)
 
 
 def test_each_image_is_copied_by_a_container_of_its_own_with_a_program_of_the_runtime() -> None:

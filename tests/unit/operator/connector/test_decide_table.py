@@ -20,12 +20,13 @@ from penstock_operator.connector.decide.config_check import valid
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
-from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.observation import Observation, ReleaseTerms
 from penstock_operator.connector.model.persisted_state import PersistedState, PersistedTask
-from penstock_operator.connector.model.plans import Plan, Shape, digests_of, plan_hash
+from penstock_operator.connector.model.plans import Plan, PodSettings, digests_of, plan_hash
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod
 from penstock_operator.connector.model.refused_pods import Refusal, of_plan
+from penstock_operator.connector.model.requested_plan import RequestedPlan
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.connector.model.verdict import Pending
 from penstock_operator.name_ownership import NameRefusal
@@ -33,8 +34,8 @@ from penstock_operator.names import digest, plan_name
 from penstock_operator.rollout.progress import Permission
 
 NOW: Final = 1_000_000.0
-SHAPE: Final = Shape("runtime:1")
-SHAPE_WITH_SECRET: Final = replace(SHAPE, secrets=("db",))
+POD_SETTINGS: Final = PodSettings("runtime:1")
+POD_SETTINGS_WITH_SECRET: Final = replace(POD_SETTINGS, secrets=("db",))
 EPOCH: Final = PlanEpoch(generation=1, plan="p")
 OWN: Final = "spec-1:ignored"
 OWNER: Final = "0123456789abcdef"
@@ -64,7 +65,7 @@ def plan_of(hash_: str = "due", *, tasks: int = 2, **changes: Any) -> Plan:
         class_name="FileStreamSource",
         version="1",
         tasks=specs,
-        shape=SHAPE,
+        pod_settings=POD_SETTINGS,
         digests=digests_of(specs),
         inputs_hash="asked",
     )
@@ -141,40 +142,46 @@ def report(number: int, state: str = "RUNNING", acted: int = 1) -> Report:
         state=state,
         acted=acted,
         since=int(NOW * 1000) - 50_000,
+        progress="steady",
     )
 
 
 def observation(**changes: Any) -> Observation:
-    usual: dict[str, Any] = {
-        "connector": connector(),
-        "persisted": PersistedState(),
-        "now": NOW,
-        "due": "due",
-        "inputs_hash": "asked",
-        "shape": SHAPE,
-        "own": OWN,
-        "release": "release-1",
-    }
-    return Observation(**{**usual, **changes})
+    usual = Observation(
+        connector=connector(),
+        persisted=PersistedState(),
+        now=NOW,
+        requested=RequestedPlan(hash="due", inputs_hash="asked", pod_settings=POD_SETTINGS, own_hash=OWN),
+        release=ReleaseTerms(hash="release-1"),
+    )
+    return changed(usual, **changes)
 
 
-PREPARED: Final = PersistedState(plan="due", epoch=EPOCH, fence=FENCE, own=OWN, observed=1)
+def changed(state: Observation, **changes: Any) -> Observation:
+    """The observation with other fields; `pods__tasks` is the field `tasks` of `pods`."""
+    for path, value in changes.items():
+        group, _, name = path.partition("__")
+        state = replace(state, **{group: replace(getattr(state, group), **{name: value}) if name else value})
+    return state
+
+
+PREPARED: Final = PersistedState(plan="due", epoch=EPOCH, fence=FENCE, own_hash=OWN, observed=1)
 RUNS: Final = replace(PREPARED, tasks={0: running_task(0), 1: running_task(1)}, state="Running")
 
 NEW: Final = observation()
 PLANNED: Final = observation(plans=(PLAN,))
 STARTING: Final = observation(plans=(PLAN,), persisted=PREPARED)
 RUNNING: Final = observation(
-    plans=(PLAN,), persisted=RUNS, task_pods=(task_pod(0), task_pod(1)), reports={0: report(0), 1: report(1)}
+    plans=(PLAN,), persisted=RUNS, pods__tasks=(task_pod(0), task_pod(1)), records__reports={0: report(0), 1: report(1)}
 )
-PAUSED: Final = replace(
+PAUSED: Final = changed(
     RUNNING,
     connector=connector(state="Paused"),
     persisted=replace(RUNS, tasks={n: running_task(n, state="Paused") for n in range(2)}),
-    task_pods=(task_pod(0, state="Paused"), task_pod(1, state="Paused")),
-    reports={0: report(0, "PAUSED"), 1: report(1, "PAUSED")},
+    pods__tasks=(task_pod(0, state="Paused"), task_pod(1, state="Paused")),
+    records__reports={0: report(0, "PAUSED"), 1: report(1, "PAUSED")},
 )
-SUPERSEDED: Final = replace(
+SUPERSEDED: Final = changed(
     RUNNING,
     persisted=replace(
         RUNS,
@@ -183,7 +190,7 @@ SUPERSEDED: Final = replace(
             1: running_task(1),
         },
     ),
-    task_pods=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
+    pods__tasks=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
 )
 STOPPED: Final = observation(
     connector=connector(state="Stopped"),
@@ -192,7 +199,7 @@ STOPPED: Final = observation(
         PREPARED, tasks={0: PersistedTask(0, "Stopped", incarnation=1, reason="Stopped")}, state="Stopped"
     ),
 )
-FAILED: Final = replace(
+FAILED: Final = changed(
     RUNNING,
     persisted=replace(
         RUNS,
@@ -209,12 +216,12 @@ FAILED: Final = replace(
             ),
         },
     ),
-    task_pods=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
+    pods__tasks=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
 )
-DELETED: Final = replace(
+DELETED: Final = changed(
     observation(connector=connector(deletion={"offsets": "Reset"}), plans=(PLAN,), persisted=PREPARED),
     deleting=NOW - 10,
-    finalizer=True,
+    has_finalizer=True,
 )
 
 PLAN_POD: Final = job_pod(Action.PLAN, "due")
@@ -235,7 +242,7 @@ RESET_POD_ENDED: Final = job_pod(
 def answer(pod: JobPod, outcome: Outcome = Outcome.DONE, **more: Any) -> dict[str, Any]:
     """A job pod has ended, with this answer."""
     told = JobAnswer(id=pod.key, action=Action(pod.action), outcome=outcome, **more)
-    return {"job_pods": (pod,), "answers": {pod.name: told}}
+    return {"pods__jobs": (pod,), "pods__answers": {pod.name: told}}
 
 
 PLAN_ANSWER: Final = PlanAnswer(kind="source", class_name="FileStreamSource", version="1", tasks=PLAN.tasks)
@@ -244,12 +251,12 @@ REFUSED_TEMPLATE: Final = connector().with_reading(
     replace(connector().reading, problems=(Problem("spec.template.hostNetwork", "is not allowed"),))
 )
 RELEASE_CHANGED: Final = {
-    "due": "due-2",
-    "inputs_hash": "asked-2",
+    "requested__hash": "due-2",
+    "requested__inputs_hash": "asked-2",
     "plans": (PLAN, plan_of("due-2", inputs_hash="asked-2", tasks=3)),
 }
-OWN_CHANGED: Final = {**RELEASE_CHANGED, "own": "spec-2:ignored"}
-NOT_PLANNED: Final = {"due": "due-2", "inputs_hash": "asked-2"}
+OWN_CHANGED: Final = {**RELEASE_CHANGED, "requested__own_hash": "spec-2:ignored"}
+NOT_PLANNED: Final = {"requested__hash": "due-2", "requested__inputs_hash": "asked-2"}
 
 
 @dataclass(frozen=True)
@@ -270,7 +277,7 @@ def to(state: str, reason: str, creates: tuple[str, ...] = (), deletes: tuple[st
 
 def row(state: Observation, expected: Is, **event: Any) -> tuple[Observation, Is]:
     """A row: the event changes these fields of the observation."""
-    return replace(state, **event), expected
+    return changed(state, **event), expected
 
 
 def name_of(pod: Pod | CreateJob | CreateTask) -> str:
@@ -290,7 +297,7 @@ FIRST: Final = ("task 0, incarnation 1", "task 1, incarnation 1")
 ROWS: Final = {
     # Deletion.
     "deleted: its tasks end first": row(
-        DELETED, to("Stopping", "Deleting", deletes=FIRST[:1], finalizer=None), task_pods=(task_pod(0),)
+        DELETED, to("Stopping", "Deleting", deletes=FIRST[:1], finalizer=None), pods__tasks=(task_pod(0),)
     ),
     "deleted without tasks: a job pod resets its offsets": row(
         DELETED, to("Stopping", "ResettingOffsets", ("ResetOffsets",))
@@ -305,30 +312,33 @@ ROWS: Final = {
         DELETED, to("Stopping", "OffsetsKept", finalizer=False), connector=connector()
     ),
     "deleted without the finalizer: nothing but its pods": row(
-        DELETED, to("Stopping", "Deleting", claim=False), finalizer=False
+        DELETED, to("Stopping", "Deleting", claim=False), has_finalizer=False
     ),
     # The finalizer of a Connector that lives.
     "reset on deletion: the finalizer comes": row(
         RUNNING, to("Running", "Running", finalizer=True), connector=connector(deletion={"offsets": "Reset"})
     ),
     "no reset on deletion any more: the finalizer goes": row(
-        RUNNING, to("Running", "Running", finalizer=False), finalizer=True
+        RUNNING, to("Running", "Running", finalizer=False), has_finalizer=True
     ),
     # What comes before all others.
     "name taken: its tasks end": row(
         RUNNING,
         to("Failed", "NameConflict", deletes=FIRST, claim=False, requeue_after=10.0),
-        name_refusal=NameRefusal("NameConflict", "another has it"),
+        name__refusal=NameRefusal("NameConflict", "another has it"),
     ),
     "namespace deleted: nothing is created": row(RUNNING, to("Stopping", "NamespaceTerminating"), namespace_ends=True),
     "pods of an earlier Connector of the name: it waits": row(
-        PLANNED, to("Pending", "Waiting", requeue_after=2.0), foreign_pods=("in-0-7",)
+        PLANNED, to("Pending", "Waiting", requeue_after=2.0), pods__foreign=("in-0-7",)
     ),
     "records of an earlier Connector of the name: they are removed": row(
-        NEW, to("Pending", "Waiting", forget=True), stale_records=True
+        NEW, to("Pending", "Waiting", forget=True), records__has_stale=True
     ),
     "records of an earlier Connector, and Kafka is away: it is planned meanwhile": row(
-        NEW, to("Pending", "Planning", ("Plan and Prepare",), forget=False), stale_records=True, kafka_trouble="away"
+        NEW,
+        to("Pending", "Planning", ("Plan and Prepare",), forget=False),
+        records__has_stale=True,
+        records__trouble="away",
     ),
     # Stopped and paused.
     "stopped: its tasks end": row(
@@ -336,7 +346,7 @@ ROWS: Final = {
     ),
     "stopped, and all tasks have ended": row(STOPPED, to("Stopped", "Stopped")),
     "stopped while it is planned: the job pod ends": row(
-        STOPPED, to("Stopping", "Stopping", deletes=("Plan",)), job_pods=(job_pod(Action.PLAN, "due"),)
+        STOPPED, to("Stopping", "Stopping", deletes=("Plan",)), pods__jobs=(job_pod(Action.PLAN, "due"),)
     ),
     "started after a stop: the incarnations go on": row(
         STOPPED, to("Pending", "Restarting", ("task 0, incarnation 2", "task 1, incarnation 1")), connector=connector()
@@ -348,8 +358,8 @@ ROWS: Final = {
         RUNNING,
         to("Paused", "Paused", control_state=None),
         connector=connector(state="Paused"),
-        control=Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
-        reports={n: report(n, "PAUSED", acted=2) for n in range(2)},
+        records__control=Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
+        records__reports={n: report(n, "PAUSED", acted=2) for n in range(2)},
     ),
     "paused from the start": row(PAUSED, to("Paused", "Paused", control_state=None)),
     "resumed: paused tasks get a control record": row(
@@ -374,11 +384,11 @@ ROWS: Final = {
     ),
     # Planning.
     "new: a job pod plans and prepares": row(NEW, to("Pending", "Planning", ("Plan and Prepare",))),
-    "new, and no job slot: queued": row(NEW, to("Pending", "Planning", queued=True), slot=False),
+    "new, and no job slot: queued": row(NEW, to("Pending", "Planning", queued=True), release__has_job_slot=False),
     "new, and its name may be another's: planned, but not prepared": row(
-        NEW, to("Pending", "Planning", ("Plan",)), name_unseen="Kafka is away"
+        NEW, to("Pending", "Planning", ("Plan",)), name__unknown_cause="Kafka is away"
     ),
-    "the job pod plans": row(NEW, to("Pending", "Planning"), job_pods=(PLAN_POD,)),
+    "the job pod plans": row(NEW, to("Pending", "Planning"), pods__jobs=(PLAN_POD,)),
     "the plugin refuses the configuration": row(
         NEW, to("Failed", "ConfigInvalid", deletes=("Plan",)), **answer(PLAN_POD_ENDED, Outcome.INVALID, problems=WRONG)
     ),
@@ -399,26 +409,28 @@ ROWS: Final = {
         **answer(PLAN_POD_ENDED, Outcome.UNAVAILABLE, message="Kafka is away"),
     ),
     "a Secret is missing: planned all the same": row(
-        NEW, to("Pending", "SecretMissing", ("Plan and Prepare",)), secrets=Secrets(("db",), ("Secret db is missing",))
+        NEW,
+        to("Pending", "SecretMissing", ("Plan and Prepare",)),
+        requested__secrets=Secrets(("db",), ("Secret db is missing",)),
     ),
     "its plan could not be kept: tried again after a pause": row(
         NEW,
         to("Pending", "QuotaExceeded", requeue_after=4.0),
-        refusals={of_plan(plan_name("in", "due")): Refusal("QuotaExceeded", "full", 1, NOW + 4)},
+        pods__refusals={of_plan(plan_name("in", "due")): Refusal("QuotaExceeded", "full", 1, NOW + 4)},
     ),
     "the release changed: planned while the tasks go on": row(
         RUNNING, to("Running", "Running", ("Plan",), save=(), config=valid(RUNNING, PLAN)), **NOT_PLANNED
     ),
-    "another shape of pods: the plugin is not asked": row(
+    "other settings of pods: the plugin is not asked": row(
         RUNNING,
-        to("Running", "Running", save=(plan_hash("asked", SHAPE_WITH_SECRET),)),
-        due=plan_hash("asked", SHAPE_WITH_SECRET),
-        shape=SHAPE_WITH_SECRET,
+        to("Running", "Running", save=(plan_hash("asked", POD_SETTINGS_WITH_SECRET),)),
+        requested__hash=plan_hash("asked", POD_SETTINGS_WITH_SECRET),
+        requested__pod_settings=POD_SETTINGS_WITH_SECRET,
     ),
     # Preparation.
     "planned but not prepared: a job pod prepares": row(PLANNED, to("Pending", "Preparing", ("Prepare",))),
     "planned, and its name may be another's: not prepared": row(
-        PLANNED, to("Pending", "Waiting", requeue_after=10.0), name_unseen="Kafka is away"
+        PLANNED, to("Pending", "Waiting", requeue_after=10.0), name__unknown_cause="Kafka is away"
     ),
     "prepared: the tasks start next": row(
         PLANNED,
@@ -438,7 +450,7 @@ ROWS: Final = {
         RUNNING,
         to("Running", "Running", pending=Pending("RolloutQueued", "others first")),
         **RELEASE_CHANGED,
-        permission=Permission(False, "RolloutQueued", "others first"),
+        release__permission=Permission(False, "RolloutQueued", "others first"),
     ),
     "a release that ends pods, and permission: all tasks end": row(
         RUNNING, to("Pending", "Restarting", deletes=FIRST), **RELEASE_CHANGED
@@ -447,8 +459,8 @@ ROWS: Final = {
         RUNNING,
         to("Pending", "Restarting", deletes=FIRST),
         **RELEASE_CHANGED,
-        permission=Permission(False, "RolloutQueued", "others first"),
-        task_pods=tuple(
+        release__permission=Permission(False, "RolloutQueued", "others first"),
+        pods__tasks=tuple(
             task_pod(n, phase=Phase.WAITING, started=None, hindrance=("ImagePullBackOff", "gone")) for n in (0, 1)
         ),
     ),
@@ -461,15 +473,15 @@ ROWS: Final = {
         RUNNING,
         to("Degraded", "Restarting", deletes=FIRST[1:]),
         persisted=replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
-        task_pods=(task_pod(0), task_pod(1, pod_hash="before")),
+        pods__tasks=(task_pod(0), task_pod(1, pod_hash="before")),
     ),
     "a pod is lost: the next incarnation starts": row(
-        RUNNING, to("Degraded", "Starting", ("task 1, incarnation 2",)), task_pods=(task_pod(0),)
+        RUNNING, to("Degraded", "Starting", ("task 1, incarnation 2",)), pods__tasks=(task_pod(0),)
     ),
     "a task fails: it waits": row(
         RUNNING,
         to("Degraded", "TasksFailed"),
-        task_pods=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
+        pods__tasks=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
     ),
     "a failed task: until its back-off ends": row(FAILED, to("Degraded", "TasksFailed", requeue_after=20.0)),
     "a failed task: started again after its back-off": row(
@@ -479,35 +491,38 @@ ROWS: Final = {
         STARTING,
         to("Running", "Running", deletes=("task 2, incarnation 1",)),
         persisted=RUNS,
-        task_pods=(task_pod(0), task_pod(1), task_pod(2)),
-        reports=RUNNING.reports,
+        pods__tasks=(task_pod(0), task_pod(1), task_pod(2)),
+        records__reports=RUNNING.records.reports,
     ),
     "older plans: all but one are dropped": row(
         RUNNING, to("Running", "Running", drop=("a",)), plans=(plan_of("a"), plan_of("b"), PLAN)
     ),
     "Kafka is away: the tasks go on, and nothing is known of them": row(
-        RUNNING, to("Running", "KafkaUnavailable"), reports={}, kafka_trouble="away"
+        RUNNING, to("Running", "KafkaUnavailable"), records__reports={}, records__trouble="away"
     ),
     "a task is superseded by another connector's: it waits": row(
         RUNNING,
         to("Degraded", "TasksLost"),
-        recorded=PlanEpoch(generation=9, plan="another"),
-        owner=OWNER,
-        task_pods=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
+        records__last_epoch=PlanEpoch(generation=9, plan="another"),
+        name__owner_mark=OWNER,
+        pods__tasks=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
     ),
     "a task was superseded by another connector's: started again after its back-off": row(
         SUPERSEDED,
         to("Degraded", "Starting", ("task 0, incarnation 2",)),
-        recorded=PlanEpoch(generation=9, plan="another"),
-        owner=OWNER,
+        records__last_epoch=PlanEpoch(generation=9, plan="another"),
+        name__owner_mark=OWNER,
     ),
     "a task was superseded by a late preparation of its own: all tasks end, to be prepared anew": row(
-        SUPERSEDED, to("Pending", "Restarting", deletes=FIRST[1:]), recorded=PlanEpoch.of_owner(9, OWNER), owner=OWNER
+        SUPERSEDED,
+        to("Pending", "Restarting", deletes=FIRST[1:]),
+        records__last_epoch=PlanEpoch.of_owner(9, OWNER),
+        name__owner_mark=OWNER,
     ),
     # A template that is refused.
     "template refused: running pods go on": row(RUNNING, to("Running", "ConfigInvalid"), connector=REFUSED_TEMPLATE),
     "template refused, and a pod is lost: no pod is created": row(
-        RUNNING, to("Degraded", "ConfigInvalid"), connector=REFUSED_TEMPLATE, task_pods=(task_pod(0),)
+        RUNNING, to("Degraded", "ConfigInvalid"), connector=REFUSED_TEMPLATE, pods__tasks=(task_pod(0),)
     ),
     "template refused before the start: nothing is prepared": row(
         PLANNED, to("Failed", "ConfigInvalid"), connector=REFUSED_TEMPLATE

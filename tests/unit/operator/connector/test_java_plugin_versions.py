@@ -61,7 +61,7 @@ def test_it_waits_while_a_pod_looks_which_classes_there_are_and_runs_once_they_a
     assert world.condition("Ready").startswith(
         f"False PluginVersionMissing: spec.class: waits for a pod to check whether the Java plugins of acme contain {CLOCK}"
     )
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert not world.requests
     looked(world, verifiedBy="runtime:1", classes=CLASSES)
     assert world.condition("Ready").startswith("True")
@@ -82,7 +82,7 @@ def test_a_pod_mounts_the_image_once_for_all_classes_of_one_folder_and_tasks_kee
     spec = world.manifest(task["pod"])["spec"]
     assert [v["image"]["reference"] for v in spec["volumes"] if "image" in v] == [IMAGE]
     assert world.status["pluginVersions"] == ["acme"]
-    (plan,) = (p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    (plan,) = (p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
     assert {m.folder for m in plan.mounts} == {"/etc/penstock/plugins/0/kafka/connect/clock"}
 
     looked(world, verifiedBy="runtime:2", classes=[{**c, "version": "2.0"} for c in CLASSES])

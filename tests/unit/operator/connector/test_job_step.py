@@ -62,7 +62,7 @@ def told(found: JobStep) -> tuple[str, str]:
         ),
     ],
 )
-def test_a_job_pod_that_ran_out_of_time_is_told_by_whether_it_ever_started(
+def test_a_job_pod_that_ran_out_of_time_is_reported_with_whether_it_ever_started(
     started: float | None, hindrance: tuple[str, str] | None, reason: str, message: str
 ) -> None:
     ended = Ended(
@@ -74,7 +74,7 @@ def test_a_job_pod_that_ran_out_of_time_is_told_by_whether_it_ever_started(
     assert found.message.startswith(message)
 
 
-def test_a_job_pod_that_ran_out_of_time_tells_where_its_plugin_was() -> None:
+def test_a_job_pod_that_ran_out_of_time_reports_where_its_plugin_was() -> None:
     word = TerminationMessage(exit_code=143, trouble="Source.task_configs (orders.py, line 7)")
     ended = Ended(code=None, reason="DeadlineExceeded", message="", word=word, at=1_120.0)
     found = step(facts(pod(phase=Phase.ENDED, started=1_005.0, ended=ended), now=1_121.0))
@@ -108,7 +108,7 @@ def test_a_pod_on_a_node_is_given_its_whole_time_there_and_more_before_we_end_it
     assert (found.delete, found.reason) == ((running,), "NodeLost")
 
 
-def test_a_pod_that_is_told_to_go_is_waited_for() -> None:
+def test_a_pod_that_is_asked_to_end_is_waited_for() -> None:
     leaving = pod(phase=Phase.RUNNING, node="n1", leaving=1_040.0, leaves_by=1_045.0)
     found = step(facts(leaving, now=1_050.0))
     assert (found.create, found.delete, found.requeue_after) == (None, (), 25.0)
@@ -125,13 +125,13 @@ def test_a_pod_that_does_not_go_is_replaced_under_another_name(phase: Phase) -> 
     assert (found.create, found.delete) == (None, ())
 
 
-def test_the_pod_after_one_that_was_given_up_goes_on_when_that_is_gone() -> None:
+def test_the_pod_after_one_that_was_given_up_continues_when_that_is_gone() -> None:
     second = pod("in-plan-1-1", phase=Phase.RUNNING, created=1_076.0)
     found = step(facts(second, now=1_080.0))
     assert (found.create, found.delete) == (None, ())
 
 
-def test_pods_of_two_nodes_that_are_away_are_both_left_alone() -> None:
+def test_pods_of_two_nodes_that_are_unavailable_are_both_left_untouched() -> None:
     one = pod(node="n1", leaving=1_040.0, leaves_by=1_045.0)
     two = pod("in-plan-1-1", node="n2", leaving=1_140.0, leaves_by=1_145.0)
     assert step(facts(one, two, now=1_200.0)).create == "in-plan-1-2"
@@ -160,7 +160,7 @@ def test_who_waits_for_a_slot_says_so() -> None:
     assert "limits.jobPods" in found.message
 
 
-def test_pauses_begin_anew_for_another_pod() -> None:
+def test_pauses_start_again_for_another_pod() -> None:
     persisted = FailedJob("in-plan-0", 7, 9_999.0, "Unschedulable", "no node")
     assert step(facts(persisted=persisted)).create == NAME
 
@@ -172,7 +172,7 @@ def test_another_template_is_another_pod() -> None:
     assert names[0] == "in-plan-abc"
 
 
-def test_a_pod_takes_a_slot_until_it_has_ended_or_is_told_to_go() -> None:
+def test_a_pod_takes_a_slot_until_it_has_ended_or_is_asked_to_end() -> None:
     assert pod().takes_slot
     assert not pod(phase=Phase.ENDED).takes_slot
     assert not replace(pod(), leaving=1.0, leaves_by=2.0).takes_slot

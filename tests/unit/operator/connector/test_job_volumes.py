@@ -89,7 +89,7 @@ def test_init_containers_of_a_job_pod_see_the_empty_folder_too_and_no_block_devi
     assert "volumeDevices" not in made
 
 
-def test_a_job_pod_leaves_a_node_that_is_away_as_a_task_does() -> None:
+def test_a_job_pod_leaves_a_node_that_is_unavailable_as_a_task_does() -> None:
     assert job_pod()["spec"]["tolerations"] == task_pod()["spec"]["tolerations"]
 
 
@@ -99,7 +99,7 @@ def test_a_job_pod_does_not_take_a_tasks_time_to_stop() -> None:
 
 @pytest.mark.parametrize("value", [None, "x", 1, True, [None], ["x"], [[]], [{"name": {}}], [{"name": []}]])
 @pytest.mark.parametrize("field", ["volumeMounts", "volumeDevices"])
-def test_what_is_no_list_of_mounts_is_left_for_the_api_server_to_tell(field: str, value: Any) -> None:
+def test_what_is_no_list_of_mounts_is_left_for_the_api_server_to_report(field: str, value: Any) -> None:
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "a"}}
     container = {"name": "first", field: value}
     made = sharable({"volumes": [claim], "initContainers": [container]})

@@ -67,12 +67,12 @@ def foreign(world: World, **metadata: Any) -> Object:
 
 def test_a_running_connector_is_listed_once_per_token_and_its_pods_stay() -> None:
     world = running()
-    lives, fence = list(world.lives), world.status["plan"]["fence"]
+    lives, fence = list(world.lives), world.status["operatorState"]["plan"]["fence"]
     ask(world, "l1", LIST)
     world.settle()
     assert last(world) == DONE
     assert listed(world) == LISTED
-    assert (world.lives, world.status["plan"]["fence"]) == (lives, fence)
+    assert (world.lives, world.status["operatorState"]["plan"]["fence"]) == (lives, fence)
     assert list_pods(world) == []
     assert told(world) == [("Normal", f"list (l1): {DONE[2]}")]
     writes = world.writes
@@ -103,7 +103,7 @@ def test_the_map_is_the_connectors_and_says_which_token_asked_for_it() -> None:
     assert names.label(found, names.ROLE_LABEL) == "offsets"
 
 
-def test_the_next_token_lists_anew_over_what_users_made_of_the_map() -> None:
+def test_the_next_token_lists_again_over_what_users_made_of_the_map() -> None:
     world = running()
     ask(world, "l1", LIST)
     world.settle()
@@ -132,7 +132,7 @@ def invalid_from_the_start() -> Plugin:
     return lambda connector: ["file"]
 
 
-def test_a_configuration_that_is_wrong_by_now_is_listed_and_its_tasks_go_on() -> None:
+def test_a_configuration_that_is_wrong_by_now_is_listed_and_its_tasks_continue() -> None:
     world = running()
     lives = list(world.lives)
     world.plugin = lambda connector: ["file"]
@@ -229,7 +229,7 @@ def refuse(world: World, answer: Answer) -> Callable[[Request], Answer | None]:
     return usual
 
 
-def test_a_map_that_the_quota_has_no_room_for_is_told_and_disturbs_nothing_else() -> None:
+def test_a_map_that_the_quota_has_no_room_for_is_reported_and_disturbs_nothing_else() -> None:
     world = running()
     usual = refuse(world, over_quota(CONFIG_MAP, NAME))
     ask(world, "l1", LIST)
@@ -278,7 +278,7 @@ def test_a_map_that_is_deleted_and_does_not_go_fails_the_list_in_the_end() -> No
     assert listed(world) == LISTED
 
 
-def test_a_webhook_that_changes_the_map_is_told_and_not_fought() -> None:
+def test_a_webhook_that_changes_the_map_is_reported_and_not_fought() -> None:
     world = running()
     usual = world.server.admit
 
@@ -332,7 +332,7 @@ def test_it_waits_for_a_status_topic_that_is_not_read() -> None:
     assert last(world) == DONE
 
 
-def test_tasks_start_beside_the_pod_of_a_list() -> None:
+def test_tasks_start_while_the_pod_of_a_list_runs() -> None:
     world = stopped()
     ask(world, "l1", LIST)
     until(world, lambda: list_pods(world), answers=False)
@@ -421,7 +421,7 @@ def test_an_operator_that_is_killed_after_any_write_comes_to_the_same_end_with_o
     assert [m for m in maps if m["metadata"]["name"].endswith("-request")] == []
 
 
-def test_a_list_that_was_written_counts_though_its_pod_is_gone_before_that_was_told() -> None:
+def test_a_list_that_was_written_counts_though_its_pod_is_gone_before_that_was_reported() -> None:
     world = running()
     ask(world, "l1", LIST)
     until(world, lambda: [p for p in list_pods(world) if p.ended is not None])

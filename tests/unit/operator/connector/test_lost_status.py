@@ -32,8 +32,9 @@ def actions(world: World) -> list[tuple[str, str, str]]:
 
 def stable(world: World) -> dict[str, Any]:
     """The parts of the status that the operator reads back, without times."""
-    tasks = [(t["id"], t["state"], t["incarnation"], t["pod"], t["podHash"]) for t in world.status["tasks"]]
-    return {"plan": world.status["plan"], "tasks": tasks, "state": world.status["state"]}
+    tasks = [(t["id"], t["state"], t["incarnation"], t["pod"]) for t in world.status["tasks"]]
+    own = {name: world.status["operatorState"][name] for name in ("plan", "tasks")}
+    return {"own": own, "tasks": tasks, "state": world.status["state"]}
 
 
 @pytest.mark.parametrize("state", ["Running", "Paused"])
@@ -52,6 +53,20 @@ def test_a_wiped_status_is_made_again_from_the_pods(state: str) -> None:
     assert stable(world) == known
     assert len(world.requests) == jobs
     assert restarts(world) == [("restart", "r1", "Succeeded"), ("restart-tasks", "t1", "Refused")]
+
+
+def test_the_operators_own_state_is_made_again_from_the_pods_and_ends_no_task() -> None:
+    world = World({"tasksMax": 2})
+    world.settle()
+    world.annotations = {"penstock.dev/restart": "r1"}
+    world.settle()
+    before, known, jobs = pods(world), stable(world), len(world.requests)
+    world.status = {name: value for name, value in world.status.items() if name != "operatorState"}
+    world.advance(60)
+    world.settle()
+    assert pods(world) == before
+    assert stable(world) == known
+    assert len(world.requests) == jobs
 
 
 def test_a_status_of_before_a_restart_restarts_nothing_again() -> None:

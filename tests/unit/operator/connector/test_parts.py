@@ -9,8 +9,8 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector_status import ConnectorStatus
 from penstock_model.resources.restart_policy import TaskEnd
 from penstock_operator import names
-from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.decide.task_end import kind_and_reason
+from penstock_operator.connector.model.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.pod_status import Phase, TaskPod, pod_of
 from penstock_operator.connector.model.secrets import Reference, examine, references
@@ -52,7 +52,7 @@ def secret(**data: str) -> dict[str, Any]:
     return {"data": {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}}
 
 
-def test_references_stand_anywhere_in_a_value_and_in_the_worker_configuration() -> None:
+def test_references_may_be_anywhere_in_a_value_and_in_the_worker_configuration() -> None:
     config = {"url": "jdbc:x?user=${secret:db:user}&password=${secret:db:pw}", "file": "${file:/a:b}"}
     found = references(config, {"sasl.password": "${secret:kafka:pw}"})
     assert found == (
@@ -62,7 +62,7 @@ def test_references_stand_anywhere_in_a_value_and_in_the_worker_configuration() 
     )
 
 
-def test_a_hash_tells_that_a_value_has_changed_and_not_what_it_is() -> None:
+def test_a_hash_shows_that_a_value_has_changed_and_not_what_it_is() -> None:
     wanted = references({"p": "${secret:db:pw}"}, {})
     one = examine(wanted, {"db": secret(pw="hunter2", other="1")}, b"key")
     assert one.hash == examine(wanted, {"db": secret(pw="hunter2", other="2")}, b"key").hash
@@ -71,7 +71,7 @@ def test_a_hash_tells_that_a_value_has_changed_and_not_what_it_is() -> None:
     assert len(one.hash or "") == 16
 
 
-def test_a_missing_secret_and_a_missing_key_are_told_apart_and_with_their_property() -> None:
+def test_a_missing_secret_and_a_missing_key_are_distinguished_and_reported_with_their_property() -> None:
     wanted = references({"p": "${secret:db:pw}"}, {"sasl.password": "${secret:kafka:pw}"})
     found = examine(wanted, {"db": None, "kafka": secret(user="x")}, b"key")
     assert found.missing == (
@@ -82,7 +82,7 @@ def test_a_missing_secret_and_a_missing_key_are_told_apart_and_with_their_proper
     assert found.hash is None
 
 
-def test_trouble_with_kafka_is_told_once_it_has_lasted() -> None:
+def test_trouble_with_kafka_is_reported_once_it_has_lasted() -> None:
     trouble = KafkaTrouble()
     assert trouble.lasting("away", 100.0) == (None, 15.0)
     assert trouble.lasting("away", 104.0) == (None, 11.0)
@@ -292,7 +292,7 @@ def test_why_a_pod_does_not_start_and_what_to_do(status: dict[str, Any], hindran
     assert ": ".join(found.hindrance).startswith(hindrance)
 
 
-def test_when_a_pod_was_told_to_go() -> None:
+def test_when_a_pod_was_asked_to_end() -> None:
     found = pod({"phase": "Running"}, deletionTimestamp="2026-11-21T10:01:00Z", deletionGracePeriodSeconds=30)
     assert (found.leaving, found.leaves_by) == (1_795_255_230.0, 1_795_255_260.0)
 

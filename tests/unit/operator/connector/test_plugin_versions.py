@@ -9,7 +9,7 @@ from penstock_model.connect import plugin_names
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
-from penstock_operator.connector.model.plans import Shape, plan_hash
+from penstock_operator.connector.model.plans import PodSettings, plan_hash
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, Kind
 
@@ -30,7 +30,7 @@ VERIFIED: Json = {"conditions": [{"type": "Ready", "status": "True", "reason": "
 def unverified(reason: str = "Verifying", message: str = "", *, is_final: bool = False) -> Json:
     """The status of a PluginVersion into which no pod has looked with success."""
     ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
-    return {"conditions": [ready, *([{**ready, "type": "Stalled", "status": "True"}] if is_final else [])]}
+    return {"conditions": [ready, {**ready, "type": "Stalled", "status": str(is_final)}]}
 
 
 def set_status(world: World, version: str, status: Json) -> None:
@@ -75,7 +75,7 @@ def runs(world: World) -> str:
     assert plugin["pluginVersion"] == f"ticker-{plugin['version']}"
     for task in world.status["tasks"]:
         assert mounted(world, task["pod"]) == [image(plugin["version"])]
-    (plan,) = (p for p in world.plans if p.hash == world.status["plan"]["hash"])
+    (plan,) = (p for p in world.plans if p.hash == world.status["operatorState"]["plan"]["hash"])
     assert {m.image for t in plan.tasks for m in t.mounts} == {image(plugin["version"])}
     return str(plugin["version"])
 
@@ -112,24 +112,22 @@ def test_the_newest_version_in_the_range_runs_in_the_image_pinned_by_digest(
     assert runs(world) == expected
 
 
-def test_plan_pods_get_the_declaration_to_compare_and_requests_and_tasks_are_of_the_second_version() -> None:
+def test_plan_pods_get_the_declaration_to_compare_and_tasks_the_mounts() -> None:
     world = ticking("1.0.0")
     (request,) = world.requests.values()
-    assert request.api_version == "penstock.dev/job/v2"
     assert [(m.name, m.folder, [c.alias for c in m.classes]) for m in request.mounts] == [
         ("ticker-1.0.0", "/etc/penstock/plugins/0/plugin", ["Ticker"])
     ]
     (task,) = world.plans[-1].tasks
-    assert task.api_version == "penstock.dev/task/v2"
     assert [(m.name, m.classes) for m in task.mounts] == [("ticker-1.0.0", ())]
 
 
-def test_a_connector_before_its_plugin_version_is_under_way_and_follows_by_itself() -> None:
+def test_a_connector_before_its_plugin_version_is_in_progress_and_follows_automatically() -> None:
     world = ticking("1.0.0", version="[2,3)")
     message = "Plugin Ticker not found that matches the version range [2,3), available versions: [1.0.0]"
     assert world.condition("Ready").startswith(f"False PluginVersionMissing: spec.version: {message}")
     assert world.condition("Reconciling").startswith("True PluginVersionMissing")
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert message in world.condition("ConfigValid")
     assert not world.requests
     apply(world, "2.5.0")
@@ -141,13 +139,13 @@ def test_a_class_that_no_plugin_version_offers_is_asked_of_the_runtime_and_found
     world = ticking()
     assert "spec.class: Class Ticker could not be found" in world.condition("ConfigValid")
     assert world.condition("ConfigValid").endswith("no PluginVersion of this namespace offers Ticker")
-    assert [r.api_version for r in world.requests.values()] == ["penstock.dev/job/v1"]
+    assert [r.mounts for r in world.requests.values()] == [()]
     apply(world, "1.0.0")
     world.settle()
     assert runs(world) == "1.0.0"
 
 
-def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_lost_ones() -> None:
+def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_continue_also_lost_ones() -> None:
     world = ticking("1.0.0", "2.0.0", version="[1,2)")
     lives = list(world.lives)
     world.change(version="[3,)")
@@ -167,7 +165,7 @@ def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_l
     assert runs(world) == "1.0.0"
 
 
-def test_only_class_version_and_a_restart_choose_anew() -> None:
+def test_only_class_version_and_a_restart_choose_again() -> None:
     world = ticking("1.0.0")
     apply(world, "1.1.0")
     world.settle()
@@ -200,7 +198,7 @@ def test_only_class_version_and_a_restart_choose_anew() -> None:
     [unverified(), unverified("ImagePullBackOff"), unverified("VerificationFailed", "no class", is_final=True)],
     ids=["verified anew", "not pulled", "refused by a later runtime"],
 )
-def test_a_restart_never_goes_back_from_a_version_that_runs_and_is_verified_anew(status: Json) -> None:
+def test_a_restart_never_goes_back_from_a_version_that_runs_and_is_verified_again(status: Json) -> None:
     world = ticking("1.0.0", "2.0.0")
     assert runs(world) == "2.0.0"
     set_status(world, "2.0.0", status)
@@ -265,12 +263,12 @@ def test_another_version_is_another_plan_and_all_tasks_follow() -> None:
     [
         (
             {"name": "copy", "image": image("9.9.9")},
-            "version 1.0.0 of Ticker is that of several PluginVersions that differ",
+            "version 1.0.0 of Ticker is in several PluginVersions that differ",
         ),
         ({"name": "other", "plugin": "acme"}, "Ticker is a class of several plugins, acme (other), penstock-ticker"),
     ],
 )
-def test_what_is_ambiguous_is_refused_by_name_and_the_tasks_go_on(more: dict[str, Any], told: str) -> None:
+def test_what_is_ambiguous_is_refused_by_name_and_the_tasks_continue(more: dict[str, Any], told: str) -> None:
     world = ticking("1.0.0")
     apply(world, "1.0.0", **more)
     world.settle()
@@ -348,9 +346,9 @@ def test_a_class_that_is_offered_no_more_is_missing_and_never_taken_for_the_runt
     world.settle()
     said = world.condition("Ready")
     assert said.startswith(
-        "False PluginVersionMissing: spec.class: no PluginVersion of this namespace offers Ticker any more"
+        "False PluginVersionMissing: spec.class: no PluginVersion of this namespace offers Ticker any longer"
     )
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert len(world.requests) == jobs
     assert mounted(world, world.task(0).name) == [image("1.0.0")]
     world.change(state="Stopped")
@@ -420,7 +418,7 @@ def test_a_plugin_of_python_has_the_hash_that_it_had_before_there_were_plugins_o
         classes=(names,),
         places=("connector", "transforms.t"),
     )
-    assert plan_hash("inputs", Shape("runtime:2"), None, (mount,)) == "8c127d369631e2dd"
+    assert plan_hash("inputs", PodSettings("runtime:2"), None, (mount,)) == "8c127d369631e2dd"
 
 
 def test_a_new_connector_passes_over_a_newer_version_whose_image_cannot_be_pulled_and_says_so() -> None:
@@ -448,7 +446,7 @@ def test_a_version_that_was_passed_over_is_offered_once_it_is_verified() -> None
     world = ticking("1.0.0")
     apply(world, "2.0.0", status=unverified())
     world.settle()
-    assert "a pod has yet to look into its image" in world.condition("ConfigValid")
+    assert "no pod has inspected its image yet" in world.condition("ConfigValid")
     set_status(world, "2.0.0", VERIFIED)
     world.settle()
     assert (runs(world), world.status["newerPluginVersions"]) == ("1.0.0", ["ticker-2.0.0"])
@@ -470,7 +468,7 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     versions = "available versions: [2.0.0] (default and recommended: 2.0.0)"
     assert f"{versions}; request exactly version 2.0.0, or correct the cause" in world.condition("Ready")
     assert "images.pullSecrets of the release, or in the namespace's default ServiceAccount" in world.condition("Ready")
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     set_status(world, "2.0.0", VERIFIED)
     world.settle()
     assert runs(world) == "2.0.0"

@@ -12,7 +12,7 @@ from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.model.pod_status import TaskPod, pod_of
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.names import GENERATION_ANNOTATION, INCARNATION_ANNOTATION, TASK_LABEL
@@ -41,17 +41,17 @@ def connector(**spec: Any) -> Connector:
     )
 
 
-def plan(secrets: str = "", shape: Shape | None = None) -> Plan:
-    return Plan.of("asked", shape or Shape.of(SETTINGS, ()), tasks_of(2), (), secrets)
+def plan(secrets: str = "", pod_settings: PodSettings | None = None) -> Plan:
+    return Plan.of("asked", pod_settings or PodSettings.of(SETTINGS, ()), tasks_of(2), (), secrets)
 
 
 def manifests(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **spec: Any) -> PodManifests:
-    return PodManifests(connector(**spec), settings, Shape.of(settings, secrets))
+    return PodManifests(connector(**spec), settings, PodSettings.of(settings, secrets))
 
 
 def task_pod(secrets: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
     made = manifests(secrets, **spec)
-    return made.task(plan(shape=made.shape), 1, 4, EPOCH, TaskState.RUNNING)
+    return made.task(plan(pod_settings=made.pod_settings), 1, 4, EPOCH, TaskState.RUNNING)
 
 
 def job_pod(**spec: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
     )
 
 
-def test_a_task_is_told_which_life_it_is() -> None:
+def test_a_task_knows_which_life_it_is() -> None:
     env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
     identity = PodIdentity.from_json(env["PENSTOCK_POD_IDENTITY"]["value"])
     assert (identity.connector_uid, identity.connector_generation) == ("u-1", 7)
@@ -134,7 +134,7 @@ def test_only_the_secrets_that_are_referred_to_are_mounted() -> None:
     assert mounts["/etc/penstock/secrets/db"]["readOnly"] is True
 
 
-def test_a_short_pod_starts_without_a_secret_and_tells_that_it_is_missing() -> None:
+def test_a_short_pod_starts_without_a_secret_and_reports_that_it_is_missing() -> None:
     optional = [v["secret"]["optional"] for v in job_pod()["spec"]["volumes"] if "secret" in v]
     assert optional == [True]
     assert [v["secret"]["optional"] for v in task_pod(("db",))["spec"]["volumes"] if "secret" in v] == [False]
@@ -182,7 +182,7 @@ def test_resources_of_the_tasks_are_not_those_of_short_pods() -> None:
     assert pod["spec"]["nodeSelector"] == {"disk": "ssd"}
 
 
-def test_a_pod_leaves_a_node_that_is_away_after_half_a_minute() -> None:
+def test_a_pod_leaves_a_node_that_is_unavailable_after_half_a_minute() -> None:
     assert {t["tolerationSeconds"] for t in task_pod()["spec"]["tolerations"]} == {30}
 
 
@@ -199,7 +199,10 @@ def test_a_pod_is_out_of_date_when_what_it_was_made_from_has_changed(
     one: dict[str, Any], other: dict[str, Any], same: bool
 ) -> None:
     first, second = manifests(**one), manifests(**other)
-    assert (first.pod_hash(plan(shape=first.shape), 0) == second.pod_hash(plan(shape=second.shape), 0)) is same
+    assert (
+        first.pod_hash(plan(pod_settings=first.pod_settings), 0)
+        == second.pod_hash(plan(pod_settings=second.pod_settings), 0)
+    ) is same
 
 
 def test_another_plan_with_the_same_task_makes_no_other_pod() -> None:
@@ -283,7 +286,7 @@ def test_a_pod_with_our_labels_and_another_name_is_no_life_of_a_task() -> None:
 
 @pytest.mark.parametrize("field", ["image", "securityContext", "podSecurityContext", "secrets", "resources"])
 def test_a_plan_whose_shape_is_not_that_of_its_hash_is_none(field: str) -> None:
-    made = plan().revised(Shape.of(SETTINGS, ("db",)), None)
+    made = plan().revised(PodSettings.of(SETTINGS, ("db",)), None)
     kept = config_map_of(made, manifests().plan_metadata(made))
     assert plan_of(kept) is not None
     about = json.loads(kept["data"]["plan.json"])

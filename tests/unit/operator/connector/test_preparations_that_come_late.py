@@ -37,14 +37,14 @@ def preparing(world: World) -> JobPod:
     raise AssertionError("nobody prepares")
 
 
-def test_tasks_that_a_late_job_pod_of_their_own_has_shut_out_are_prepared_anew_and_run() -> None:
+def test_tasks_that_a_late_job_pod_of_their_own_has_shut_out_are_prepared_again_and_run() -> None:
     world = running(tasksMax=3)
     world.prepare()
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert preparations(world) == 2
     assert sorted(world.lives[3:]) == ["orders-in-0-2", "orders-in-1-2", "orders-in-2-2"]
-    assert world.status["plan"]["epoch"]["generation"] == 3
+    assert world.status["operatorState"]["plan"]["epoch"]["generation"] == 3
     told = [e.message for e in world.events if e.reason == "TaskLost"]
     assert told
     assert "a late job pod of this Connector has fenced this task, and it is prepared again" in told[0]
@@ -121,7 +121,7 @@ def test_a_late_job_pod_changes_nothing_for_one_that_is_stopped_and_it_starts_ag
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_it_is_prepared_anew_although_an_edit_that_is_refused_waits_to_be_mended() -> None:
+def test_it_is_prepared_again_although_an_edit_that_is_refused_waits_to_be_mended() -> None:
     world = running()
     world.plugin = lambda connector: ["file"]
     world.change(config={"file": "/wrong"})
@@ -145,7 +145,7 @@ def test_a_task_that_has_failed_for_good_is_not_started_by_it() -> None:
     assert world.condition("Stalled").startswith("True TasksFailed: task 1: bad")
 
 
-def test_a_change_that_is_taken_back_while_it_is_prepared_is_prepared_for_anew() -> None:
+def test_a_change_that_is_reverted_while_it_is_prepared_is_prepared_again() -> None:
     world = running()
     world.change(tasksMax=2)
     preparing(world)
@@ -156,7 +156,7 @@ def test_a_change_that_is_taken_back_while_it_is_prepared_is_prepared_for_anew()
     assert not any(e.reason == "TaskLost" for e in world.events)
 
 
-def test_so_is_one_that_is_taken_back_while_another_is_planned_and_prepared_at_once() -> None:
+def test_so_is_one_that_is_reverted_while_another_is_planned_and_prepared_together() -> None:
     world = running()
     world.change(tasksMax=2)
     while world.status["tasks"][0]["state"] != "Restarting" or world.pods:

@@ -7,7 +7,8 @@ import pytest
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Restart
-from penstock_operator.connector.decide.task_step import TaskObservation, step
+from penstock_operator.connector.decide.task_observation import TaskObservation
+from penstock_operator.connector.decide.task_step import step
 from penstock_operator.connector.model.persisted_state import PersistedTask
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 
@@ -74,7 +75,7 @@ def test_the_last_complete_loop_is_shown_while_the_task_is_hindered_and_not_othe
 PENDING = "it has started; its first records are pending"
 
 
-def reported(persisted: PersistedTask, progress: str | None, trouble: str | None = None) -> PersistedTask:
+def reported(persisted: PersistedTask, progress: str, trouble: str | None = None) -> PersistedTask:
     """The task after a report that it runs."""
     pod = TaskPod(
         name="a-0-1",
@@ -139,11 +140,10 @@ PLANNED = begun("Restarting", 2, reason="SpecChanged")
         (begun(incarnation=3, failures=1), "steady", "Running"),
         (begun(incarnation=3, losses=1), "loop", "Pending"),
         (begun(incarnation=3, unavailable=1), "loop", "Pending"),
-        (begun(), None, "Running"),
     ],
 )
 def test_a_task_runs_once_it_has_shown_that_it_works_and_lives_on_unless_its_restart_was_planned(
-    before: PersistedTask, progress: str | None, state: str
+    before: PersistedTask, progress: str, state: str
 ) -> None:
     after = reported(before, progress)
     assert (after.state, after.message) == (state, "" if state == "Running" else PENDING)

@@ -14,14 +14,14 @@ def test_the_pause_doubles_to_five_minutes_and_never_ends() -> None:
     assert set(pauses[8:]) == {300.0}
 
 
-def test_another_generation_or_another_life_begins_the_row_anew() -> None:
+def test_another_generation_or_another_life_starts_the_row_again() -> None:
     before = Refusal("AdmissionDenied", "no", 9, 2_000.0, generation=1, pod_hash="a")
     assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, pod_hash="a").tries == 10
     assert after(before, "AdmissionDenied", "no", now=0.0, generation=2, pod_hash="a").tries == 1
     assert after(before, "AdmissionDenied", "no", now=0.0, generation=1, pod_hash="b").tries == 1
 
 
-def test_another_generation_is_another_chance_at_once() -> None:
+def test_another_generation_is_another_chance_immediately() -> None:
     refusal = Refusal("AdmissionDenied", "no", 9, 2_000.0, generation=1)
     assert present({"a": refusal}, 1, 1_800.0) == {"a": refusal}
     assert present({"a": refusal}, 2, 1_800.0) == {"a": replace(refusal, again_at=1_800.0)}
@@ -31,7 +31,7 @@ def test_a_refusal_of_a_pod_that_nobody_wants_any_more_is_forgotten() -> None:
     assert present({"a": Refusal("AdmissionDenied", "no", 9, 2_000.0, 1)}, 1, 2_600.0) == {}
 
 
-def test_room_is_a_chance_for_what_a_quota_refused_alone() -> None:
+def test_room_is_a_chance_only_for_what_a_quota_refused() -> None:
     full, denied = Refusal("QuotaExceeded", "full", 9, 2_000.0, 1), Refusal("AdmissionDenied", "no", 9, 2_000.0, 1)
     assert with_room({"a": full, "b": denied}, 1_500.0) == {"a": replace(full, again_at=1_500.0), "b": denied}
 

@@ -96,7 +96,7 @@ def test_requests_of_several_tasks_and_back_and_forth_each_count_once() -> None:
     for task, what in ((0, "aa"), (1, "bb"), (0, "aa")):
         at = NOW + tables.asked
         ask(world, what, task=task, at=at)
-        assert world.status["plan"]["asked"] == f"{at} {what}"
+        assert world.status["operatorState"]["plan"]["asked"] == f"{at} {what}"
     assert tables.asked == 4
     assert world.condition("Ready").startswith("True")
 
@@ -109,7 +109,7 @@ def test_a_request_waits_for_no_release_and_stays_when_the_spec_changes() -> Non
     world.change(config={"x": "2"})
     world.settle()
     assert len(world.status["tasks"]) == 3
-    assert world.status["plan"]["asked"] == f"{NOW} aa"
+    assert world.status["operatorState"]["plan"]["asked"] == f"{NOW} aa"
 
 
 def test_a_refusal_after_a_request_leaves_the_tasks_as_they_are() -> None:

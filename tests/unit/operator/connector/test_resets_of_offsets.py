@@ -39,6 +39,11 @@ def actions(world: World) -> list[dict[str, Any]]:
     return list(world.status.get("offsetsActions", ()))
 
 
+def began(world: World) -> list[Any]:
+    """Since when the pod of each action may exist."""
+    return [a.get("began") for a in world.status["operatorState"].get("offsetsActions", ())]
+
+
 def last(world: World) -> tuple[str, str, str]:
     action = actions(world)[-1]
     return action["token"], action["result"], action.get("message", "")
@@ -105,7 +110,7 @@ def test_pending_is_in_the_status_before_the_pod_exists() -> None:
     with pytest.raises(Killed):
         world.reconcile()
     assert last(world)[:2] == ("r1", "Pending")
-    assert actions(world)[0]["began"]
+    assert all(began(world))
     assert offsets_pods(world) == []
     world.settle()
     assert last(world) == ("r1", "Succeeded", "done")
@@ -122,11 +127,11 @@ def test_the_request_has_the_verb_the_owner_and_the_generation_that_may_be_recor
     assert request.owner == owner_mark(KEY, UID, world.settings.release)
 
 
-def test_tasks_are_prepared_anew_after_it_and_run() -> None:
+def test_tasks_are_prepared_again_after_it_and_run() -> None:
     world = stopped()
     ask(world)
     world.settle()
-    assert "fence" not in world.status["plan"]
+    assert "fence" not in world.status["operatorState"]["plan"]
     world.change(state="Running")
     world.settle()
     assert world.condition("Ready").startswith("True Running")
@@ -135,12 +140,12 @@ def test_tasks_are_prepared_anew_after_it_and_run() -> None:
 
 def test_the_fence_is_cleared_with_the_pending_entry_so_that_no_task_starts_unprepared() -> None:
     world = stopped()
-    assert world.status["plan"]["fence"]
+    assert world.status["operatorState"]["plan"]["fence"]
     ask(world)
     world.kill_before = POD
     with pytest.raises(Killed):
         world.reconcile()
-    assert "fence" not in world.status["plan"]
+    assert "fence" not in world.status["operatorState"]["plan"]
 
 
 def test_a_connector_that_never_ran_is_reset() -> None:
@@ -293,7 +298,7 @@ def test_it_waits_for_a_job_slot() -> None:
     decision = world.settle()
     assert decision.queued
     assert "waits for its turn" in last(world)[2]
-    assert not actions(world)[0].get("began")
+    assert not any(began(world))
     world.slot = True
     world.settle()
     assert last(world)[1] == "Succeeded"
@@ -343,7 +348,7 @@ def test_a_second_token_waits_for_the_first_one() -> None:
 
 
 @pytest.mark.parametrize("change", ["value", "state"])
-def test_each_that_waits_behind_another_is_refused_at_once_when_it_is_not_asked_for_any_more(change: str) -> None:
+def test_each_that_waits_after_another_is_refused_immediately_when_it_is_no_longer_requested(change: str) -> None:
     world = stopped()
     ask(world)
     pod = running_pod(world)
@@ -471,8 +476,9 @@ def test_a_pod_that_existed_unseen_and_is_made_again_after_a_resume_is_none() ->
     world.reconcile()
     (pod,) = offsets_pods(world)
     world.vanish(pod.name)
-    entry = {k: v for k, v in actions(world)[0].items() if k != "podUid"}
-    world.status = {**world.status, "offsetsActions": [entry]}
+    own = world.status["operatorState"]
+    entry = {k: v for k, v in own["offsetsActions"][0].items() if k != "podUid"}
+    world.status = {**world.status, "operatorState": {**own, "offsetsActions": [entry]}}
     world.change(state="Running")
     world.settle()
     assert last(world)[1] == "Failed"

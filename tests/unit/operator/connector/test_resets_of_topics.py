@@ -101,7 +101,7 @@ def test_what_is_no_token_is_refused() -> None:
     assert "the value is not a token" in results(world)[0][2]
 
 
-def test_while_kafka_is_away_it_is_not_marked_as_done_and_is_done_when_kafka_is_back() -> None:
+def test_while_kafka_is_unavailable_it_is_not_marked_as_done_and_is_done_when_kafka_is_back() -> None:
     world = running()
     use(world, "orders")
     world.topic.trouble = "Kafka at kafka:9092 does not answer"
@@ -149,7 +149,7 @@ def test_a_pause_right_after_a_reset_keeps_it_for_tasks_that_have_not_seen_it() 
     assert (control.state, control.topics_reset) == (TaskState.RUNNING, first)
 
 
-def test_a_reset_changes_no_state_that_tasks_were_told() -> None:
+def test_a_reset_changes_no_state_that_tasks_were_sent() -> None:
     world = running()
     ask(world)
     world.settle()
@@ -168,7 +168,7 @@ def test_a_reset_changes_no_state_that_tasks_were_told() -> None:
     assert after == before.model_copy(update={"topics_reset": mark(world)})
 
 
-def test_the_topics_of_another_connector_that_has_the_name_are_left_alone() -> None:
+def test_the_topics_of_another_connector_that_has_the_name_are_left_untouched() -> None:
     world = running()
     use(world, "orders")
     world.rival = Key("shop", "older")

@@ -63,7 +63,7 @@ def first_differs(connector: Connector) -> JobAnswer | list[str]:
     return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=plan)
 
 
-def test_a_task_that_the_change_leaves_alone_is_restarted_all_the_same() -> None:
+def test_a_task_that_the_change_does_not_affect_is_restarted_nevertheless() -> None:
     world = World(spec={"tasksMax": 3}, plugin=first_differs)
     world.settle()
     world.annotations = {"penstock.dev/restart-tasks": "now 0,1"}
@@ -73,7 +73,7 @@ def test_a_task_that_the_change_leaves_alone_is_restarted_all_the_same() -> None
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_a_restart_beside_a_change_that_is_refused_is_carried_out_with_the_last_good_configuration() -> None:
+def test_a_restart_with_a_change_that_is_refused_is_carried_out_with_the_last_good_configuration() -> None:
     world = running()
     world.plugin = lambda connector: ["file"]
     world.annotations = {"penstock.dev/restart-tasks": "now 1"}

@@ -97,7 +97,9 @@ def test_a_change_that_others_make_by_policies_waits_for_its_turn() -> None:
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["under the first", "under none"])
-def test_a_second_policy_with_rules_that_selects_what_runs_stops_nothing_and_both_names_are_told(first: bool) -> None:
+def test_a_second_policy_with_rules_that_selects_what_runs_stops_nothing_and_both_names_are_reported(
+    first: bool,
+) -> None:
     world = running(policies={"first": {**RULES, **EVERY}} if first else {})
     lives, before = list(world.lives), sources(world)
     if not first:
@@ -172,7 +174,7 @@ def test_a_policy_that_is_deleted_and_created_again_restarts_nothing_and_its_rul
     assert world.condition("UpdatePending") == "absent"
 
 
-def test_another_policy_takes_the_place_of_one_that_is_gone_and_limits_that_are_gone_hold_beside_it() -> None:
+def test_another_policy_replaces_one_that_is_gone_and_limits_that_are_gone_hold_in_addition() -> None:
     world = running(policies={"old": {**RULES, **EVERY}})
     apply(world, "new", {**RULES, **EVERY})
     remove(world, "old")
@@ -192,7 +194,7 @@ def test_another_policy_takes_the_place_of_one_that_is_gone_and_limits_that_are_
     )
 
 
-def test_without_a_policy_that_is_gone_for_good_a_connector_goes_on_when_it_is_restarted() -> None:
+def test_without_a_policy_that_is_gone_for_good_a_connector_continues_when_it_is_restarted() -> None:
     world = running(policies={"rails": RAILS})
     remove(world, "rails")
     world.settle()
@@ -223,7 +225,7 @@ def test_a_policy_that_comes_broken_stops_nothing_that_runs_and_keeps_new_source
     assert not new.lives
 
 
-def test_own_rules_beyond_the_limits_are_refused_when_they_are_applied_and_the_last_good_ones_go_on() -> None:
+def test_own_rules_beyond_the_limits_are_refused_when_they_are_applied_and_the_last_good_ones_continue() -> None:
     world = running(INLINE, {"rails": RAILS})
     assert sources(world) == [{"rails"}] * 2
     lives = list(world.lives)

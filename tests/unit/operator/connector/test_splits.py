@@ -98,7 +98,7 @@ def test_the_split_is_kept_with_the_plan_and_one_that_was_kept_without_it_has_th
     assert old.fence("x") == names.digest("x", "source", plan.class_name, 2) != plan.fence("x")
 
 
-def test_plans_that_were_stored_without_what_plugins_were_chosen_by_go_on() -> None:
+def test_plans_that_were_stored_without_what_plugins_were_chosen_by_continue_to_be_used() -> None:
     world = World(spec={"tasksMax": 2})
     world.settle()
 
@@ -108,7 +108,8 @@ def test_plans_that_were_stored_without_what_plugins_were_chosen_by_go_on() -> N
         document["data"]["plan.json"] = json.dumps(header)
 
     lives, fence = list(world.lives), replace(world.plans[-1], split="").fence(world.connect_name)
-    world.status = {**world.status, "plan": {**world.status["plan"], "fence": fence}}
+    own = world.status["operatorState"]
+    world.status = {**world.status, "operatorState": {**own, "plan": {**own["plan"], "fence": fence}}}
     for document in world.server.list(CONFIG_MAP, KEY.namespace):
         if "plan.json" in document["data"]:
             world.server.edit(CONFIG_MAP, KEY.namespace, document["metadata"]["name"], without)

@@ -5,11 +5,25 @@ from typing import Any
 
 import pytest
 
-from penstock_model.resources.connector_status import JobStatus, OffsetsAction, RestartAction, RolloutStatus, TaskStatus
-from penstock_operator.connector.model.persisted_state import FailedJob, HandledRequest, PersistedTask, task_status
+from penstock_model.resources.connector_status import (
+    JobStatus,
+    OffsetsAction,
+    OperatorState,
+    RestartAction,
+    RolloutStatus,
+    TaskStatus,
+)
+from penstock_operator.connector.model import persisted_state
+from penstock_operator.connector.model.persisted_state import (
+    FailedJob,
+    HandledRequest,
+    PersistedState,
+    PersistedTask,
+    task_status,
+)
 from penstock_operator.reasons import Reason
 from penstock_operator.rollout.progress import RolloutRestart
-from penstock_operator.status_fields import read, write
+from penstock_operator.status_fields import read, write, write_own
 
 AT = 1_795_255_230.0
 TASK = PersistedTask(
@@ -45,11 +59,25 @@ PARTS: list[tuple[Any, list[type[Any]]]] = [
 @pytest.mark.parametrize(("part", "models"), PARTS)
 def test_what_is_written_of_a_part_is_read_back_the_same(part: Any, models: list[type[Any]]) -> None:
     assert all(getattr(part, f.name) for f in fields(part))
-    assert read(type(part), write(part)) == part
+    assert read(type(part), {**write(part), **write_own(part)}) == part
     for model in models:
         names = {field.alias for field in model.model_fields.values()}
         assert set(write(part)) <= names
         assert model.model_validate(write(part)).to_manifest() == write(part)
+
+
+def test_the_operators_own_state_is_apart_and_is_read_back_with_the_entries_it_is_of() -> None:
+    done = persisted_state.OffsetsAction("alter", "1", "Refused", "no", AT, content="abc")
+    other = persisted_state.OffsetsAction("alter", "1", "Succeeded", "done", AT, content="def")
+    reset = persisted_state.OffsetsAction("reset", "1", "Pending", began=AT, generation=3, pod_uid="u")
+    state = PersistedState(plan="h", tasks={3: TASK}, offsets=(done, other, reset))
+    own = state.operator_state()
+    assert OperatorState.model_validate(own).to_manifest() == own
+    assert own["tasks"] == [{"id": 3, "over": True, "podHash": "2.abc"}]
+    status = {"tasks": [task_status(TASK)], "offsetsActions": [write(a) for a in state.offsets], "operatorState": own}
+    assert PersistedState.of(status) == state
+    without = PersistedState.of({n: v for n, v in status.items() if n != "operatorState"})
+    assert [a.result for a in without.offsets] == ["Refused", "Succeeded", "Pending"]
 
 
 def test_reasons_are_written_as_plain_texts() -> None:

@@ -24,12 +24,10 @@ def tasks(count: int, text: str) -> list[dict[str, Any]]:
             "pod": f"orders-in-{n}-14",
             "podUid": "u" * 36,
             "incarnation": 14,
-            "over": True,
             "failures": 3,
             "reason": "Failed",
             "message": text,
             "trace": text,
-            "podHash": "l" * 16,
             "since": "2026-11-22T10:00:00Z",
             "retryAt": "2026-11-22T10:00:00Z",
             "startedAt": "2026-11-22T10:00:00Z",
@@ -44,10 +42,13 @@ def test_300_failed_tasks_with_long_traces_and_everything_else_long_stay_within_
     text = letter * 16_000
     status = {
         "tasks": tasks(300, text),
-        "plan": {"problems": [text] * 500},
+        "operatorState": {
+            "plan": {"problems": [text] * 500},
+            "job": {"key": "k", "message": text},
+            "tasks": [{"id": n, "over": True, "podHash": "l" * 16} for n in range(300)],
+        },
         "restartActions": [{"action": "restart", "token": "t", "message": text}] * 10,
         "activeTopics": [{"name": letter * 249, "task": 1, "since": "2026-11-22T10:00:00Z"}] * 200,
-        "job": {"key": "k", "message": text},
         "conditions": [{"type": t, "message": cut(text, 8_000)} for t in ("ConfigValid", "Ready", "Stalled")],
     }
     found = with_short_texts(status)
@@ -68,7 +69,10 @@ def test_the_first_tasks_keep_their_traces_and_the_rest_say_where_to_read_theirs
 
 
 def test_what_is_short_stays_as_it_is() -> None:
-    status = {"tasks": tasks(3, "no such file: /data/ä"), "plan": {"hash": "h", "problems": ["a: b"]}}
+    status = {
+        "tasks": tasks(3, "no such file: /data/ä"),
+        "operatorState": {"plan": {"hash": "h", "problems": ["a: b"]}},
+    }
     assert with_short_texts(status) == status
 
 

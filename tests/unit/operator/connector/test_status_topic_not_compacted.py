@@ -75,27 +75,27 @@ def test_a_task_that_is_lost_meanwhile_is_replaced_as_it_was() -> None:
     world.topic.policy_fault = FAULT
     changes_its_configuration(world)
     world.settle()
-    plan = world.status["plan"]["hash"]
+    plan = world.status["operatorState"]["plan"]["hash"]
     world.end("orders-in-0-1", 137)
     world.settle()
     assert (world.task(0).incarnation, world.task(1).incarnation) == (2, 1)
     assert world.status["tasks"][0]["state"] == "Running"
-    assert world.status["plan"]["hash"] == plan
+    assert world.status["operatorState"]["plan"]["hash"] == plan
     assert world.condition("UpdatePending").startswith("True StatusTopicNotCompacted")
 
 
-def test_a_connector_without_a_living_task_is_corrected_and_restarted_at_once(world: World) -> None:
+def test_a_connector_without_a_living_task_is_corrected_and_restarted_immediately(world: World) -> None:
     world.change(restart={"maxRestarts": 0})
     world.settle()
     world.end("orders-in-0-1", 1, message="bad record")
     world.settle()
     assert world.status["tasks"][0]["state"] == "Failed"
-    plan = world.status["plan"]["hash"]
+    plan = world.status["operatorState"]["plan"]["hash"]
     changes_its_configuration(world)
     world.settle()
     assert world.condition("UpdatePending") == "absent"
     assert world.condition("Ready").startswith("True Running")
-    assert world.status["plan"]["hash"] != plan
+    assert world.status["operatorState"]["plan"]["hash"] != plan
     world.end("orders-in-0-2", 1, message="bad record")
     world.settle()
     asks_for_a_restart_of_a_task(world)

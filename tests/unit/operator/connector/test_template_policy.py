@@ -9,7 +9,7 @@ from penstock_model.contracts.job import Action
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.policy.template_policy import refusals, with_template_policy
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.settings import Settings
@@ -59,7 +59,7 @@ def test_a_control_is_refused_from_its_level_on_under_the_fields_path(control: C
     )
 
 
-def test_every_problem_of_a_template_is_told_at_once() -> None:
+def test_every_problem_of_a_template_is_reported_together() -> None:
     template = {
         "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
         "securityContext": {"runAsUser": 0},
@@ -100,7 +100,7 @@ def test_a_token_of_the_api_server_is_for_connectors_only_where_the_platform_ope
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_nobody_runs_as_the_operator_whatever_the_level(level: str) -> None:
+def test_nobody_runs_as_the_operator_at_any_level(level: str) -> None:
     given, field = settings(level), "spec.template.serviceAccountName"
     assert set(told({"serviceAccountName": "penstock-operator"}, given, "penstock-system")) == {field}
     assert told({"serviceAccountName": "penstock-operator"}, given, "shop") == {}
@@ -125,7 +125,7 @@ def test_nobody_runs_as_the_operator_whatever_the_level(level: str) -> None:
         ({"volumeMounts": [{"name": "a", "mountPath": "/etc/penstock/task/"}]}, "volumeMounts[/etc/penstock/task]"),
     ],
 )
-def test_what_tells_a_task_who_it_is_is_not_for_the_taking(template: dict[str, Any], field: str) -> None:
+def test_names_that_identify_a_task_are_reserved(template: dict[str, Any], field: str) -> None:
     for level in LEVELS:
         assert set(told(template, settings(level))) == {f"spec.template.{field}"}
 
@@ -154,9 +154,9 @@ def test_no_pod_is_made_from_a_template_that_is_refused() -> None:
     found = with_template_policy(connector({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}), settings())
     assert [p.property for p in found.reading.problems] == ["spec.template.volumes[host].hostPath"]
     answer = tasks_of(1)
-    shape = Shape.of(settings(), ())
-    plan = Plan.of("asked", shape, answer, (), "")
-    manifests = PodManifests(found, settings(), shape)
+    pod_settings = PodSettings.of(settings(), ())
+    plan = Plan.of("asked", pod_settings, answer, (), "")
+    manifests = PodManifests(found, settings(), pod_settings)
     task = manifests.task(plan, 0, 1, PlanEpoch(generation=1, plan="p"), TaskState.RUNNING)
     for pod in (task, manifests.job("orders-in-reset-1", Action.RESET_OFFSETS, "1")):
         assert "hostPath" not in str(pod)
@@ -166,7 +166,7 @@ def test_a_sidecar_that_says_nothing_keeps_to_the_restricted_level() -> None:
     found = connector({"initContainers": [{"name": "proxy", "image": "x", "securityContext": {"runAsUser": 7}}]})
 
     def sidecar(level: str) -> dict[str, Any]:
-        job = PodManifests(found, settings(level), Shape.of(settings(level), ())).job("a", Action.PLAN, "1")
+        job = PodManifests(found, settings(level), PodSettings.of(settings(level), ())).job("a", Action.PLAN, "1")
         made: dict[str, Any] = job["spec"]["initContainers"][0]["securityContext"]
         return made
 
@@ -181,7 +181,7 @@ def test_a_sidecar_that_says_nothing_keeps_to_the_restricted_level() -> None:
 def test_the_platform_gives_pods_their_security_contexts_for_a_cluster_that_deals_out_users() -> None:
     """OpenShift's restricted-v2 gives each namespace its own range of users, and refuses a pod that names another."""
     given = settings(task={"podSecurityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}})
-    spec = PodManifests(connector({}), given, Shape.of(given, ())).job("a", Action.PLAN, "1")["spec"]
+    spec = PodManifests(connector({}), given, PodSettings.of(given, ())).job("a", Action.PLAN, "1")["spec"]
     assert not {"runAsUser", "runAsGroup", "fsGroup"} & spec["securityContext"].keys()
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
@@ -207,7 +207,7 @@ def test_a_value_of_a_wrong_type_is_refused_here_or_by_the_api_server_and_stops_
     for level in LEVELS:
         given = settings(level)
         found = with_template_policy(connector(wrap(value)), given)
-        PodManifests(found, given, Shape.of(given, ())).job("a", Action.PLAN, "1")
+        PodManifests(found, given, PodSettings.of(given, ())).job("a", Action.PLAN, "1")
 
 
 @pytest.mark.parametrize(

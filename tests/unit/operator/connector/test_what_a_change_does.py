@@ -144,7 +144,7 @@ def test_a_restart_takes_up_secrets_that_are_ignored() -> None:
     assert world.lives[lives:] == ["orders-in-0-2"]
 
 
-def test_offsets_of_another_kind_that_stay_are_told_while_it_lives_and_when_they_are_reset() -> None:
+def test_offsets_of_another_kind_that_stay_are_reported_while_it_lives_and_when_they_are_reset() -> None:
     world = running(deletion={"offsets": "Reset"})
 
     def sink(connector: Connector) -> JobAnswer | list[str]:
@@ -173,9 +173,9 @@ def test_a_connector_that_becomes_what_it_was_leaves_only_the_other_kind() -> No
     last = running().plans[-1]
     as_sink = replace(last, kind="sink", earlier_kinds=("source",))
     answer = tasks_of(1)
-    assert last.shape is not None
-    assert Plan.of("a", last.shape, answer, (), None, last=as_sink).earlier_kinds == ("sink",)
-    assert Plan.of("a", last.shape, answer, (), None, last=last).earlier_kinds == ()
+    assert last.pod_settings is not None
+    assert Plan.of("a", last.pod_settings, answer, (), None, last=as_sink).earlier_kinds == ("sink",)
+    assert Plan.of("a", last.pod_settings, answer, (), None, last=last).earlier_kinds == ()
 
 
 @pytest.mark.parametrize("trouble", [None, "Kafka does not answer"], ids=["for-a-moment", "lasting"])

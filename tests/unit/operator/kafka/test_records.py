@@ -70,7 +70,7 @@ def test_only_a_report_with_nothing_new_but_the_time_of_the_last_record_can_wait
     assert records.news(topic("orders")[0], b"{}") is News.TOPICS
 
 
-def test_only_the_latest_of_a_key_counts_and_only_a_change_is_told() -> None:
+def test_only_the_latest_of_a_key_counts_and_only_a_change_is_reported() -> None:
     records = Records()
     assert records.put(report_key(NAME, 0), report()) == NAME
     assert records.put(report_key(NAME, 0), report()) is None
@@ -97,7 +97,7 @@ def test_a_tombstone_removes_and_what_is_empty_leaves_nothing() -> None:
 def test_control_and_claim_are_read() -> None:
     records = Records()
     control = Control(connector_uid="u", generation=3, state="Paused")
-    claim = Claim(connector_uid="u", namespace="shop", name="orders-in", created="2026-01-01T00:00:00Z")
+    claim = claim_of("orders-in", "u")
     records.put(control_key(NAME), control.to_value())
     records.put(claim_key(NAME), claim.to_value())
     assert (records.control(NAME), records.claim(NAME)) == (control, claim)
@@ -176,9 +176,21 @@ def test_two_states_of_a_name_are_compared_by_what_a_reader_sees() -> None:
     assert one.same(other, "neither")
 
 
+def claim_of(name: str, uid: str) -> Claim:
+    return Claim(
+        connector_uid=uid,
+        namespace="shop",
+        name=name,
+        created="",
+        operator="ns/penstock",
+        cluster="c",
+        installation="i",
+    )
+
+
 def test_names_are_found_by_who_claims_them_for_as_long_as_that_is_so() -> None:
     def claimed(name: str, uid: str) -> bytes:
-        return Claim(connector_uid=uid, namespace="shop", name=name, created="", operator="ns/penstock").to_value()
+        return claim_of(name, uid).to_value()
 
     records = Records()
     records.put(claim_key("a"), claimed("one", "u1"))
@@ -196,7 +208,7 @@ def test_names_are_found_by_who_claims_them_for_as_long_as_that_is_so() -> None:
     assert not records._claimed
 
 
-def test_incarnation_records_are_carried_told_to_nobody_and_never_removed() -> None:
+def test_incarnation_records_are_carried_reported_to_nobody_and_never_removed() -> None:
     records = Records()
     record = Incarnation(1, 0, "t", 2, 7, "p").entry(NAME, 0)
     assert records.put(*record) is None
@@ -207,7 +219,7 @@ def test_incarnation_records_are_carried_told_to_nobody_and_never_removed() -> N
     assert not records.all_names()
 
 
-def test_a_task_is_carried_its_own_record_and_what_it_is_told() -> None:
+def test_a_task_is_carried_its_own_record_and_its_control_records() -> None:
     records = Records()
     lives = [Incarnation(1, 0, "t", 2, 7, "p").entry(NAME, task) for task in range(3)]
     told = control_key(NAME), Control(connector_uid="u", generation=1, state=TaskState.PAUSED).to_value()
@@ -253,7 +265,7 @@ def test_no_record_of_anybody_ends_the_reading_for_others(key: bytes, value: byt
     assert NAME in records.names()
 
 
-def test_the_greatest_standing_is_that_of_the_greatest_incarnation_of_any_task_whatever_else_stands_there() -> None:
+def test_the_greatest_standing_is_that_of_the_greatest_incarnation_of_any_task() -> None:
     records = Records()
     assert records.epoch(NAME) is None
     records.put(*Incarnation(3, 0, "t", 1, 7, "a@mark").entry(NAME, 0))

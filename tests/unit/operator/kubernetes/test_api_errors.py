@@ -69,13 +69,13 @@ def test_the_server_s_patience_is_read(headers: dict[str, str], details: dict[st
     assert error.retry_after == seconds
 
 
-def test_a_server_that_is_away_may_say_for_how_long() -> None:
+def test_a_server_that_is_unavailable_may_say_for_how_long() -> None:
     error = error_of(answer(503, "later", headers={"Retry-After": "5"}), "Reading")
     assert isinstance(error, Unavailable)
     assert error.retry_after == 5.0
 
 
-def test_a_used_up_quota_and_a_namespace_that_ends_are_told_apart() -> None:
+def test_a_used_up_quota_and_a_namespace_that_ends_are_distinguished() -> None:
     quota = error_of(answer(403, QUOTA, "Forbidden"), "Creating")
     assert isinstance(quota, Refused)
     assert (quota.over_quota, quota.namespace_ends) == (True, False)

@@ -118,7 +118,7 @@ def test_the_second_takes_over_when_the_first_does_not_answer(server: Server, le
     assert server.kept["spec"]["leaseTransitions"] == 1
 
 
-def test_an_answer_makes_the_time_begin_anew(lease: Make, clock: Clock) -> None:
+def test_an_answer_restarts_the_time(lease: Make, clock: Clock) -> None:
     first, second = lease("first"), lease("second")
     first.attempt()
     second.attempt()
@@ -145,7 +145,7 @@ def test_a_holder_whose_answer_does_not_arrive_holds_on_no_longer(server: Server
     assert not first.is_held
 
 
-def test_whoever_was_taken_over_is_told_and_holds_nothing(lease: Make, clock: Clock) -> None:
+def test_a_holder_that_was_taken_over_is_informed_and_holds_nothing(lease: Make, clock: Clock) -> None:
     first, second = lease("first"), lease("second")
     first.attempt()
     second.attempt()
@@ -156,7 +156,7 @@ def test_whoever_was_taken_over_is_told_and_holds_nothing(lease: Make, clock: Cl
         first.attempt()
 
 
-def test_a_holder_that_was_cut_off_goes_on_when_nobody_took_it(server: Server, lease: Make, clock: Clock) -> None:
+def test_a_holder_that_was_cut_off_continues_when_nobody_took_it(server: Server, lease: Make, clock: Clock) -> None:
     first = lease("first")
     first.attempt()
     server.away = True
@@ -169,7 +169,7 @@ def test_a_holder_that_was_cut_off_goes_on_when_nobody_took_it(server: Server, l
     assert first.is_held
 
 
-def test_of_two_that_take_it_at_once_one_gets_it(server: Server, lease: Make, clock: Clock) -> None:
+def test_of_two_that_take_it_together_one_gets_it(server: Server, lease: Make, clock: Clock) -> None:
     first, second = lease("first"), lease("second")
     server.before_write = lambda: second.attempt()
     assert not first.attempt()
@@ -180,7 +180,7 @@ def test_of_two_that_take_it_at_once_one_gets_it(server: Server, lease: Make, cl
     assert second.is_held
 
 
-def test_one_that_was_given_back_is_free_at_once(lease: Make) -> None:
+def test_one_that_was_given_back_is_free_immediately(lease: Make) -> None:
     first, second = lease("first"), lease("second")
     first.attempt()
     first.release()
@@ -188,7 +188,7 @@ def test_one_that_was_given_back_is_free_at_once(lease: Make) -> None:
     assert second.attempt()
 
 
-def test_one_that_is_challenged_while_it_is_given_back_is_free_at_once(server: Server, lease: Make) -> None:
+def test_one_that_is_challenged_while_it_is_given_back_is_free_immediately(server: Server, lease: Make) -> None:
     first, second = lease("first"), lease("second")
     first.attempt()
     server.before_write = lambda: second.attempt()
@@ -198,7 +198,7 @@ def test_one_that_is_challenged_while_it_is_given_back_is_free_at_once(server: S
     assert second.attempt()
 
 
-def test_the_same_identity_takes_its_own_again_at_once(lease: Make) -> None:
+def test_the_same_identity_takes_its_own_again_immediately(lease: Make) -> None:
     lease("pod_uid").attempt()
     assert lease("pod_uid").attempt()
 
@@ -242,7 +242,7 @@ def test_of_two_that_wait_the_other_takes_over_when_the_one_that_asked_is_gone(l
     assert third.attempt()
 
 
-def test_an_operator_that_waits_stands_by_as_soon_as_the_holder_has_answered(lease: Make, clock: Clock) -> None:
+def test_an_operator_that_waits_is_on_standby_as_soon_as_the_holder_has_answered(lease: Make, clock: Clock) -> None:
     first, second = lease("first"), lease("second")
     first.attempt()
     second.attempt()

@@ -27,7 +27,7 @@ from penstock_operator.kubernetes.pod_fields import template_problems
         ({"volumes": [{"name": "v", "emptyDir": {"sizelimit": "1Gi"}}]}, "volumes[v].emptyDir.sizelimit", "sizeLimit"),
     ],
 )
-def test_a_field_that_pods_do_not_have_is_told_with_its_path_and_the_nearest_one(
+def test_a_field_that_pods_do_not_have_is_reported_with_its_path_and_the_nearest_one(
     template: dict[str, Any], path: str, near: str
 ) -> None:
     (told,) = template_problems(template)
@@ -100,7 +100,7 @@ def test_what_pods_may_have_is_no_problem(template: dict[str, Any]) -> None:
     assert template_problems(template) == ()
 
 
-def test_of_thousands_of_unknown_fields_ten_are_told() -> None:
+def test_of_thousands_of_unknown_fields_ten_are_reported() -> None:
     told = template_problems({"resources": {f"f{n}": {} for n in range(2_000)}})
     assert len(told) == 11
     assert str(told[-1]) == "spec.template: has 1990 more problems of this kind"

@@ -169,7 +169,7 @@ def test_what_this_runtime_has_decided_is_not_looked_at_again(said: Verdict) -> 
 
 
 @pytest.mark.parametrize("pods", [(), (pod(),), (ended(None, reason="Evicted"),)])
-def test_another_runtime_looks_anew_and_what_the_one_before_found_stands_meanwhile(pods: tuple[JobPod, ...]) -> None:
+def test_another_runtime_looks_again_and_the_previous_result_holds_meanwhile(pods: tuple[JobPod, ...]) -> None:
     found = step(seen(*pods, said=READY, verified_by="runtime:1"))
     assert (found.verdict, found.verified_by) == (READY, "runtime:1")
     assert (found.create is not None) == (not pods)
@@ -221,7 +221,7 @@ def test_with_an_older_crd_that_drops_who_has_looked_one_pod_looks() -> None:
         ),
     ],
 )
-def test_a_pod_that_decided_nothing_is_told_and_another_one_looks_after_a_pause(
+def test_a_pod_that_decided_nothing_is_reported_and_another_one_looks_after_a_pause(
     end: JobPod, reason: str, words: str
 ) -> None:
     found = step(seen(end))
@@ -242,7 +242,7 @@ def test_out_of_memory_names_the_limit_and_what_to_raise() -> None:
     assert "job.resources.limits.memory" in message
 
 
-def test_what_keeps_a_pod_from_starting_is_told_while_it_waits_and_its_deadline_counts_from_its_creation() -> None:
+def test_what_keeps_a_pod_from_starting_is_reported_while_it_waits_and_its_deadline_counts_from_its_creation() -> None:
     waiting = pod(hindrance=("Unschedulable", "0/1 nodes are available"))
     assert told(step(seen(waiting))) == (Kind.UNDER_WAY, "Unschedulable", "0/1 nodes are available")
     late = step(seen(waiting, now=NOW + 120))
@@ -251,7 +251,7 @@ def test_what_keeps_a_pod_from_starting_is_told_while_it_waits_and_its_deadline_
     assert unseen.verdict.message.startswith("no node took the verifying pod within 120 s")
 
 
-def test_a_pod_on_a_node_that_is_away_is_left_and_another_name_is_taken() -> None:
+def test_a_pod_on_a_node_that_is_unavailable_is_left_and_another_name_is_taken() -> None:
     away = pod(node="n", leaving=NOW - 100, leaves_by=NOW - 99)
     assert step(seen(away)).create == f"{NAME}-1"
     leaves = pod(node="n", leaving=NOW, leaves_by=NOW + 1)

@@ -316,7 +316,7 @@ def test_a_label_that_comes_or_goes_concerns_the_policies_that_ask_for_it() -> N
     assert told.statuses == [Key("shop", "every")]
 
 
-def test_somebody_waits_for_what_is_changed_in_a_connector_itself_and_for_its_pods_alone() -> None:
+def test_somebody_waits_only_for_what_is_changed_in_a_connector_itself_and_for_its_pods() -> None:
     told = Told()
     told.connector(IN, config={"password": "${secret:db:key}"}, topicCreationPolicyRef={"name": "rules"})
     told.connector(IN, "MODIFIED", generation=2, config={"password": "${secret:db:key}"})

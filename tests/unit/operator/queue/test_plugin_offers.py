@@ -66,8 +66,8 @@ def test_what_no_pod_has_verified_is_known_with_its_cause_until_one_has() -> Non
         assert found is not None
         return dict(found.unverified)
 
-    assert unverified()["a"] == "a pod has yet to look into its image"
-    offers.seen({**document("a"), "status": {"conditions": [ready]}})
+    assert unverified()["a"] == "no pod has inspected its image yet"
+    offers.seen({**document("a"), "status": {"conditions": [{"type": "Stalled", "status": "False"}, ready]}})
     assert unverified()["a"] == "ImagePullBackOff"
     offers.seen({**document("a"), "status": {"conditions": [{"type": "Stalled", "status": "True"}, ready]}})
     assert unverified()["a"] == "no"

@@ -41,7 +41,7 @@ def test_paths_are_the_api_s() -> None:
     assert kind_of({"apiVersion": "v1", "kind": "Pod"}) is POD
 
 
-def test_an_event_is_told_once_in_ten_minutes() -> None:
+def test_an_event_is_reported_once_in_ten_minutes() -> None:
     memory = RecentEvents()
     mark = ("uid", "TaskFailed", "boom")
     assert memory.add(mark, 1000.0)
@@ -125,7 +125,7 @@ def test_an_operator_that_may_list_nothing_is_not_ready() -> None:
     assert streams.check_ready() is None
 
 
-def test_a_stream_without_a_sign_of_life_is_told() -> None:
+def test_a_stream_without_a_sign_of_life_is_reported() -> None:
     clock = Clock()
     streams = WatchHealth([POD, SECRET], clock=clock, most=240.0)
     clock.now = 200.0
@@ -135,7 +135,7 @@ def test_a_stream_without_a_sign_of_life_is_told() -> None:
     assert streams.check_alive() == "no sign of life from /api/v1/secrets for 300 s"
 
 
-def test_a_heart_that_stands_still_is_told_but_not_before_its_first_beat() -> None:
+def test_a_heart_that_is_frozen_is_reported_but_not_before_its_first_beat() -> None:
     clock = Clock()
     heart = Heartbeat("event loop", 30.0, clock)
     clock.now = 100.0

@@ -81,7 +81,7 @@ def test_an_add_that_comes_while_the_key_runs_is_not_lost() -> None:
     assert worked.times(A) == [0.0, 1.0]
 
 
-def test_a_key_never_runs_twice_at_once_while_others_have_slots() -> None:
+def test_a_key_never_runs_twice_concurrently_while_others_have_slots() -> None:
     worked = Worked()
 
     async def test(queue: WorkQueue) -> None:
@@ -96,7 +96,7 @@ def test_a_key_never_runs_twice_at_once_while_others_have_slots() -> None:
     assert worked.times(A) == [0.0, 1.0]
 
 
-def test_no_more_keys_run_at_once_than_there_are_slots() -> None:
+def test_no_more_keys_run_concurrently_than_there_are_slots() -> None:
     worked = Worked()
 
     async def test(queue: WorkQueue) -> None:
@@ -177,7 +177,7 @@ def test_a_key_that_fails_is_tried_again_with_back_off_until_it_succeeds() -> No
     assert outcomes == ["error", "error", "error", "done"]
 
 
-def test_a_key_in_back_off_runs_at_once_when_an_event_adds_it() -> None:
+def test_a_key_in_back_off_runs_immediately_when_an_event_adds_it() -> None:
     async def then(key: Key, run: int) -> float | None:
         raise Unavailable("nobody answers")
 
@@ -227,7 +227,7 @@ def test_the_server_s_patience_is_kept_and_counts_as_no_failure() -> None:
     assert worked.times(A) == [0.0, 3.0, 6.0, 6.5]
 
 
-def test_a_run_that_takes_too_long_is_given_up_told_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_that_takes_too_long_is_given_up_reported_and_retried(caplog: pytest.LogCaptureFixture) -> None:
     async def then(key: Key, run: int) -> float | None:
         if run == 1:
             await asyncio.sleep(1_000_000)
@@ -379,7 +379,7 @@ def test_log_lines_of_a_run_carry_its_key(caplog: pytest.LogCaptureFixture) -> N
     assert current_key.get() is None
 
 
-def test_runs_that_are_interrupted_begin_anew_when_they_may() -> None:
+def test_runs_that_are_interrupted_start_again_when_they_may() -> None:
     worked = Worked()
 
     async def test(queue: WorkQueue) -> None:

@@ -53,7 +53,7 @@ class Release:
         (5, 1_000, 5),
     ],
 )
-def test_so_many_at_once_of_so_many(most: str | int, count: int, at_once: int) -> None:
+def test_so_many_together_of_so_many(most: str | int, count: int, at_once: int) -> None:
     release = Release(Rollout(max_unavailable=most))
     release.begin(("shop", count))
     assert release.limiter.limit == at_once
@@ -258,14 +258,27 @@ def test_what_a_restart_takes(
     [
         ({"status": {}}, Progress()),
         (
-            {"status": {"rollout": {"release": "r", "since": "2027-01-15T08:00:00Z", "wasReady": True}}},
+            {
+                "status": {
+                    "operatorState": {"rollout": {"release": "r", "since": "2027-01-15T08:00:00Z", "wasReady": True}}
+                }
+            },
             Progress(Phase.RESTARTING, NOW + 600, fails=True),
         ),
-        ({"status": {"rollout": {"release": "before", "since": "2027-01-15T08:00:00Z", "wasReady": True}}}, Progress()),
         (
             {
                 "status": {
-                    "rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True},
+                    "operatorState": {
+                        "rollout": {"release": "before", "since": "2027-01-15T08:00:00Z", "wasReady": True}
+                    }
+                }
+            },
+            Progress(),
+        ),
+        (
+            {
+                "status": {
+                    "operatorState": {"rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True}},
                     "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2027-01-15T07:00:00Z"}],
                 }
             },
@@ -274,7 +287,9 @@ def test_what_a_restart_takes(
         (
             {
                 "spec": {"state": "Paused"},
-                "status": {"rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True}},
+                "status": {
+                    "operatorState": {"rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True}}
+                },
             },
             Progress(),
         ),

@@ -115,7 +115,9 @@ def test_numbers_before_the_extension_count_once_the_file_itself_went_that_way(p
     task.source.stop()
 
 
-def test_independent_files_of_like_names_are_not_read_but_told(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_independent_files_of_like_names_are_not_read_but_reported(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     task = begun(path)
     for name in ("app-1.log", "app.log.bak", "app.login"):
         path.with_name(name).write_text("foreign\n")
@@ -129,7 +131,7 @@ def test_independent_files_of_like_names_are_not_read_but_told(path: Path, caplo
 
 
 @LIVES
-def test_a_compressed_file_is_told_unless_it_was_open_and_those_after_it_are_read(
+def test_a_compressed_file_is_reported_unless_it_was_open_and_those_after_it_are_read(
     path: Path, down: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = begun(path)
@@ -152,7 +154,7 @@ def test_a_compressed_file_is_told_unless_it_was_open_and_those_after_it_are_rea
     task.source.stop()
 
 
-def test_one_rotation_beside_older_and_other_files_warns_of_nothing(
+def test_one_rotation_next_to_older_and_other_files_warns_of_nothing(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, text in ((".1", "older\n"), (".2.gz", "older"), (".lock", "")):
@@ -166,7 +168,7 @@ def test_one_rotation_beside_older_and_other_files_warns_of_nothing(
     task.source.stop()
 
 
-def test_a_file_that_is_found_nowhere_is_told_and_the_new_one_is_read_from_its_beginning(
+def test_a_file_that_is_found_nowhere_is_reported_and_the_new_one_is_read_from_its_beginning(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = begun(path)
@@ -193,7 +195,7 @@ def test_bytes_that_were_seen_and_not_read_before_a_truncation_are_counted(
 
 
 @BOTH
-def test_a_position_without_a_fingerprint_goes_on_in_the_file_that_has_the_path(path: Path, rotate: Rotation) -> None:
+def test_a_position_without_a_fingerprint_continues_in_the_file_that_has_the_path(path: Path, rotate: Rotation) -> None:
     """As Kafka Connect would: it, or an older Penstock, wrote the position, or somebody altered it."""
     task = begun(path, "a\nb\n")
     rotate(path, "v\nw\nx\n")
@@ -218,7 +220,7 @@ def test_a_fingerprint_that_cannot_be_read_is_none(path: Path) -> None:
     task.source.stop()
 
 
-def test_a_file_with_the_same_header_is_told_apart_by_its_inode(path: Path) -> None:
+def test_a_file_with_the_same_header_is_recognized_by_its_inode(path: Path) -> None:
     task = begun(path, "id,name\n")
     append(path, "1,a\n")
     path.with_name("app.log.9").write_text("id,name\nolder,o\n")
@@ -341,7 +343,7 @@ def test_any_name_will_do(tmp_path: Path, name: str) -> None:
     task.source.stop()
 
 
-def test_more_files_than_are_opened_at_once_are_read_in_order(path: Path) -> None:
+def test_more_files_than_are_opened_together_are_read_in_order(path: Path) -> None:
     task = begun(path)
     count = follow._MAX_OPEN * 2 + 3
     for n in range(count):

@@ -259,7 +259,7 @@ def test_a_file_shorter_than_its_position_starts_again_after_a_restart(
     task.source.stop()
 
 
-def test_a_file_that_is_not_shorter_goes_on_at_its_position(path: Path) -> None:
+def test_a_file_that_is_not_shorter_continues_at_its_position(path: Path) -> None:
     path.write_text("a\nb\n")
     task = Task(path, 2)
     assert task.lines() == ["b"]
@@ -325,7 +325,7 @@ def test_a_new_file_that_may_not_be_read_yet_is_tried_again(path: Path, monkeypa
     task.source.stop()
 
 
-def test_a_read_goes_on_when_the_driver_half_closes_the_file(path: Path) -> None:
+def test_a_read_continues_when_the_driver_half_closes_the_file(path: Path) -> None:
     path.write_text("a\n" * 300_000)
     task = Task(path)
     end = task.source.latest_offsets({}, PLENTY)
@@ -398,7 +398,7 @@ def test_a_committed_offset_that_is_no_position_is_an_error(path: Path) -> None:
         source.start({SourcePartition({"filename": str(path)}): {"position": "7"}})
 
 
-def test_rotation_is_told_in_the_log(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_rotation_is_reported_in_the_log(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     path.write_text("a\n")
     task = Task(path)

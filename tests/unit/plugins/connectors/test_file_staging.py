@@ -40,7 +40,7 @@ def part(writer: FileWriter, *values: Any) -> Any:
     return writer.staged()
 
 
-def test_the_engine_is_told_that_this_sink_stages() -> None:
+def test_the_engine_knows_that_this_sink_stages() -> None:
     assert FileStreamSink.staged
 
 
@@ -110,7 +110,7 @@ def test_a_part_that_is_discarded_while_it_is_written_does_not_count_by_half(pat
         sink.commit([writer.staged()], OFFSETS)
 
 
-def test_lines_that_were_written_at_once_come_before_those_that_were_staged_after_them(path: Path) -> None:
+def test_lines_that_were_written_directly_come_before_those_that_were_staged_after_them(path: Path) -> None:
     writer, sink = FileWriter(str(path)), FileSink(str(path))
     at_once = writer.write([batch("a")], report)
     sink.commit([at_once, part(writer, "b")], OFFSETS)
@@ -160,7 +160,7 @@ def test_a_commit_without_the_kept_lines_fails_and_commits_nothing(path: Path) -
         sink.commit([message], OFFSETS)
 
 
-def test_no_room_in_the_temporary_folder_is_told_with_the_folder_and_may_pass(
+def test_no_room_in_the_temporary_folder_is_reported_with_the_folder_and_may_pass(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = FileWriter(str(path))

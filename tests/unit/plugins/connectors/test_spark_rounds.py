@@ -116,7 +116,7 @@ def test_limits_are_a_backlog_from_where_sparks_workers_take_over() -> None:
             size.done(size.limits.records, size.limits.bytes, 0.1)
 
 
-def test_a_part_that_was_read_tells_which_others_are_left() -> None:
+def test_a_part_that_was_read_shows_which_others_are_left() -> None:
     of = Round({"row": 1}, {"row": 9}, 4, "d")
     offsets = {SOURCE: {"row": 1}, **of.read(SOURCE, [2, 0])}
     at = progress(SOURCE, {"row": 1}, offsets)
@@ -124,7 +124,7 @@ def test_a_part_that_was_read_tells_which_others_are_left() -> None:
     assert set(at.closed()) == set(of.read(SOURCE, [0, 2]))
 
 
-def test_parts_count_for_the_offset_at_which_they_begin_alone() -> None:
+def test_parts_count_only_for_the_offset_at_which_they_begin() -> None:
     offsets = Round({"row": 1}, {"row": 9}, 4, "d").read(SOURCE, [0])
     for elsewhere in ({"row": 2}, None):
         assert progress(SOURCE, elsewhere, offsets) == RoundProgress(tuple(offsets))
@@ -150,7 +150,7 @@ def test_rounds_of_two_processes_that_write_at_the_same_time_are_not_taken_for_o
         (True, {}),
     ],
 )
-def test_what_is_no_offset_of_a_part_is_told_wherever_it_is_met(number: Any, change: Any) -> None:
+def test_what_is_no_offset_of_a_part_is_reported_wherever_it_is_met(number: Any, change: Any) -> None:
     offset = {**Round({"row": 1}, {"row": 9}, 4, "d").offset, **change}
     offsets = {SourcePartition({**SOURCE, "part": number}): offset}
     with pytest.raises(
@@ -238,7 +238,7 @@ def test_parts_whose_offsets_were_removed_are_read_again() -> None:
     assert len(plan(life({}), updated(begun(0, 3), dict.fromkeys(begun(3).keys() - {SOURCE})))) == 4
 
 
-def test_a_round_begins_at_an_offset_that_is_committed_alone(sources: Any) -> None:
+def test_a_round_begins_only_at_an_offset_that_is_committed(sources: Any) -> None:
     """Before the first one, the next life may begin elsewhere."""
     (whole,) = plan(life({}, "Moving"), {})
     assert whole.offsets == {SourcePartition({"source": "backlogs:Moving"}): {"row": 110}}
@@ -272,7 +272,7 @@ class Held:
         self.values = values
 
 
-def test_a_digest_tells_values_and_not_which_of_them_are_one_object() -> None:
+def test_a_digest_depends_on_values_and_not_on_which_of_them_are_one_object() -> None:
     name = "a long enough name"
     same, other = [Held(name, name)], [Held(name, "".join(list(name)))]
     assert cut(same).digest == cut(other).digest
@@ -283,7 +283,7 @@ def test_a_digest_tells_values_and_not_which_of_them_are_one_object() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_each_row_is_read_once_whatever_parts_of_batches_are_lost(seed: int) -> None:
+def test_each_row_is_read_once_if_any_parts_of_batches_are_lost(seed: int) -> None:
     """A part that is lost has committed neither records nor offset."""
     dice = random.Random(seed)
     offsets: Offsets = {}

@@ -175,7 +175,7 @@ def test_formats_that_commit_by_themselves_are_given_the_frame_as_it_is(spark: A
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_several_write_into_one_folder_at_once_is_all_there(spark: Any, tmp_path: Path) -> None:
+def test_what_several_write_into_one_folder_together_is_all_there(spark: Any, tmp_path: Path) -> None:
     """Two tasks, and a job of Spark's own that knows nothing of them."""
     sinks = [write({"path": str(tmp_path)}, replace(CONTEXT, task=task)) for task in range(2)]
     writers: list[Callable[[Any], None]] = [

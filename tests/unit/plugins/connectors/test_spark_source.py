@@ -255,6 +255,6 @@ def test_a_reader_that_takes_no_limit_of_rows_is_asked_as_spark_asks_it_from_the
     assert [type(c).__name__ for c in sources.called] == ["ReadMaxRows", "ReadAllAvailable", "ReadAllAvailable"]
 
 
-def test_a_readers_own_limit_stands(sources: Any) -> None:
+def test_a_readers_own_limit_is_kept(sources: Any) -> None:
     latest("OwnLimit")
     assert [type(c).__name__ for c in sources.called] == ["ReadMaxFiles"]

@@ -94,7 +94,7 @@ def test_a_character_that_the_pipe_cuts_is_whole(pipe: Pipe) -> None:
     assert pipe.lines() == ["\u00e9\ufffd"]
 
 
-def test_the_end_of_the_input_is_told_once_and_is_no_end_of_the_task(
+def test_the_end_of_the_input_is_reported_once_and_is_no_end_of_the_task(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

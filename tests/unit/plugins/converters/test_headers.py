@@ -35,7 +35,7 @@ def test_each_name_of_a_converter_works_in_all_three_places(alias: str) -> None:
         assert values.cls.Config is of_headers.cls.Config
 
 
-def test_the_simple_header_converter_converts_headers_alone() -> None:
+def test_the_simple_header_converter_converts_only_headers() -> None:
     assert PLUGINS.find(HeaderConverter, "SimpleHeaderConverter").cls is SimpleHeaderConverter  # type: ignore[type-abstract]
     with pytest.raises(ConfigError, match="does not implement the Converter interface"):
         PLUGINS.find(Converter, "SimpleHeaderConverter")  # type: ignore[type-abstract]

@@ -33,7 +33,7 @@ from penstock.schema import (
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_plugins.converters.json.writer import JsonWriter
 from penstock_runtime.pipeline.converters import Converters, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, describe
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator, describe
 
 from ..outcomes import outcome
 from .debezium import EXTENDED, ORDERS, envelope, events

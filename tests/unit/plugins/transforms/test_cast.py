@@ -152,7 +152,7 @@ def test_a_column_is_cast_as_each_of_its_values(column: tuple[Schema | None, lis
     assert [exactly(v) for v in values] == before
 
 
-def test_a_value_without_a_schema_tells_its_new_width() -> None:
+def test_a_value_without_a_schema_reports_its_new_width() -> None:
     assert [type(cast(None, t, 1)) for t in CASTABLE] == [Int8, Int16, Int32, int, Float32, float, bool, str]
     assert [type(cast(INT64, t, 1)) for t in CASTABLE] == [int, int, int, int, float, float, bool, str]
 
@@ -170,7 +170,7 @@ def test_a_value_without_a_schema_tells_its_new_width() -> None:
     ],
 )
 @pytest.mark.parametrize("schema", [DATE, TIME, TIMESTAMP])
-def test_the_text_of_a_moment_depends_on_the_moment_alone(schema: Schema, millis: int, text: str) -> None:
+def test_the_text_of_a_moment_depends_only_on_the_moment(schema: Schema, millis: int, text: str) -> None:
     assert cast(schema, Type.STRING, Instant(millis)) == text
 
 

@@ -112,7 +112,7 @@ def test_inserting_changes_the_dicts_of_an_owned_batch_in_place() -> None:
     assert rows == [{"a": "x", "s": "v"}, {"a": "y", "s": "v"}]
 
 
-def test_inserting_leaves_the_dicts_of_others_alone() -> None:
+def test_inserting_leaves_the_dicts_of_others_untouched() -> None:
     rows = [{"a": "x"}]
     batch = RecordBatch(length=1, topic="t", value=rows, value_schema=struct({"a": STRING}))
     made = configured(InsertField(), static_field="s", static_value="v").apply_batch(batch)

@@ -128,13 +128,13 @@ def test_bytes_and_structs_cannot_be_masked(value: object, schema: Schema | None
 
 
 @pytest.mark.parametrize("value", [True, Instant(1), [1], {"a": 1}, b"x"])
-def test_a_replacement_is_for_numbers_and_texts_alone(value: object) -> None:
+def test_a_replacement_is_only_for_numbers_and_texts(value: object) -> None:
     with pytest.raises(DataError, match="replace"):
         masked(value, replacement="1")
 
 
 @pytest.mark.parametrize("value", [1, Int8(1), 1.5, Float32(1), Decimal(1), 2**70])
-def test_a_replacement_that_is_no_number_fails_where_a_number_stands(value: object) -> None:
+def test_a_replacement_that_is_no_number_fails_for_a_number(value: object) -> None:
     assert masked("x", replacement="NaN") == "NaN"
     with pytest.raises(DataError, match="to a number"):
         masked(value, replacement="NaN")

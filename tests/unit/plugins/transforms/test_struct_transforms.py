@@ -26,7 +26,7 @@ from penstock import (
 )
 from penstock.schema import BYTES, INT32, INT64, OPTIONAL_STRING, STRING, TIMESTAMP, array_of, map_of, struct
 from penstock.testing import TransformSuite
-from penstock_java.hash_map import in_hash_order
+from penstock_java_compat.hash_map import in_hash_order
 from penstock_plugins.structs.schema_cache import SchemaCache
 from penstock_plugins.transforms.cast import Cast
 from penstock_plugins.transforms.extract_field import ExtractField
@@ -255,7 +255,7 @@ def test_an_extracted_column_is_handed_on_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("swapped", "error"), [(False, SchemaBuilderError), (True, DataError)])
-def test_what_cannot_be_flattened_is_told_in_the_order_of_the_fields(swapped: bool, error: type[DataError]) -> None:
+def test_what_cannot_be_flattened_is_reported_in_the_order_of_the_fields(swapped: bool, error: type[DataError]) -> None:
     fields = {"p": POINT, "p.x": STRING, "m": map_of(STRING, STRING)}
     schema = struct(dict(reversed(fields.items())) if swapped else fields)
     with pytest.raises(DataError) as e:
@@ -461,7 +461,7 @@ def test_of_two_entries_with_one_flat_name_the_last_counts() -> None:
         assert made(plugin, of({"m": value})) == (None, {"m.n.x": last})
 
 
-def test_a_null_that_a_transform_added_stands_where_a_hash_map_has_it_and_hides_no_value_from_flatten() -> None:
+def test_a_null_that_a_transform_added_has_the_order_of_a_hash_map_and_hides_no_value_from_flatten() -> None:
     cast, flatten = configured(Cast(), spec="n.x:string"), configured(Flatten())
     value = {"n": {"x": 1}, "n.x": None}
     added = made(cast, of({"n": {"x": 1}}))[1]

@@ -19,7 +19,7 @@ def plugins() -> Plugins:
         java=[
             JavaPlugin("source", CLASS, "3.10.0.Final", "/plugins/new"),
             JavaPlugin("source", CLASS, "3.6.1.Final", "/plugins/old"),
-            JavaPlugin("transform", "io.debezium.transforms.ExtractNewRecordState", "3.6.1.Final", "/plugins/old"),
+            JavaPlugin("transform", "io.debezium.transforms.outbox.EventRouter", "3.6.1.Final", "/plugins/old"),
             JavaPlugin("sink", "org.example.TableSinkConnector", "1.0", "/plugins/sink"),
         ],
     )

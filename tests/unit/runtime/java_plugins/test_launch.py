@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_model.contracts.task_spec import JavaSpec
+from penstock_model.resources.task_settings import Java
 from penstock_runtime.java_plugins import class_archive
 from penstock_runtime.java_plugins.jvm.heap import Heap
 from penstock_runtime.java_plugins.jvm.options import environment, jvm_options
@@ -13,21 +13,21 @@ HEAP = Heap("512m", None, "")
 
 
 def test_a_jvm_gives_heap_back_and_bounds_what_classes_may_take() -> None:
-    found = jvm_options(JavaSpec(), HEAP, is_long=True)
+    found = jvm_options(Java(), HEAP, is_long=True)
     expected = {"-Xmx512m", "-Xms16m", "-XX:MaxMetaspaceSize=256m", "-XX:+UseSerialGC", "-XX:-ShrinkHeapInSteps"}
     assert expected <= {*found}
     assert "-XX:MaxHeapFreeRatio=40" in found
 
 
 def test_options_of_a_connector_replace_the_defaults() -> None:
-    found = jvm_options(JavaSpec(options=("-XX:MaxMetaspaceSize=1g", "-XX:+UseG1GC")), HEAP, is_long=True)
+    found = jvm_options(Java(options=["-XX:MaxMetaspaceSize=1g", "-XX:+UseG1GC"]), HEAP, is_long=True)
     assert found.index("-XX:MaxMetaspaceSize=1g") > found.index("-XX:MaxMetaspaceSize=256m")
     assert "-XX:+UseSerialGC" not in found
 
 
 def test_only_a_jvm_that_runs_for_long_has_the_optimizing_compiler() -> None:
-    assert "-XX:TieredStopAtLevel=1" in jvm_options(JavaSpec(), HEAP, is_long=False)
-    assert "-XX:TieredStopAtLevel=1" not in jvm_options(JavaSpec(), HEAP, is_long=True)
+    assert "-XX:TieredStopAtLevel=1" in jvm_options(Java(), HEAP, is_long=False)
+    assert "-XX:TieredStopAtLevel=1" not in jvm_options(Java(), HEAP, is_long=True)
 
 
 def test_an_environment_that_is_given_wins(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_an_archive_is_unpacked_once(tmp_path: Path, ending: str) -> None:
     assert plugin_locations([str(archive)]) == (location,)
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_said_together(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "b.jar").write_bytes(b"PK\x03\x04 cut off")

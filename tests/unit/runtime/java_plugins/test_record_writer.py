@@ -96,7 +96,7 @@ def test_headers_have_their_schemas() -> None:
     assert found[HEADERS] == [[["n", 1, 1], ["bare", None, 2.5]], []]
 
 
-def test_a_class_that_the_data_model_lacks_is_told_without_the_value_and_its_schemas_are_sent_later() -> None:
+def test_a_class_that_the_data_model_lacks_is_reported_without_the_value_and_its_schemas_are_sent_later() -> None:
     writer = RecordWriter()
     with pytest.raises(
         DataError, match=r"cannot give records of t to Java: a value of the Python class complex"
@@ -119,7 +119,7 @@ def test_a_schema_keeps_its_number_after_a_message_that_failed_and_a_new_beginni
     assert found[VALUE][0][0] == 0
 
 
-def test_a_schema_that_cannot_be_encoded_fails_its_records_alone() -> None:
+def test_a_schema_that_cannot_be_encoded_fails_only_its_records() -> None:
     writer = RecordWriter()
     wrong = Schema(Type.INT32, default=object(), optional=True)
     with pytest.raises(DataError):

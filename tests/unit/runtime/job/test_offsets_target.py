@@ -1,8 +1,13 @@
-"""Offsets topics of a connector that is found by name."""
+"""Targets of actions on offsets: topics, group and plugin of a connector."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
+from penstock import ConnectError, Offset, RetriableError, SourcePartition
 from penstock_model.contracts.job import Action, JobRequest
+from penstock_plugins.connectors.datagen.source import Datagen
 from penstock_runtime.job.offsets_target import target_by_name, target_of_valid
 from penstock_runtime.job.with_kafka import ClientErrors
 
@@ -66,3 +71,29 @@ def test_a_reset_by_name_does_not_follow_overrides_that_the_policy_forbids(polic
     assert {settings.bootstrap, settings.admin["bootstrap.servers"], settings.consumer["bootstrap.servers"]} == {
         "kafka:9092"
     }
+
+
+class OfTables(Datagen):
+    """Source that reaches another system to split its work."""
+
+    def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
+        raise RetriableError("the database is unavailable")
+
+    def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        raise ConnectError(f"asked about {config.topic}")
+
+
+def test_offsets_are_altered_with_the_connectors_configuration_while_its_system_is_unavailable() -> None:
+    request = JobRequest(
+        action=Action.OFFSETS,
+        id="",
+        worker={"bootstrap.servers": "kafka:9092"},
+        connector={
+            "metadata": {"name": "orders", "namespace": "shop"},
+            "spec": {"class": f"{__name__}:OfTables", "tasksMax": 3, "config": {"topic": "t"}},
+        },
+    )
+    target = target_of_valid(request, ClientErrors())
+    assert target.ask is not None
+    with pytest.raises(ConnectError, match="asked about t"):
+        target.ask({})

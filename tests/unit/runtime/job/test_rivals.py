@@ -53,7 +53,15 @@ def test_invalid_state_is_ignored() -> None:
 
 
 def test_operator_that_claims_the_name_is_a_rival_until_it_releases_it() -> None:
-    claim = Claim(connector_uid="u", namespace="shop", name="a", created="2026-01-01T00:00:00Z", operator="p/p")
+    claim = Claim(
+        connector_uid="u",
+        namespace="shop",
+        name="a",
+        created="2026-01-01T00:00:00Z",
+        operator="p/p",
+        cluster="c",
+        installation="i",
+    )
     entry = (claim_key("in"), claim.to_value())
     assert "Connector shop/a of operator p/p has the name in in Kafka" in rival_in([entry], "in")
     assert rival_in([entry], "other") == ""

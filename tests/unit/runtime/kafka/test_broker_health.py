@@ -30,7 +30,7 @@ def test_nobody_is_asked_while_nothing_is_in_doubt() -> None:
     assert brokers.asked == 0
 
 
-def test_an_error_that_is_told_once_holds_for_as_long_as_no_broker_answers() -> None:
+def test_an_error_that_is_reported_once_holds_for_as_long_as_no_broker_answers() -> None:
     brokers = Brokers()
     brokers.there = False
     brokers.health.failed("refused")
@@ -50,7 +50,7 @@ def test_an_error_of_one_broker_is_no_trouble_while_another_answers() -> None:
     assert brokers.asked == 1
 
 
-def test_brokers_that_are_away_are_asked_every_two_seconds_however_often_there_is_time_to() -> None:
+def test_brokers_that_are_unavailable_are_asked_every_two_seconds_however_often_there_is_time_to() -> None:
     brokers = Brokers()
     brokers.there = False
     brokers.health.failed("refused")

@@ -108,7 +108,7 @@ BOTH = SourcePartition({"a": 1, "b": 2})
 
 
 @pytest.mark.parametrize("newer_first", [True, False])
-def test_of_two_byte_forms_the_one_with_the_newer_timestamp_holds_in_whatever_order_they_come(
+def test_of_two_byte_forms_the_one_with_the_newer_timestamp_holds_in_any_order(
     newer_first: bool,
 ) -> None:
     records = [Record(FORMS[0], b'{"i":1}', 100, 9), Record(FORMS[1], b'{"i":2}', 101, 3)]
@@ -146,7 +146,7 @@ def test_of_two_byte_forms_the_last_written_holds_and_both_are_known() -> None:
     assert stored.entry(partition, {"i": 3})[0] == two
 
 
-def test_other_connectors_are_left_alone() -> None:
+def test_other_connectors_are_left_untouched() -> None:
     entries = [
         (b'["c-2",{"p":"a"}]', b'{"i":1}'),
         (b'["other",{"c":"c"}]', b'{"i":1}'),

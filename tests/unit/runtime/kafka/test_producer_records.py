@@ -21,7 +21,7 @@ from penstock_runtime.kafka.producer_records import Outgoing, slices
         ({"value": [b"v"], "key": [b"k"], "headers": [[("h", b"1"), ("i", None)]]}, 61 + 1 + 8 + 4 + 3),
     ],
 )
-def test_a_record_alone_has_the_size_that_a_broker_counts(columns: dict[str, Any], size: int) -> None:
+def test_a_single_record_has_the_size_that_a_broker_counts(columns: dict[str, Any], size: int) -> None:
     outgoing = Outgoing(length=1, topic="t", **columns)
     assert outgoing.alone(0) == size
     assert outgoing.largest() >= size

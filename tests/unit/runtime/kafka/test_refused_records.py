@@ -49,7 +49,7 @@ def known(of: Refusals, brokers: Brokers, seconds: float = 0.0, **columns: Any) 
     return {r.row: str(r.error) for r in found}
 
 
-def test_all_new_topics_are_asked_for_at_once_and_once(brokers: Brokers) -> None:
+def test_all_new_topics_are_asked_for_together_and_once(brokers: Brokers) -> None:
     one = refusals()
     for _ in range(3):
         assert known(one, brokers, topic=["a", "b"], value=[b"1", b"2"]) == {}
@@ -64,7 +64,7 @@ def test_a_record_larger_than_its_topic_takes_is_known_by_its_row(brokers: Broke
     assert "topic 't' partition 3: a record of 2070 bytes is larger than the topic takes" in found[1]
 
 
-def test_sizes_tell_nothing_of_records_that_are_compressed(brokers: Brokers) -> None:
+def test_sizes_say_nothing_about_records_that_are_compressed(brokers: Brokers) -> None:
     brokers.limits = {"t": 1_000}
     assert known(refusals(**{"compression.type": "zstd"}), brokers, value=[b"x" * 2_000]) == {}
 
@@ -80,7 +80,7 @@ def test_batches_are_made_for_the_topic_that_takes_least(brokers: Brokers) -> No
     assert not one.outdates(50_000, isolating=False)
 
 
-def test_where_no_limit_is_told_batches_become_smaller_with_each_refusal(brokers: Brokers) -> None:
+def test_where_no_limit_is_reported_batches_become_smaller_with_each_refusal(brokers: Brokers) -> None:
     one, sizes = refusals(), []
     for _ in range(6):
         size = one.fit({"batch.size": 1 << 20})["batch.size"]
@@ -125,7 +125,7 @@ def test_the_wait_for_a_partition_ends_with_the_task(brokers: Brokers) -> None:
         known(one, brokers, 60.0, partition=1)
 
 
-def test_what_was_refused_alone_is_known_until_its_batch_is_written(brokers: Brokers) -> None:
+def test_what_was_refused_separately_is_known_until_its_batch_is_written(brokers: Brokers) -> None:
     one = refusals()
     out = Outgoing(length=2, topic="t", value=[b"good", b"bad"], timestamp=[1, 2])
     one.isolate(set(), 1 << 20)

@@ -52,7 +52,7 @@ def test_the_greatest_incarnation_counts_not_the_last() -> None:
     assert latest_incarnation([], "c", 0) is None
 
 
-def test_fence_then_token_tell_equal_incarnations_apart() -> None:
+def test_fence_then_token_distinguish_equal_incarnations() -> None:
     assert Incarnation(1, 0, "z", 9) < Incarnation(1, 1, "a", 1) < Incarnation(1, 1, "b", 1) < Incarnation(2, 0, "", 0)
 
 

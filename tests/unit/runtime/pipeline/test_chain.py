@@ -21,7 +21,7 @@ from penstock import TopicPartition as Partition
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 
 
 class Mark(Transform):

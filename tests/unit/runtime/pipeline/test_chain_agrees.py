@@ -29,7 +29,7 @@ from penstock_plugins.transforms.timestamp_converter import TimestampConverter
 from penstock_plugins.transforms.timestamp_router import TimestampRouter
 from penstock_plugins.transforms.value_to_key import ValueToKey
 from penstock_runtime.pipeline.chain import Step, transform
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 
 Given = tuple[type[Transform] | type[Predicate], dict[str, str]]
 

@@ -9,7 +9,7 @@ from penstock import ConnectError, Converter, DataError, Record, RecordBatch, Sc
 from penstock.schema import INT64, STRING, struct
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, describe
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator, describe
 
 
 class Single(Converter):

@@ -8,7 +8,7 @@ import pytest
 
 from penstock import ConnectError, DataError, RetriableError
 from penstock_runtime.spark.worker import failure, part
-from penstock_runtime.task.process import _End
+from penstock_runtime.task.runner import _End
 
 
 @pytest.mark.parametrize("error", [RetriableError("half a pair: \ud83d"), ConnectError("half a pair: \ud83d")])

@@ -1,7 +1,7 @@
 """Summaries of batches add up, and are unchanged by the way from worker to driver."""
 
 from penstock import DataError
-from penstock_runtime.pipeline.record_errors import Failure, Stage
+from penstock_runtime.pipeline.error_tolerance import Failure, Stage
 from penstock_runtime.pipeline.summary import Summary, decode, encode
 
 FAILURE = Failure(3, Stage.TRANSFORMATION, "org.example.T", DataError("bad"))

@@ -35,7 +35,7 @@ def warned(file: Path, text: str) -> Sequence[str]:
     return [w.rpartition("Connector a: ")[2] for w in warnings]
 
 
-def test_fields_types_and_properties_are_told_together(file: Path) -> None:
+def test_fields_types_and_properties_are_reported_together(file: Path) -> None:
     found = told(
         file,
         f"{HEAD}spec:\n  class: FileStreamSource\n  restart: 5\n  tasksMax: two\n  state: running\n  config:\n"
@@ -86,11 +86,11 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ("  restart: 5\n", "spec.restart: must be a mapping, not 5; write, say, restart: {maxRestarts: 10}"),
-        ("  tasksMax: two\n", "spec.tasksMax: must be a whole number, not 'two'; write, say, tasksMax: 1"),
+        ("  restart: 5\n", "spec.restart: must be a mapping, not 5; for example, write restart: {maxRestarts: 10}"),
+        ("  tasksMax: two\n", "spec.tasksMax: must be a whole number, not 'two'; for example, write tasksMax: 1"),
         ("  tasksMax: '2'\n", "spec.tasksMax: must be a whole number, not '2'; write 2 without quotes"),
-        ("  tasksMax: true\n", "spec.tasksMax: must be a whole number, not true; write, say, tasksMax: 1"),
-        ("  tasksMax: 1.5\n", "spec.tasksMax: must be a whole number, not 1.5; write, say, tasksMax: 1"),
+        ("  tasksMax: true\n", "spec.tasksMax: must be a whole number, not true; for example, write tasksMax: 1"),
+        ("  tasksMax: 1.5\n", "spec.tasksMax: must be a whole number, not 1.5; for example, write tasksMax: 1"),
         (
             "  state: running\n",
             "spec.state: must be 'Running', 'Paused' or 'Stopped', not 'running'; did you mean Running?",
@@ -99,15 +99,15 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
             "  restart: {policy: onFailure}\n",
             "spec.restart.policy: must be 'OnFailure' or 'Never', not 'onFailure'; did you mean OnFailure?",
         ),
-        ("  connectName: 5\n", "spec.connectName: must be a text, not 5; put it in quotes"),
-        ("  restart:\n", "spec.restart: must be a mapping, not nothing; indent what belongs to it, or remove it"),
+        ("  connectName: 5\n", "spec.connectName: must be a string, not 5; put it in quotes"),
+        ("  restart:\n", "spec.restart: must be a mapping, not nothing; indent its fields, or remove it"),
         (
             "  restart: {backoff: {initial: 5}}\n",
             "spec.restart.backoff.initial: must be a duration such as 500ms, 10s, 5m, 1h30m, not 5",
         ),
         (
             "  maxRestarts: 5\n",
-            "spec.maxRestarts: is not a field here but of spec.restart: put it there (is it indented as it should be?)",
+            "spec.maxRestarts: is not a field here but of spec.restart; move it there (check its indentation)",
         ),
         (
             "  key.converter: JsonConverter\n",
@@ -116,11 +116,11 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
         ),
         (
             "config:\n  file: /tmp/x\n",
-            "config: is not a field here but of spec: put it there (is it indented as it should be?)",
+            "config: is not a field here but of spec; move it there (check its indentation)",
         ),
         (
             "  template: [hunter2]\n",
-            "spec.template: must be a mapping, not a list; write, say, template: {nodeSelector: {disk: ssd}}",
+            "spec.template: must be a mapping, not a list; for example, write template: {nodeSelector: {disk: ssd}}",
         ),
         (
             "  spark: {conf: {a: [hunter2]}}\n",
@@ -128,14 +128,14 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_field_is_told_with_what_was_given_and_an_example(file: Path, spec: str, problem: str) -> None:
+def test_a_wrong_field_is_reported_with_what_was_given_and_an_example(file: Path, spec: str, problem: str) -> None:
     config = "" if spec.startswith("config:") else f"  config:\n{FILE}"
     assert told(file, f"{HEAD}spec:\n  class: FileStreamSource\n{config}{spec}") == [problem]
 
 
 def test_a_text_in_the_place_of_the_configuration_is_not_shown(file: Path) -> None:
     (problem,) = told(file, f"{HEAD}spec:\n  class: FileStreamSource\n  config: hunter2\n")
-    assert problem.startswith("spec.config: must be a mapping, not a text; write, say, config: {file:")
+    assert problem.startswith("spec.config: must be a mapping, not a string; for example, write config: {file:")
 
 
 @pytest.mark.parametrize("value", ["*hunter2", "&hunter2 ]", "!hunter2 x", "'hunter2", '"hunter2\\q"', "hunter2: x"])
@@ -165,5 +165,5 @@ def test_a_number_may_be_spelt_as_one_likes_where_a_number_is_meant(file: Path) 
     "document",
     [{}, {"spec": None}, {"spec": {"config": 1}}, {"metadata": [], "spec": {"class": None}}, {"metadata": {"name": 1}}],
 )
-def test_whatever_stands_there_becomes_a_draft_with_flaws(document: dict[str, object]) -> None:
+def test_any_document_becomes_a_draft_with_its_problems(document: dict[str, object]) -> None:
     assert Connector.draft(document).reading.problems

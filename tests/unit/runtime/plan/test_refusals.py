@@ -211,7 +211,7 @@ def test_a_good_configuration_has_no_warning(config: dict[str, str]) -> None:
     assert planned(config).warnings == ()
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_together() -> None:
     found = problems(
         {
             "errors.tolerance": "x",
@@ -265,7 +265,7 @@ def test_a_version_that_nothing_matches_hides_no_problem_but_those_of_the_connec
     ]
 
 
-def test_a_sink_in_a_version_that_nothing_matches_is_told_of_its_topics_and_overrides() -> None:
+def test_problems_of_topics_and_overrides_are_reported_with_a_version_of_a_sink_that_nothing_matches() -> None:
     config = {"topics": "", "consumer.override.enable.auto.commit": "true"}
     found = problems(config, {"connector.client.config.override.policy": "None"}, version="[2,3)")
     assert {name for name, _ in found} == {
@@ -312,7 +312,7 @@ def test_an_empty_alias_is_one_as_any_other() -> None:
     assert [name for name, _ in problems(config)] == ["transforms..field"]
 
 
-def test_the_connector_validates_beside_the_other_problems() -> None:
+def test_the_connector_validates_in_addition_to_the_other_problems() -> None:
     found = problems({"table": "gone", "errors.tolerance": "x", "transforms": "a"})
     assert [name for name, _ in found] == ["transforms.a.type", "errors.tolerance", "table"]
 
@@ -322,7 +322,7 @@ def test_a_value_that_cannot_be_resolved_is_not_given_to_the_connector() -> None
     assert [name for name, _ in found] == ["password"]
 
 
-def test_an_unreadable_version_of_a_step_is_told_of_its_class_too() -> None:
+def test_an_unreadable_version_of_a_step_is_reported_with_its_class_too() -> None:
     found = problems({**SOURCE, **HOIST, "transforms.h.plugin.version": "[2,"})
     message = "Unbounded range: [2,; available versions: [1.4] (default and recommended: 1.4)"
     assert found == [("transforms.h.plugin.version", message), ("transforms.h.type", message)]
@@ -423,7 +423,7 @@ def test_what_nobody_reads_is_a_warning(config: dict[str, str], warned: str, mes
     assert warning.message.startswith(message)
 
 
-def test_a_missing_property_is_told_with_its_mistyped_name() -> None:
+def test_a_missing_property_is_reported_with_its_mistyped_name() -> None:
     ((name, message),) = problems({"tabel": "x"})
     assert name == "table"
     assert message.endswith(" Was tabel meant?")
@@ -465,7 +465,7 @@ def test_tolerance_that_leaves_no_trace_of_a_record_is_a_warning(
 @pytest.mark.parametrize(
     "config", [{**SOURCE, "producer.override.acks": "1"}, {**SINK, "consumer.override.nonsense": "1"}]
 )
-def test_an_override_that_the_policy_refuses_gets_no_advice_besides(config: dict[str, str]) -> None:
+def test_an_override_that_the_policy_refuses_gets_no_other_advice(config: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:
         planned(config, {"connector.client.config.override.policy": "None"})
     (problem,) = caught.value.problems
@@ -486,7 +486,7 @@ def test_an_unused_override_is_not_recommended_where_the_policy_would_refuse_it(
 
 
 @pytest.mark.parametrize(("table", "raised"), [("exit", "SystemExit: 0"), ("a", "KeyError: 'a'")])
-def test_a_plugin_that_is_one_function_is_told_by_its_name_and_by_the_function_that_failed(
+def test_a_plugin_that_is_one_function_is_reported_by_its_name_and_by_the_function_that_failed(
     table: str, raised: str
 ) -> None:
     ((where, message),) = problems({"table": table}, cls="Pages")
@@ -494,11 +494,11 @@ def test_a_plugin_that_is_one_function_is_told_by_its_name_and_by_the_function_t
     assert message.startswith(f"pages failed: {raised}, in pages_found (planning.py, line ")
 
 
-def test_what_is_away_is_no_fault_of_the_configuration_and_is_told_without_secrets() -> None:
+def test_what_is_unavailable_is_no_fault_of_the_configuration_and_is_reported_without_secrets() -> None:
     with pytest.raises(RetriableError, match=r"^db\.example does not answer \[hidden\]$"):
         planned({"table": "away", "password": "geheim"})
 
 
-def test_where_something_is_wrong_as_well_that_is_told() -> None:
+def test_other_problems_are_reported_as_well() -> None:
     assert [name for name, _ in problems({"table": "away", "port": "x"})] == ["port"]
     assert [name for name, _ in problems({"table": "away", "key.converter": "Nowhere"})] == ["key.converter"]

@@ -39,7 +39,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "connectors.yaml"
 
 
-def test_its_author_is_told_that_a_pod_has_none(file: Path) -> None:
+def test_the_plan_warns_its_author_that_a_pod_has_none(file: Path) -> None:
     assert WARNING in warnings(file, manifest("a"))
     assert WARNING in warnings(file, manifest("a", '    file: ""\n'))
     assert warnings(file, manifest("a", "    file: /x\n")) == []

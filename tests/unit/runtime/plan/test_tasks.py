@@ -65,9 +65,7 @@ def test_exactly_once_that_cannot_be_had_is_refused(
         ({"exactly.once.support": "required"}, {"exactly.once.source.support": "ENABLED"}, True),
     ],
 )
-def test_sources_deliver_exactly_once_unless_told_otherwise(
-    config: dict[str, str], worker: dict[str, str], once: bool
-) -> None:
+def test_sources_deliver_exactly_once_by_default(config: dict[str, str], worker: dict[str, str], once: bool) -> None:
     assert planned({**SOURCE, **config}, worker).exactly_once is once
 
 
@@ -221,7 +219,7 @@ def test_a_stopped_connector_is_checked_and_has_no_tasks() -> None:
     assert problems({}, state="Stopped")
 
 
-def test_a_workers_broken_converter_is_told_as_the_workers() -> None:
+def test_a_broken_converter_of_the_worker_is_reported_as_that() -> None:
     ((name, told),) = problems(SOURCE, {"value.converter": "Nope"})
     assert name == "worker configuration, value.converter"
     assert "Class Nope could not be found" in told

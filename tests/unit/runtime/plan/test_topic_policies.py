@@ -76,7 +76,7 @@ def for_records_alone(**config: str) -> list[str]:
     return [f"{w.property}: {w.message}" for w in warnings if "applies to records only" in w.message]
 
 
-def test_credentials_for_records_alone_are_told_where_topics_are_created_by_rule() -> None:
+def test_credentials_only_for_records_are_reported_where_topics_are_created_by_rule() -> None:
     """KIP-158, example 5: the client that creates topics has the worker's credentials."""
     (told,) = for_records_alone(**RULES, **ALICE)
     assert told.startswith("producer.override.sasl.jaas.config: ")

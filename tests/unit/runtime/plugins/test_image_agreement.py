@@ -45,7 +45,7 @@ def images(tmp_path: Path) -> Images:
     return Images(tmp_path)
 
 
-def test_images_of_different_plugins_go_together_also_with_equal_packages_beside_them(images: Images) -> None:
+def test_images_of_different_plugins_go_together_also_with_equal_packages_next_to_them(images: Images) -> None:
     for of in (images.first, images.second):
         images.add(of, "acme-common", "1.5", "acme_common/__init__.py", "acme_common/more.py", tag="py3-none-any")
     assert images.told() == []
@@ -185,7 +185,7 @@ def test_a_package_that_only_speaks_of_namespaces_is_none(images: Images, mark: 
     assert "brings the module acme (of two), and" in images.told()[0]
 
 
-def test_what_one_image_brings_is_its_authors_and_libraries_beside_modules_are_none(images: Images) -> None:
+def test_what_one_image_brings_is_its_authors_and_libraries_next_to_modules_are_none(images: Images) -> None:
     images.add(images.first, "base", "2.0", "base.py")
     images.add(images.first, "above", "1.0", "above.py", Requires_Dist="base<2")
     images.add(images.first, "one", "1", "lib/libomp.so", "lib/python/x.txt")

@@ -80,7 +80,7 @@ def test_a_class_of_the_image_is_found_in_its_places_with_its_version_and_comes_
     ]
 
 
-def test_a_folder_stands_behind_the_runtimes_packages_once_and_other_processes_inherit_it(
+def test_a_folder_is_behind_the_runtimes_packages_once_and_other_processes_inherit_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = [*sys.path]
@@ -94,7 +94,7 @@ def test_a_folder_stands_behind_the_runtimes_packages_once_and_other_processes_i
     assert sys.path == [*before, str(folder), "/other"]
 
 
-def test_a_copy_of_what_the_runtime_has_is_not_used_and_told(folder: Path) -> None:
+def test_a_copy_of_what_the_runtime_has_is_not_used_and_is_reported(folder: Path) -> None:
     add_distribution(folder, "penstock", "9.9.9", {"penstock/__init__.py": ""}, {"Cast": "penstock.evil:Cast"})
     mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
     append_folders([mounted.folder])
@@ -185,7 +185,7 @@ def test_a_class_that_several_images_bring_alike_may_come_from_another_one(folde
     assert "is in the runtime's image too" in told(check_classes(mounted, used(), [mounted.folder]))
 
 
-def test_a_module_that_the_runtime_has_by_another_distribution_is_told(folder: Path) -> None:
+def test_a_module_that_the_runtime_has_by_another_distribution_is_reported(folder: Path) -> None:
     add_distribution(folder, "other-yaml", "1.0", {"yaml/__init__.py": "", "acme_own.py": "", "acme/yaml.py": ""})
     mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
     (warning,) = ignored_copies(mounted, [mounted.folder])

@@ -54,7 +54,7 @@ def test_a_counter_and_a_gauge_are_at_the_endpoint_with_connector_task_and_place
     ]
 
 
-def test_a_worker_tells_what_was_added_since_it_told_last_and_the_driver_adds_it_up() -> None:
+def test_a_worker_reports_what_was_added_since_it_reported_last_and_the_driver_adds_it_up() -> None:
     worker, driver = MetricsByPlace(), MetricsByPlace()
     counter = worker.of("connector").counter("rows", "Rows.")
     gauge = worker.of("connector").gauge("open", "Open files.")

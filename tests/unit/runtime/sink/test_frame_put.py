@@ -7,7 +7,7 @@ import pytest
 from penstock import DataError, FrameSink, RecordBatch, RetriableError, TopicPartition
 from penstock.schema import INT64, struct
 from penstock_runtime.kafka.consumers import Consumed
-from penstock_runtime.pipeline.record_errors import Failure, Stage
+from penstock_runtime.pipeline.error_tolerance import Failure, Stage
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink.frames import FramePut
 

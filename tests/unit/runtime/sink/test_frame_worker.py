@@ -10,7 +10,7 @@ import pytest
 from penstock import ConnectError, DataError, TopicPartition
 from penstock.schema import INT64, STRING, Schema, struct
 from penstock_runtime.kafka.consumers import Consumed
-from penstock_runtime.pipeline.record_errors import Failure, Stage
+from penstock_runtime.pipeline.error_tolerance import Failure, Stage
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink.frame_runs import Count, Run
 from penstock_runtime.sink.frame_worker import _Chunk, _Made
@@ -74,7 +74,7 @@ def test_runs_of_one_schema_are_merged_across_portions_and_count_the_rest() -> N
     ]
 
 
-def test_numbers_go_on_from_chunk_to_chunk() -> None:
+def test_numbers_continue_from_chunk_to_chunk() -> None:
     made = _Made(16)
     add(made, chunk("12"))
     assert [number for number, _ in add(made, chunk("2", first=2))] == [2]

@@ -9,10 +9,10 @@ import pytest
 from penstock import ConnectError, DataError, Record, TopicPartition
 from penstock.record import Original
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
-from penstock_runtime.pipeline.record_errors import Failure
+from penstock_runtime.pipeline.error_tolerance import Failure
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.sink.reported_records import ReportedRecords
+from penstock_runtime.sink.sink_process import SinkProcess
 
 A = TopicPartition("a", 0)
 

@@ -13,7 +13,7 @@ from penstock_plugins.transforms.insert_field import InsertField
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
-from penstock_runtime.pipeline.record_errors import ErrorPolicy
+from penstock_runtime.pipeline.error_tolerance import ErrorPolicy
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.source.delivery import Delivery
 

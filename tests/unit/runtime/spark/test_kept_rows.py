@@ -164,7 +164,7 @@ def test_quoted_or_handled_error_is_not_a_lost_part() -> None:
     assert not has_lost_part(raised.value)
 
 
-def test_an_error_that_is_its_own_cause_is_looked_at_once() -> None:
+def test_an_error_that_is_its_own_cause_is_read_once() -> None:
     error = ValueError("refused")
     error.__cause__ = error
     assert not has_lost_part(error)

@@ -71,7 +71,7 @@ def test_time_without_looks_counts_as_one_look(child: "subprocess.Popen[bytes]")
     assert not stopped.ended
 
 
-def test_a_process_that_runs_or_waits_is_left_alone(child: "subprocess.Popen[bytes]") -> None:
+def test_a_process_that_runs_or_waits_is_left_untouched(child: "subprocess.Popen[bytes]") -> None:
     clock = Clock()
     stopped = StoppedProcesses(clock)
     looks(stopped, clock, 20)

@@ -41,7 +41,7 @@ def owner() -> Iterator[tuple[Path, "subprocess.Popen[str]"]]:
         process.kill()
 
 
-def test_a_folder_whose_owner_lives_is_left_alone() -> None:
+def test_a_folder_whose_owner_lives_is_left_untouched() -> None:
     with owner() as (folder, process):
         sweep()
         assert folder.is_dir()

@@ -91,7 +91,7 @@ def test_a_broken_jar_is_refused_without_the_advice_to_download_it(image: Path) 
     assert refused(image).startswith(text)
 
 
-def test_a_folder_that_the_pods_user_may_not_read_is_told_and_looked_into_again(image: Path) -> None:
+def test_a_folder_that_the_pods_user_may_not_read_is_reported_and_looked_into_again(image: Path) -> None:
     (image / "connect").chmod(0)
     was_root = os.geteuid() == 0
     if was_root:  # who may read everything

@@ -102,7 +102,7 @@ def test_an_image_that_holds_something_else_or_cannot_be_imported_is_refused_for
     assert len(message) < 2_100
 
 
-def test_a_folder_that_is_not_there_is_told(pod: Pod, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(pod: Pod, tmp_path: Path) -> None:
     code, told = pod.tells_of(tmp_path / "elsewhere")
     assert (code, "has no folder of the path" in told) == (ExitCode.CONFIG_INVALID, True)
 
@@ -156,7 +156,7 @@ def test_a_forged_answer_in_the_output_or_in_the_termination_message_counts_for_
     assert "ValueError: broken" in message
 
 
-def test_giant_output_is_cut_in_the_log_and_keeps_nothing_from_being_told(pod: Pod) -> None:
+def test_giant_output_is_cut_in_the_log_and_keeps_nothing_from_being_reported(pod: Pod) -> None:
     code, told = pod.tells(f"import sys\nfor n in range(5_000): sys.stdout.write('x' * 10_000)\n{CLASS}")
     assert (code, "imported: Trim" in told) == (ExitCode.OK, True)
     assert len(pod.log) < 70_000

@@ -206,9 +206,12 @@ class Dialect(ABC):
     def run(self, connection: Connection, statement: str) -> int:
         """Execute a statement verbatim, without parameters, and return how many rows it changed."""
 
-    @abstractmethod
     def name_problem(self, connection: Connection, name: str) -> str | None:
         """Return why this name is not valid for an object in the database, or None."""
+        most = connection.dialect.max_identifier_length
+        if len(name.encode(errors="replace")) <= most and "\0" not in name:
+            return None
+        return f"is longer than {most} bytes, or has a NUL"
 
     # Writing
 

@@ -34,7 +34,7 @@ from penstock_sql.source.catalog import MissingTable, tables_of, topics_of
 from penstock_sql.source.config import SqlSourceConfig, source_refusals, source_warnings
 from penstock_sql.source.cursors import place_of
 from penstock_sql.source.missing_tables import MissingTables
-from penstock_sql.source.ranges import RANGE, Round, TableProgress, progress_of_tables, range_of, table_of
+from penstock_sql.source.range_offsets import RANGE, Round, TableProgress, progress_of_tables, range_of, table_of
 from penstock_sql.source.reader import SqlReader
 from penstock_sql.source.streams import Stream, partition_of
 
@@ -213,7 +213,7 @@ class _SqlSource(Source):
         self._streams: dict[SourcePartition, Stream] = {}
         self._looked = float("-inf")  # look immediately: a table may have been dropped since the tasks were split
         self._asked = False
-        self._told = float("-inf")
+        self._logged_at = float("-inf")
         self._missing = MissingTables(config.whitelist)
 
     def start(self, offsets: Offsets) -> None:
@@ -258,12 +258,12 @@ class _SqlSource(Source):
                 retry_after=min(_PATIENCE, self._config.table_poll_interval_ms / 1000),
             )
         self._missing.tell(self._clock(), len(self._streams), self._config.table_poll_interval_ms / 1000)
-        self._tell_of_waiting()
+        self._log_waiting_rows()
         if not found:
-            self._tell_of_the_future()
+            self._warn_of_future_rows()
         return found
 
-    def _tell_of_the_future(self) -> None:
+    def _warn_of_future_rows(self) -> None:
         """Report tables whose rows all lie in the future, so that none is read.
 
         Raises:
@@ -280,12 +280,12 @@ class _SqlSource(Source):
             retry_after=min(_PATIENCE, max(1.0, self._config.poll_interval_ms / 1000)),
         )
 
-    def _tell_of_waiting(self) -> None:
+    def _log_waiting_rows(self) -> None:
         """Log periodically which transaction delays new rows, in one line for all tables."""
         longest = max(self._streams.values(), key=lambda stream: stream.waits, default=None)
-        if longest is None or longest.waits < _PATIENCE or self._clock() - self._told < _AGAIN:
+        if longest is None or longest.waits < _PATIENCE or self._clock() - self._logged_at < _AGAIN:
             return
-        self._told = self._clock()
+        self._logged_at = self._clock()
         with self._errors("Looking for open transactions"):
             holder = longest.held_by(self._database.connection())
         others = sum(stream.waits > 0 for stream in self._streams.values()) - 1
@@ -347,8 +347,8 @@ class _SqlSource(Source):
         for table, updates in changed.items():
             stream = self._streams[table]
             ranges = {p: o for p, o in updates.items() if p != table and o is not None}
-            for each, told in ranges.items():
-                parts.append(InputPartition(stream.data(*range_of(each, told)), {each: told}))
+            for each, offset in ranges.items():
+                parts.append(InputPartition(stream.data(*range_of(each, offset)), {each: offset}))
             if not ranges:
                 position = progress[table].position
                 parts.append(InputPartition(stream.data(position, updates.get(table, position)), updates))

@@ -123,7 +123,7 @@ class Rows:
         return [*([self.moment] if self.config.by_timestamp else []), *number]
 
     @property
-    def _told(self) -> list[ColumnElement[Any]]:
+    def _place_keys(self) -> list[ColumnElement[Any]]:
         """Keys in the form that places use.
 
         A place can represent neither `-infinity` nor years before 1. Rows with such timestamps get a later timestamp in the
@@ -146,7 +146,7 @@ class Rows:
     def between(self, start: Place, end: Place) -> Select[Any]:
         """Return a query of the rows after `start`, up to and including `end`, in order."""
         rows = self.all().where(self._up_to(end))
-        return self._behind(rows, start).order_by(*self.keys)
+        return self._after(rows, start).order_by(*self.keys)
 
     def next(
         self, start: Place, count: int, *, before: datetime | None = None, last: Place | None = None
@@ -159,7 +159,7 @@ class Rows:
             before: exclude rows with this timestamp or a later one.
             last: exclude rows after this place.
         """
-        rows = self._behind(sqlalchemy.select(*self._told).select_from(self.source), start)
+        rows = self._after(sqlalchemy.select(*self._place_keys).select_from(self.source), start)
         if before is not None:
             rows = rows.where(
                 self.moment
@@ -171,10 +171,10 @@ class Rows:
 
     def is_any(self, start: Place) -> Select[Any]:
         """Return a query of one constant row if there are any rows after a place."""
-        rows = self._behind(sqlalchemy.select(sqlalchemy.literal_column("1")).select_from(self.source), start)
+        rows = self._after(sqlalchemy.select(sqlalchemy.literal_column("1")).select_from(self.source), start)
         return rows.order_by(*self.keys).limit(1)  # in order, so that the index is used
 
-    def _behind(self, rows: Select[Any], start: Place) -> Select[Any]:
+    def _after(self, rows: Select[Any], start: Place) -> Select[Any]:
         rows = rows.where(*(key.is_not(None) for key in self.keys))
         if not start.is_set:
             return rows

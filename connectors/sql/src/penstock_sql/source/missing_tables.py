@@ -22,7 +22,7 @@ class MissingTables:
     def __init__(self, whitelist: str) -> None:
         self._for_good = ", or take it out of table.whitelist" if whitelist else ""
         self._names: set[str] = set()
-        self._told: frozenset[str] = frozenset()
+        self._reported: frozenset[str] = frozenset()
         self._again = float("-inf")
 
     def add(self, name: str) -> None:
@@ -47,7 +47,7 @@ class MissingTables:
             RetriableError: none of the tables exists.
         """
         if not self._names:
-            self._told = frozenset()
+            self._reported = frozenset()
             return
         missing = frozenset(self._names)
         what = (
@@ -56,6 +56,6 @@ class MissingTables:
         )
         if len(missing) == tables:
             raise RetriableError(f"All tables that this task reads are {what}", retry_after=pause)
-        if missing != self._told or now >= self._again:
-            self._told, self._again = missing, now + _AGAIN
+        if missing != self._reported or now >= self._again:
+            self._reported, self._again = missing, now + _AGAIN
             log.warning("The other tables are still read, but some are %s", what)

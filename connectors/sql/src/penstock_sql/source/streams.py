@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import sqlalchemy
-from sqlalchemy import Connection, Select
+from sqlalchemy import Connection
 from sqlalchemy import types as sql
 from sqlalchemy.dialects.postgresql import DOMAIN, OID
 
@@ -16,12 +16,12 @@ from penstock_sql.dialects.base import Columns, Dialect, Horizon, Transactions
 from penstock_sql.names import TableName
 from penstock_sql.source.catalog import columns_of, topics_of
 from penstock_sql.source.config import SqlSourceConfig
-from penstock_sql.source.cursors import Place, Rows, offset_of, place_of
-from penstock_sql.source.ranges import RANGE
+from penstock_sql.source.cursors import Rows, offset_of, place_of
+from penstock_sql.source.range_cuts import cut
+from penstock_sql.source.range_offsets import RANGE
 
 __all__ = ["Stream", "partition_of"]
 
-_SAMPLE: Final = 20
 _SOON: Final = timedelta(minutes=1)
 """Rows later than now by more than this lie in the future, rather than being due to differing clocks."""
 _QUERY: Final = SourcePartition({"query": "query"})
@@ -117,8 +117,10 @@ class Stream:
         self._check_once(connection)
         place, last = place_of(start), place_of(end)
         with connection.begin():
-            some = self._some(connection, place, limits, lambda count: self._rows.next(place, count, last=last))
-        return (end if some.are_all else offset_of(self._rows.place(some.keys[-1]))), some.number
+            following = cut(
+                connection, self._rows, place, limits, lambda count: self._rows.next(place, count, last=last)
+            )
+        return (end if following.are_all else offset_of(self._rows.place(following.keys[-1]))), following.number
 
     @property
     def waits(self) -> float:
@@ -201,10 +203,15 @@ class Stream:
                 now = self._dialect.now(connection)
                 before = now - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
             ranges = self._config.ranges
-            some = self._some(
-                connection, place, limits, lambda count: self._rows.next(place, count, before=before), ranges
+            following = cut(
+                connection,
+                self._rows,
+                place,
+                limits,
+                lambda count: self._rows.next(place, count, before=before),
+                ranges,
             )
-            if not some.keys:
+            if not following.keys:
                 if now is not None and start is None:
                     # in this order, since rows may be committed in between
                     self.is_ahead = (
@@ -212,31 +219,9 @@ class Stream:
                         and connection.execute(self._rows.next(place, 1, before=now + _SOON)).first() is None
                     )
                 return None
-            places = dict.fromkeys(map(self._rows.place, some.keys))  # rows of one moment may fill several ranges
+            places = dict.fromkeys(map(self._rows.place, following.keys))  # rows of one moment may fill several ranges
             ends = list(map(offset_of, places))
-        return start, ends, some.number, self._transactions.running(connection)
-
-    def _some(
-        self,
-        connection: Connection,
-        place: Place,
-        limits: Limits,
-        next_rows: Callable[[int], Select[Any]],
-        ranges: int = 1,
-    ) -> "_Some":
-        """Count the next rows up to the limits, and return where each range of them ends."""
-        sample = min(_SAMPLE, limits.records)
-        few: list[Sequence[Any]] = list(connection.execute(next_rows(sample)))
-        if len(few) < sample:
-            return _Some(few[-1:], len(few), are_all=True)
-        sample_rows = self._rows.between(place, self._rows.place(few[-1]))
-        row_bytes = self._dialect.row_bytes(connection, self._rows.all(), sample_rows)
-        most = max(1, min(limits.records, limits.bytes // row_bytes))
-        if most <= sample:
-            return _Some([few[most - 1]], most, are_all=False)
-        rows = connection.execute(_bounds(next_rows(most), ranges)).all()
-        number = rows[-1][0] if rows else 0  # rows may have been deleted since the sample
-        return _Some([row[1:] for row in rows], number, are_all=number < most)
+        return start, ends, following.number, self._transactions.running(connection)
 
     def _check_once(self, connection: Connection) -> None:
         if not self._checked:
@@ -342,35 +327,3 @@ def _tick(precisions: Iterable[int | None]) -> timedelta:
 
 _Waiting = tuple[Offset | None, Sequence[Offset], int, Horizon | None]
 """The start, the ends, the approximate number of rows, and the transactions to wait for."""
-_NUMBER: Final = "penstock_number"
-_TOTAL: Final = "penstock_total"
-_WORTH_A_RANGE: Final = 2_000
-
-
-class _Some(NamedTuple):
-    """Rows that fit into a batch.
-
-    Attributes:
-        keys: the keys of the last row of each range.
-        number: the number of rows.
-        are_all: whether there were no other rows.
-    """
-
-    keys: Sequence[Sequence[Any]]
-    number: int
-    are_all: bool
-
-
-def _bounds(rows: Select[Any], ranges: int) -> Select[Any]:
-    """Return a query of the last row of each range, in order: its number within the batch, and its keys."""
-    each = rows.subquery()
-    keys = list(each.c)
-    if ranges == 1:
-        number = sqlalchemy.func.count().over()
-        return sqlalchemy.select(number, *keys).order_by(*(key.desc() for key in keys)).limit(1)
-    number, total = sqlalchemy.func.row_number().over(order_by=keys), sqlalchemy.func.count().over()
-    counted = sqlalchemy.select(number.label(_NUMBER), *keys, total.label(_TOTAL)).subquery()
-    nr, of = counted.c[_NUMBER], counted.c[_TOTAL]
-    worth = sqlalchemy.case((of >= ranges * _WORTH_A_RANGE, ranges), else_=of // _WORTH_A_RANGE)
-    bounds = (nr == of) | (nr * worth // of > (nr - 1) * worth // of)
-    return sqlalchemy.select(nr, *(counted.c[key.name] for key in keys)).where(bounds).order_by(nr)

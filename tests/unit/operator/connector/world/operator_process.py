@@ -131,7 +131,8 @@ class OperatorProcess:
         connector = with_refused_template(connector, cached.refusals)
         trouble, _ = reconciler._trouble.lasting(self._topic.trouble, context.clock())
         observing = observe(connector, document, context, cached, trouble, reconciler._plans)
-        return replace(virtual_time.run(observing), permission=self._limiter.permission(self._key))
+        observed: Observation = virtual_time.run(observing)
+        return replace(observed, release=replace(observed.release, permission=self._limiter.permission(self._key)))
 
     def watch(self, document: Object | None, rival: Key | None, *, slot: bool) -> None:
         """Take in what watches have shown.

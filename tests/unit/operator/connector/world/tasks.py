@@ -93,6 +93,8 @@ class ClusterWithTasks(Cluster):
             name=KEY.name,
             created=timestamp(self.now),
             operator=self._release.operator,
+            cluster=self._release.cluster,
+            installation=self._release.installation,
         )
         self.topic.put(claim_key(self.connect_name), claim.to_value())
 
@@ -136,6 +138,7 @@ class ClusterWithTasks(Cluster):
             "acted": acted,
             "since": int(self.now * 1000),
             "versions": self._versions(pod),
+            "progress": "steady",
             **more,
         }
         return Report(**values)

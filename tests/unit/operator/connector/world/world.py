@@ -12,7 +12,7 @@ from penstock_operator import names
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.plans import Plan, Shape
+from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.model.secrets import references
 from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.render.events import ConnectorEvent
@@ -205,7 +205,7 @@ class World(ClusterWithJobs):
     def manifests(self) -> PodManifests:
         every = tuple(sorted({r.name for r in references(self.connector.spec.config, self.settings.worker)}))
         return PodManifests(
-            with_template_policy(self.connector, self.settings), self.settings, Shape.of(self.settings, every)
+            with_template_policy(self.connector, self.settings), self.settings, PodSettings.of(self.settings, every)
         )
 
     def add_foreign_pod(self, name: str) -> None:

@@ -35,7 +35,7 @@ _SIGNAL: Final = "45"
 
 def meaning(error: pymysql.Error) -> Meaning:
     """Classify an error."""
-    number, text = _told(error)
+    number, text = _number_and_text(error)
     if any(known in text for known in _NEVER_VERIFIED):
         return Meaning.ACCESS
     if isinstance(error, _LOST):
@@ -76,7 +76,7 @@ def _at_first(text: str) -> str:
     return text.partition("'")[0].rstrip(": ")
 
 
-_TOLD: Final[Mapping[int, Callable[[str], str]]] = {
+_SHORTENED: Final[Mapping[int, Callable[[str], str]]] = {
     1062: _duplicate,
     1586: _duplicate,
     1366: _incorrect,
@@ -105,16 +105,16 @@ _OF_STAGE: Final = re.compile(r" for `[^`]+`\.`penstock_[0-9a-f]{32}`|(?<=`)pens
 
 def words(error: pymysql.Error) -> str:
     """Return the server's message, without values of records."""
-    number, text = _told(error)
+    number, text = _number_and_text(error)
     if isinstance(error, _LOST):
         return "the connection was lost"
     if _is_signal(error):
         number = 1644
-    change = _TOLD.get(number)
+    change = _SHORTENED.get(number)
     text = _OF_STAGE.sub("", text if change is None else change(text))
     return " ".join(text.split()) or type(error).__name__
 
 
-def _told(error: pymysql.Error) -> tuple[int, str]:
+def _number_and_text(error: pymysql.Error) -> tuple[int, str]:
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     return number, str(error.args[-1]) if error.args else ""

@@ -55,12 +55,6 @@ class Sqlite(Dialect):
         changed: int = driver(connection).execute(statement).rowcount
         return changed
 
-    def name_problem(self, connection: Connection, name: str) -> str | None:
-        most = connection.dialect.max_identifier_length
-        if len(name.encode(errors="replace")) <= most and "\0" not in name:
-            return None
-        return f"is longer than {most} bytes, or has a NUL"
-
     def begin(self, connection: Connection, zone: str) -> None:
         """Do nothing: the only writer ends with its process."""
 

@@ -1,0 +1,1 @@
+"""Converters for data whose schemas are in a schema registry."""

@@ -1,0 +1,75 @@
+"""Reader of messages with one schema."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from operator import itemgetter
+from typing import Any
+
+from fastavro import schemaless_reader
+
+from penstock import DataError, Fields, Schema
+from penstock_registry import wire
+from penstock_registry.avro.decoder import Decode, decode_anything, decoder
+from penstock_registry.avro.physical import physical_schema
+from penstock_registry.avro.settings import AvroSettings
+from penstock_registry.avro.to_schema import connect_schema, is_anything
+from penstock_registry.avro.types import AvroType
+
+__all__ = ["AvroReader"]
+
+
+class AvroReader:
+    """Reader of messages with one schema.
+
+    Args:
+        of: the schema in Avro.
+        settings: settings of the mapping.
+        version: its version in the registry.
+
+    Attributes:
+        schema: the schema in Connect; None if the values have none.
+
+    Raises:
+        DataError: Connect cannot represent the schema.
+    """
+
+    def __init__(self, of: AvroType, settings: AvroSettings, version: int | None) -> None:
+        self._physical = physical_schema(of)
+        self.schema: Schema | None = None
+        if is_anything(of):
+            self._decode: Decode | None = decode_anything
+            self._names: list[str] = []
+        else:
+            self.schema = connect_schema(of, settings, version)
+            self._decode = decoder(of, self.schema)
+            self._names = [f.name for f in of.fields] if of.kind == "record" else []
+
+    def read(self, message: bytes) -> tuple[Schema | None, Any]:
+        """Return the schema and the value of a message."""
+        file = BytesIO(message)
+        file.seek(wire.PREFIX_LENGTH)
+        try:
+            value: Any = schemaless_reader(file, self._physical, None)
+        except Exception as e:
+            raise DataError(
+                f"cannot read a message as Avro: its bytes do not fit its schema ({type(e).__name__}); the message is "
+                "damaged, or its schema's id is of another registry"
+            ) from e
+        if value is None:
+            return None, None
+        return self.schema, value if self._decode is None else self._decode(value)
+
+    def read_all(self, messages: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
+        """Return the schema and the values of messages with this schema. If one fails, all fail: `read` finds it."""
+        physical, skipped = self._physical, wire.PREFIX_LENGTH
+        try:
+            values: list[Any] = [schemaless_reader(BytesIO(message[skipped:]), physical, None) for message in messages]
+        except Exception as e:
+            raise DataError("cannot read messages as Avro") from e
+        decode = self._decode
+        if decode is not None:
+            values = [None if value is None else decode(value) for value in values]
+        if not self._names or not values:
+            return self.schema, values
+        columns = {name: list(map(itemgetter(name), values)) for name in self._names}
+        return self.schema, Fields(columns, len(values), rows=values)

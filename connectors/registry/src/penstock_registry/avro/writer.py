@@ -1,0 +1,113 @@
+"""Writer of values of one schema."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastavro import schemaless_writer
+
+from penstock import DataError, Fields, Same, Schema, Type
+from penstock_registry import wire
+from penstock_registry.avro import names
+from penstock_registry.avro.encoder import FieldEncoder, encode_anything, encoder, field_encoders
+from penstock_registry.avro.physical import physical_schema
+from penstock_registry.avro.settings import AvroSettings
+from penstock_registry.avro.types import AvroType
+
+__all__ = ["AvroWriter"]
+
+_NULL = type(None)
+
+
+class _Chunks(list[bytes]):
+    """File to which fastavro writes each record in one piece."""
+
+    write = list.append
+
+
+class AvroWriter:
+    """Writer of values of one schema in Confluent's format.
+
+    Args:
+        schema: the schema in Connect; None for values without one.
+        of: the schema in Avro.
+        number: its id in the registry.
+        settings: settings of the mapping.
+
+    Raises:
+        DataError: the Avro schema cannot hold such values.
+    """
+
+    def __init__(self, schema: Schema | None, of: AvroType, number: int, settings: AvroSettings) -> None:
+        self._schema = schema
+        self._physical = physical_schema(of)
+        self._prefix = wire.prefix(number)
+        self._encode = encode_anything if schema is None else encoder(schema, of, settings)
+        self._fields: list[FieldEncoder] | None = None
+        self._common: dict[str, Any] = {}
+        record = schema is not None and schema.type is Type.STRUCT and schema.fields and not names.is_union(schema)
+        if schema is not None and record and of.kind == "record":
+            self._fields, self._common = field_encoders(schema, of, settings)
+
+    def write(self, value: Any) -> bytes | None:
+        """Return the message of a value; None for null."""
+        if value is None and (self._schema is None or self._schema.optional):
+            return None
+        try:
+            datum = self._encode(value)
+        except DataError as e:
+            raise DataError(f"cannot write a value as Avro: {e}") from None
+        return self._messages([datum])[0]
+
+    def write_all(self, values: Sequence[Any]) -> list[bytes | None]:
+        """Return the messages of many values. If one fails, all fail: `write` finds it."""
+        if self._fields is not None:
+            fields = values if isinstance(values, Fields) else Fields.of(values)
+            if fields is not None:
+                return list(self._messages(self._rows(self._fields, fields)))
+        return [self.write(value) for value in values]
+
+    def _rows(self, encoders: list[FieldEncoder], fields: Fields) -> Sequence[Any]:
+        columns: dict[str, list[Any] | Same] = {}
+        same = list(fields.columns) == [each.name for each in encoders] and not self._common
+        for each in encoders:
+            columns[each.target] = column = _column(each, fields)
+            same = same and column is fields.columns.get(each.name) and each.target == each.name
+        if same:
+            return fields.rows()
+        columns.update({name: Same(value) for name, value in self._common.items()})
+        return Fields(columns, len(fields)).rows()
+
+    def _messages(self, data: Sequence[Any]) -> list[bytes]:
+        physical = self._physical
+        chunks: Any = _Chunks()  # fastavro uses no other method of a file
+        try:
+            for datum in data:
+                schemaless_writer(chunks, physical, datum)
+        except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as e:
+            raise DataError(f"cannot write a value as Avro: {type(e).__name__}") from e
+        prefix = self._prefix
+        return [prefix + chunk for chunk in chunks]
+
+
+def _column(of: FieldEncoder, fields: Fields) -> list[Any] | Same:
+    """Return the values of a field as fastavro writes them."""
+    column = fields.columns.get(of.name, Same(None))
+    types = fields.types(of.name) if of.name in fields.columns else frozenset((_NULL,))
+    if of.plain and types <= of.plain and _is_within(of, column, types):
+        return column
+    try:
+        if isinstance(column, Same):
+            return Same(of.encode(column.value))
+        return list(map(of.encode, column))
+    except DataError as e:
+        raise DataError(f"cannot write a value as Avro: field '{of.name}': {e}") from None
+
+
+def _is_within(of: FieldEncoder, column: list[Any] | Same, types: frozenset[type]) -> bool:
+    if of.bounds is None or types == {_NULL}:
+        return True
+    low, high = of.bounds
+    if isinstance(column, Same):
+        return bool(low <= column.value <= high)
+    numbers = [value for value in column if value is not None] if _NULL in types else column
+    return not numbers or bool(low <= min(numbers) and max(numbers) <= high)

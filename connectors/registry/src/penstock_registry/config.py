@@ -1,0 +1,249 @@
+"""Properties of the registry that all converters share."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+from pydantic import field_validator, model_validator
+
+from penstock import Config, ConfigError, Importance, Int, Password, Problem, prop
+from penstock.rules import at_least, words
+from penstock_registry.subjects import subject_strategy
+
+__all__ = ["RegistryConfig"]
+
+_SSL: Final = "schema.registry.ssl."
+
+
+class RegistryConfig(Config):
+    """Properties with Confluent's names."""
+
+    converter_type: Annotated[str | None, words("key", "value", "header")] = prop(
+        "converter.type",
+        None,
+        doc="How this converter will be used. It follows from the place of the converter; there is no need to set it.",
+        importance=Importance.LOW,
+    )
+    urls: list[str] = prop(
+        "schema.registry.url",
+        doc="URLs of the schema registry, separated by commas. If one does not answer, the next one is asked. The user and "
+        "password of `basic.auth.credentials.source=URL` are those of the first one.",
+        importance=Importance.HIGH,
+        min_length=1,
+    )
+    auto_register: bool = prop(
+        "auto.register.schemas",
+        True,
+        doc="Register the schemas of written records. Otherwise they must be registered already.",
+    )
+    use_latest: bool = prop(
+        "use.latest.version",
+        False,
+        doc="Write with the latest schema of the subject. It has an effect only if `auto.register.schemas` is false.",
+        importance=Importance.LOW,
+    )
+    latest_metadata: list[str] = prop(
+        "use.latest.with.metadata",
+        [],
+        doc="Write with the latest schema of the subject that has this metadata, `name=value`, separated by commas. It has "
+        "an effect only if `auto.register.schemas` is false.",
+        importance=Importance.LOW,
+    )
+    latest_cache_seconds: Int = prop(
+        "latest.cache.ttl.sec",
+        -1,
+        doc="Seconds after which the latest schema is asked for again; -1 for never.",
+        importance=Importance.LOW,
+        ge=-1,
+    )
+    normalize: bool = prop(
+        "normalize.schemas",
+        False,
+        doc="Let the registry normalize schemas, so that equivalent ones have one id.",
+    )
+    key_strategy: subject_strategy = prop(
+        "key.subject.name.strategy",
+        "TopicNameStrategy",
+        doc="How the subject of a key's schema is named: `<topic>-key`, the name of the record, or `<topic>-<record>`. "
+        "Confluent's class names are accepted.",
+    )
+    value_strategy: subject_strategy = prop(
+        "value.subject.name.strategy",
+        "TopicNameStrategy",
+        doc="How the subject of a value's schema is named: `<topic>-value`, the name of the record, or `<topic>-<record>`. "
+        "Confluent's class names are accepted.",
+    )
+    cache_size: Annotated[Int, at_least(1)] = prop(
+        "schemas.cache.config",
+        1000,
+        doc="The number of schemas that are kept in memory, for each direction.",
+        importance=Importance.LOW,
+    )
+    basic_source: str = prop(
+        "basic.auth.credentials.source",
+        "URL",
+        doc="Where the user and password for the registry are: in the URL, or in `basic.auth.user.info`.",
+        valid="URL, USER_INFO",
+    )
+    user_info: Password | None = prop(
+        "basic.auth.user.info",
+        None,
+        doc="User and password, `user:password`, for `basic.auth.credentials.source=USER_INFO`. The name with the prefix "
+        "`schema.registry.` is accepted too.",
+    )
+    user_info_prefixed: Password | None = prop(
+        "schema.registry.basic.auth.user.info",
+        None,
+        doc="The same as `basic.auth.user.info`.",
+        importance=Importance.LOW,
+    )
+    bearer_source: str | None = prop(
+        "bearer.auth.credentials.source",
+        None,
+        doc="Where the token for the registry is from: `STATIC_TOKEN`, or `OAUTHBEARER`, which asks an OAuth server.",
+        valid="STATIC_TOKEN, OAUTHBEARER",
+    )
+    bearer_token: Password | None = prop(
+        "bearer.auth.token", None, doc="The token, for `bearer.auth.credentials.source=STATIC_TOKEN`."
+    )
+    bearer_url: str | None = prop(
+        "bearer.auth.issuer.endpoint.url", None, doc="URL of the OAuth server's tokens, for `OAUTHBEARER`."
+    )
+    bearer_client: str | None = prop("bearer.auth.client.id", None, doc="Client id, for `OAUTHBEARER`.")
+    bearer_secret: Password | None = prop("bearer.auth.client.secret", None, doc="Client secret, for `OAUTHBEARER`.")
+    bearer_scope: str | None = prop("bearer.auth.scope", None, doc="Scope, for `OAUTHBEARER`.")
+    bearer_cluster: str | None = prop(
+        "bearer.auth.logical.cluster",
+        None,
+        doc="The registry's name at Confluent Cloud (`target-sr-cluster`).",
+        importance=Importance.LOW,
+    )
+    bearer_pool: str | None = prop(
+        "bearer.auth.identity.pool.id", None, doc="Identity pool at Confluent Cloud.", importance=Importance.LOW
+    )
+    connect_timeout: Annotated[Int, at_least(1)] = prop(
+        "http.connect.timeout.ms",
+        60_000,
+        doc="Milliseconds to wait for a connection to the registry.",
+        importance=Importance.LOW,
+    )
+    read_timeout: Annotated[Int, at_least(1)] = prop(
+        "http.read.timeout.ms",
+        60_000,
+        doc="Milliseconds to wait for an answer of the registry.",
+        importance=Importance.LOW,
+    )
+    proxy_host: str | None = prop("proxy.host", None, doc="Host of an HTTP proxy.", importance=Importance.LOW)
+    proxy_port: Int = prop("proxy.port", -1, doc="Port of the proxy.", importance=Importance.LOW)
+    truststore: str | None = prop(
+        f"{_SSL}truststore.location",
+        None,
+        doc="PEM file of the certificate authorities that sign the registry's certificate. By default, those of the image.",
+    )
+    keystore: str | None = prop(
+        f"{_SSL}keystore.location",
+        None,
+        doc="PEM file with the certificate and the private key that the registry asks for.",
+    )
+    key_password: Password | None = prop(f"{_SSL}key.password", None, doc="Password of the private key.")
+
+    @field_validator("urls")
+    @classmethod
+    def _are_urls(cls, urls: list[str]) -> list[str]:
+        if not all(re.match(r"https?://[^/]", url) for url in urls):
+            raise ValueError("URLs must begin with http:// or https://")
+        return urls
+
+    @field_validator("latest_metadata")
+    @classmethod
+    def _are_pairs(cls, pairs: list[str]) -> list[str]:
+        if not all("=" in pair for pair in pairs):
+            raise ValueError("expected name=value, separated by commas")
+        return pairs
+
+    @field_validator("basic_source")
+    @classmethod
+    def _is_source(cls, source: str) -> str:
+        if source not in ("URL", "USER_INFO"):
+            raise ValueError("String must be one of: URL, USER_INFO; SASL_INHERIT cannot be used here: set USER_INFO")
+        return source
+
+    @field_validator("bearer_source")
+    @classmethod
+    def _is_bearer_source(cls, source: str | None) -> str | None:
+        if source not in (None, "STATIC_TOKEN", "OAUTHBEARER"):
+            raise ValueError("String must be one of: STATIC_TOKEN, OAUTHBEARER; providers in Java cannot be used here")
+        return source
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        problems = []
+        if self.basic_source == "USER_INFO" and ":" not in (self.credentials or ""):
+            problems.append(Problem("basic.auth.user.info", "USER_INFO needs `user:password` here"))
+        needed: dict[str, dict[str, str | None]] = {
+            "STATIC_TOKEN": {"bearer.auth.token": self.bearer_token},
+            "OAUTHBEARER": {
+                "bearer.auth.issuer.endpoint.url": self.bearer_url,
+                "bearer.auth.client.id": self.bearer_client,
+                "bearer.auth.client.secret": self.bearer_secret,
+            },
+        }
+        for name, value in needed.get(self.bearer_source or "", {}).items():
+            if not value:
+                problems.append(Problem(name, f"{self.bearer_source} needs a value here"))
+        problems += _not_pem(f"{_SSL}truststore.location", self.truststore)
+        problems += _not_pem(f"{_SSL}keystore.location", self.keystore)
+        if problems:
+            raise ConfigError(problems)
+        return self
+
+    @property
+    def credentials(self) -> str | None:
+        """Return `user:password`, if it is a property."""
+        given = self.user_info or self.user_info_prefixed
+        return given.reveal() if given is not None else None
+
+    def client_properties(self) -> dict[str, Any]:
+        """Return the configuration of Confluent's Python client."""
+        seconds = {"connect": self.connect_timeout / 1000, "read": self.read_timeout / 1000}
+        made: dict[str, Any] = {
+            "url": ",".join(self.urls),
+            "timeout": (seconds["connect"], seconds["read"], seconds["read"], seconds["connect"]),
+            "max.retries": 0,  # the runtime retries, and reports that it waits
+            "cache.capacity": self.cache_size,
+            "cache.latest.ttl.sec": self.latest_cache_seconds if self.latest_cache_seconds >= 0 else None,
+            "basic.auth.user.info": self.credentials if self.basic_source == "USER_INFO" else None,
+            "ssl.ca.location": self.truststore,
+            "ssl.certificate.location": self.keystore,
+            "ssl.key.password": self.key_password.reveal() if self.key_password is not None else None,
+            "proxy": f"http://{self.proxy_host}:{self.proxy_port}" if self.proxy_host else None,
+        }
+        return {name: value for name, value in (made | self._bearer()).items() if value is not None}
+
+    def _bearer(self) -> dict[str, Any]:
+        if self.bearer_source is None:
+            return {}
+        made: dict[str, Any] = {
+            "bearer.auth.credentials.source": self.bearer_source,
+            "bearer.auth.logical.cluster": self.bearer_cluster or "",  # the client requires one
+            "bearer.auth.identity.pool.id": self.bearer_pool,
+        }
+        if self.bearer_source == "STATIC_TOKEN":
+            return {**made, "bearer.auth.token": self.bearer_token.reveal() if self.bearer_token else ""}
+        return {
+            **made,
+            "bearer.auth.issuer.endpoint.url": self.bearer_url,
+            "bearer.auth.client.id": self.bearer_client,
+            "bearer.auth.client.secret": self.bearer_secret.reveal() if self.bearer_secret else "",
+            "bearer.auth.scope": self.bearer_scope or "",
+        }
+
+
+def _not_pem(name: str, location: str | None) -> list[Problem]:
+    """Return a problem if a file is a keystore of Java. A file that is missing now may exist in the task's pod."""
+    if location is None or not Path(location).is_file():
+        return []
+    if b"-----BEGIN " in Path(location).read_bytes():
+        return []
+    remedy = "convert it (keytool -exportcert -rfc, or openssl pkcs12) and name that file"
+    return [Problem(name, f"{location} is not a PEM file: {remedy}")]

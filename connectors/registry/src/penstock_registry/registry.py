@@ -1,0 +1,200 @@
+"""Client of the schema registry, with its errors in words."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from cachetools import LRUCache, TTLCache
+from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
+from httpx2 import HTTPError, InvalidURL
+
+from penstock import ConfigError, DataError, Problem, RetriableError
+from penstock_registry.config import RegistryConfig
+
+__all__ = ["Found", "Registry"]
+
+_OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
+_REFUSED_SECONDS: Final = 10
+"""Seconds for which an answer that fails a record counts for the next records with the same question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Schema of the registry.
+
+    Attributes:
+        id: its id.
+        kind: `AVRO`, `JSON` or `PROTOBUF`.
+        text: the schema.
+        references: the texts of the schemas that it uses, each after those that it uses itself.
+    """
+
+    id: int
+    kind: str
+    text: str
+    references: tuple[str, ...] = ()
+
+
+class Registry:
+    """Client of the registry. It remembers a bounded number of schemas.
+
+    Every method raises a `RetriableError` while the registry is unavailable or refuses the credentials, because that
+    concerns all records, and a `DataError` if it refuses the schema or does not have it.
+    """
+
+    def __init__(self, config: RegistryConfig, kind: str) -> None:
+        self._config = config
+        self._kind = kind
+        self._where = ", ".join(map(_without_password, config.urls))
+        try:
+            self._client = SchemaRegistryClient(config.client_properties())
+        except (OSError, ValueError, TypeError, InvalidURL) as e:
+            raise ConfigError(
+                Problem("schema.registry.url", f"cannot set up the client: {type(e).__name__}: {e}")
+            ) from e
+        self._ids: LRUCache[tuple[str, str], int] = LRUCache(config.cache_size)
+        self._refusals: TTLCache[tuple[object, ...], str] = TTLCache(config.cache_size, _REFUSED_SECONDS)
+        self._asked = 0
+
+    def id_of(self, subject: str, text: str) -> int:
+        """Return the id of a schema in a subject, registered first if `auto.register.schemas` allows it."""
+        known = self._ids.get((subject, text))
+        if known is not None:
+            return known
+        schema = Schema(text, self._kind)
+        register = self._config.auto_register
+        what = f"register a schema in subject {subject}" if register else f"find the schema in subject {subject}{_OFF}"
+        with self._asking(what, (subject, text)):
+            if register:
+                found: int | None = self._client.register_schema(
+                    subject, schema, normalize_schemas=self._config.normalize
+                )
+            else:
+                found = self._client.lookup_schema(subject, schema, normalize_schemas=self._config.normalize).schema_id
+            number = _number(found)
+        self._ids[subject, text] = number
+        return number
+
+    def latest(self, subject: str) -> Found:
+        """Return the latest schema of a subject, with the metadata that the configuration asks for."""
+        metadata = dict(pair.split("=", 1) for pair in self._config.latest_metadata)
+        with self._asking(f"find the latest schema of subject {subject}", (subject,)):
+            if metadata:
+                found = self._client.get_latest_with_metadata(subject, metadata)
+            else:
+                found = self._client.get_latest_version(subject)
+            return self._found(_number(found.schema_id), found.schema)
+
+    def schema(self, number: int) -> Found:
+        """Return the schema with this id."""
+        with self._asking(f"find the schema with id {number}", (number,)):
+            return self._found(number, self._client.get_schema(number))
+
+    def version(self, number: int, subject: str) -> int | None:
+        """Return the version that a schema has in a subject; None if the registry does not say it."""
+        try:
+            with self._asking(f"find versions of the schema with id {number}", (number, subject)):
+                versions = self._client.get_schema_versions(number)
+        except DataError:
+            return None
+        return next((each.version for each in versions or () if each.subject == subject), None)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _found(self, number: int, schema: Schema) -> Found:
+        kind = schema.schema_type or "AVRO"
+        if kind != self._kind:
+            raise DataError(
+                f"cannot use the schema with id {number}: it is one of {kind}, and the converter is for {self._kind}; "
+                "configure the converter that fits"
+            )
+        references: dict[tuple[str | None, int | None], str] = {}
+        self._collect(schema.references or [], references)
+        return Found(number, kind, _text(schema), tuple(references.values()))
+
+    def _collect(self, references: list[SchemaReference], into: dict[tuple[str | None, int | None], str]) -> None:
+        for each in references:
+            key = (each.subject, each.version)
+            if key not in into:
+                schema = self._client.get_version(str(each.subject), each.version or "latest", deleted=True).schema
+                self._collect(schema.references or [], into)
+                into[key] = _text(schema)
+
+    @contextmanager
+    def _asking(self, what: str, question: tuple[object, ...]) -> Iterator[None]:
+        refused = self._refusals.get(question)
+        if refused is not None:
+            raise DataError(refused)
+        self._forget_some()
+        try:
+            yield
+        except SchemaRegistryError as e:
+            error = self._explained(what, e)
+            if isinstance(error, DataError):
+                self._refusals[question] = str(error)
+            raise error from e
+        except (HTTPError, OAuthTokenError, OSError) as e:
+            raise self._unavailable(what, _cause(e)) from e
+        except (ValueError, TypeError, KeyError, AttributeError) as e:  # the answer is no JSON, or none of a registry
+            self._client.clear_caches()  # type: ignore[no-untyped-call] # it may have kept that answer
+            raise self._unavailable(what, f"its answer is not that of a registry ({type(e).__name__})") from e
+
+    def _explained(self, what: str, error: SchemaRegistryError) -> DataError | RetriableError:
+        status, code, text = error.http_status_code, error.error_code, error.error_message
+        said = " ".join(str(text).split())[:2000]
+        match status:
+            case 409:
+                return DataError(
+                    f"cannot {what}: it is not compatible with the earlier versions, says the registry: {said}; change the "
+                    "schema, or the compatibility of the subject"
+                )
+            case 404 if code not in (
+                None,
+                SchemaRegistryError.UNKNOWN,
+            ):  # else the answer of a proxy, or of another path
+                return DataError(f"cannot {what}: it does not exist, says the registry at {self._where}: {said}")
+            case 422:
+                return DataError(f"cannot {what}: it is not valid, says the registry: {said}")
+            case 401 | 403:
+                return self._unavailable(
+                    what, f"it refuses the credentials (status {status}); check basic.auth.* or bearer.*"
+                )
+            case _:
+                return self._unavailable(what, f"it answers with status {status}: {said[:200]}")
+
+    def _unavailable(self, what: str, cause: str) -> RetriableError:
+        return RetriableError(f"cannot {what}: the registry at {self._where} is unavailable: {cause}", outage=True)
+
+    def _forget_some(self) -> None:
+        """Empty the client's own cache now and then, which is unbounded."""
+        self._asked += 1
+        if self._asked > 2 * self._config.cache_size:
+            self._asked = 0
+            self._client.clear_caches()  # type: ignore[no-untyped-call]
+
+
+def _number(found: int | None) -> int:
+    if found is None:
+        raise ValueError("no id")
+    return found
+
+
+def _text(schema: Schema) -> str:
+    if not schema.schema_str:
+        raise ValueError("no schema")
+    return schema.schema_str
+
+
+def _cause(error: Exception) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

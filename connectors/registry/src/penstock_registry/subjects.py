@@ -1,0 +1,55 @@
+"""Subjects under which a registry keeps schemas, and the strategies that name them."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final
+
+from penstock import DataError
+from penstock.rules import Rule
+
+__all__ = ["Strategy", "strategy_named", "subject_strategy"]
+
+Strategy = Callable[[str, bool, str | None], str]
+"""Function of the topic, whether the value is a key, and the full name of the record or None, that returns the subject."""
+
+_PACKAGE: Final = "io.confluent.kafka.serializers.subject."
+
+
+def _topic(topic: str, is_key: bool, record: str | None) -> str:
+    return f"{topic}-{'key' if is_key else 'value'}"
+
+
+def _record(topic: str, is_key: bool, record: str | None) -> str:
+    if record is None:
+        side = "key" if is_key else "value"
+        raise DataError(
+            f"cannot name the subject of a {side} that is not a record: RecordNameStrategy and TopicRecordNameStrategy use "
+            f"the name of the record; set {side}.subject.name.strategy to TopicNameStrategy"
+        )
+    return record
+
+
+def _topic_record(topic: str, is_key: bool, record: str | None) -> str:
+    return f"{topic}-{_record(topic, is_key, record)}"
+
+
+_STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "TopicNameStrategy": _topic,
+    "RecordNameStrategy": _record,
+    "TopicRecordNameStrategy": _topic_record,
+}
+
+
+def strategy_named(name: str) -> Strategy:
+    """Return the strategy with this name, which `subject_strategy` has accepted."""
+    return _STRATEGIES[name]
+
+
+def _known(name: str) -> str:
+    plain = name.removeprefix(_PACKAGE)
+    if plain not in _STRATEGIES:
+        raise ValueError(f"String must be one of: {', '.join(_STRATEGIES)}; strategies in Java cannot be used here")
+    return plain
+
+
+subject_strategy = Annotated[str, Rule(_known, ", ".join(_STRATEGIES), values=tuple(_STRATEGIES))]
+"""Text of a property that names a strategy, with or without the package of Confluent's class."""

@@ -1,0 +1,156 @@
+"""A schema registry of the tests' own, Apicurio's, and a proxy before it that spoils answers."""
+
+import json
+import shutil
+import ssl
+import subprocess
+import tarfile
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+from tests.integration.java.plugins import apicurio_registry
+from tests.integration.ports import free_port
+
+from penstock_runtime.java import find_java
+
+__all__ = ["Proxy", "Registry"]
+
+_JSON: Final = "application/vnd.schemaregistry.v1+json"
+
+
+class Registry:
+    """Apicurio's registry, in memory, which checks compatibility as Confluent's does by default."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="penstock-registry-"))
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/apis/ccompat/v7"
+        with tarfile.open(apicurio_registry()) as archive:
+            archive.extractall(self.folder, filter="data")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        (jar,) = self.folder.glob("*-runner.jar")
+        options = ["-Xmx384m", "-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={self.port}"]
+        log = self.folder / "log"
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [str(find_java().executable), *options, "-jar", str(jar)],
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+            )
+        until = time.monotonic() + 120
+        while True:
+            try:
+                self.ask("PUT", "/config", {"compatibility": "BACKWARD"})
+            except OSError:
+                left = self._process.poll() is None and time.monotonic() < until
+                assert left, log.read_text()[-2_000:]
+                time.sleep(0.1)
+            else:
+                return
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self.folder)
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url}{path}", data, {"Content-Type": _JSON}, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def register(self, subject: str, schema: Any, kind: str = "AVRO", references: Any = ()) -> int:
+        """Register a schema as others do."""
+        body = {"schema": json.dumps(schema, separators=(",", ":")), "schemaType": kind, "references": list(references)}
+        number: int = self.ask("POST", f"/subjects/{subject}/versions", body)["id"]
+        return number
+
+    def schema(self, number: int) -> Any:
+        return json.loads(self.ask("GET", f"/schemas/ids/{number}")["schema"])
+
+    def subjects(self) -> list[str]:
+        found: list[str] = self.ask("GET", "/subjects")
+        return found
+
+
+class Proxy:
+    """A proxy before a registry: it passes requests on, or answers them as `answer` says, and notes their headers.
+
+    Attributes:
+        answer: status, type and text of the answer; None to pass requests on; `"hang up"` to close the connection.
+        delay: seconds before each answer.
+    """
+
+    def __init__(self, registry: Registry, context: ssl.SSLContext | None = None) -> None:
+        self.answer: tuple[int, str, str] | str | None = None
+        self.delay = 0.0
+        self.headers: list[dict[str, str]] = []
+        self.requests: list[str] = []
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def _pass_on(self) -> None:
+                proxy.headers.append(dict(self.headers))
+                proxy.requests.append(f"{self.command} {self.path}")
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)) or None
+                time.sleep(proxy.delay)
+                match proxy.answer:
+                    case (status, kind, text):
+                        self._reply(status, kind, text.encode())
+                    case str():
+                        self.close_connection = True
+                    case None:
+                        self._reply(*_forwarded(registry, self.command, self.path, body))
+
+            def _reply(self, status: int, kind: str, text: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PUT = do_DELETE = _pass_on  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        scheme = "http"
+        if context is not None:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            scheme = "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
+
+    @contextmanager
+    def running(self) -> Iterator["Proxy"]:
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
+
+
+def _forwarded(registry: Registry, method: str, path: str, body: bytes | None) -> tuple[int, str, bytes]:
+    request = urllib.request.Request(f"{registry.url}{path}", body, {"Content-Type": _JSON}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, _JSON, answer.read()
+    except urllib.error.HTTPError as e:
+        with e:
+            return e.code, _JSON, e.read()

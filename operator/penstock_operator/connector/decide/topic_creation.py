@@ -1,0 +1,41 @@
+"""Topic creation that the release switches off while a change of the Connector is refused (KIP-158). Pure.
+
+Its tasks keep the last good plan, which contains an earlier worker configuration. `topic.creation.enable: false` is a
+security switch and reaches them nevertheless: that plan is revised. This counts as a change of the release, which waits for
+the rollout's permission.
+"""
+
+from dataclasses import replace
+
+from penstock_operator.connector.decide.held_template import is_template_refused
+from penstock_operator.connector.decide.step_outcome import StepOutcome
+from penstock_operator.connector.model.observation import Observation
+
+__all__ = ["with_last_plan_requested", "with_topic_creation_off"]
+
+
+def with_topic_creation_off(observed: Observation, outcome: StepOutcome) -> StepOutcome:
+    """Return the outcome of planning with the last plan, revised, if that must change; otherwise the same.
+
+    Args:
+        observed: the Connector.
+        outcome: of planning, without a plan.
+    """
+    last = observed.plan(observed.persisted.plan)
+    if observed.release.creates_topics or last is None or last.kind != "source":
+        return outcome
+    if is_template_refused(observed):  # no pod can be created
+        return outcome
+    revised = last.without_topic_creation()
+    if revised is last and observed.persisted.rollout is None:  # its restart is over
+        return outcome
+    stored = observed.plan(revised.hash)
+    return replace(outcome, plan=stored or revised, save=(*outcome.save, *(() if stored is not None else (revised,))))
+
+
+def with_last_plan_requested(observed: Observation, planning: StepOutcome) -> Observation:
+    """Return the observation with the revised last plan as the requested one, if planning has resulted in that."""
+    if planning.plan is None or planning.config.valid is True:
+        return observed
+    requested = replace(observed.requested, own_hash=observed.persisted.own_hash, hash=planning.plan.hash)
+    return replace(observed, requested=requested)

@@ -1,0 +1,35 @@
+"""Pods of a Connector, as they are observed. Frozen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock_model.contracts.job import JobAnswer
+from penstock_operator.connector.model.pod_status import JobPod, TaskPod
+from penstock_operator.connector.model.refused_pods import Refusal
+
+__all__ = ["ObservedPods"]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedPods:
+    """Pods of a Connector that this operator made, with their answers and refusals.
+
+    Attributes:
+        tasks: pods of tasks.
+        jobs: job pods that plan, prepare, or reset offsets for the deletion of the Connector.
+        offsets_jobs: job pods that work on offsets as annotations request.
+        foreign: names of pods of a deleted Connector that had the same name.
+        answers: of job pods that ended, by pod name; None: none could be read.
+        unready_causes: why pods of tasks fail their readiness probe after it has passed, by uid.
+        refusals: pods that the API server refused, by name.
+        other_operator: another operator, whose pods and plans exist; empty: none.
+    """
+
+    tasks: Sequence[TaskPod] = ()
+    jobs: Sequence[JobPod] = ()
+    offsets_jobs: Sequence[JobPod] = ()
+    foreign: Sequence[str] = ()
+    answers: Mapping[str, JobAnswer | None] = field(default_factory=dict)
+    unready_causes: Mapping[str, str] = field(default_factory=dict)
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    other_operator: str = ""

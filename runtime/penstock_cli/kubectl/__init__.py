@@ -1,0 +1,1 @@
+"""`kubectl penstock`: a kubectl plugin for Connectors, PluginVersions and their offsets on a cluster."""

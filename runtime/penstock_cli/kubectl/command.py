@@ -1,0 +1,187 @@
+"""`kubectl penstock`: entry point of the kubectl plugin, and its command line."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from penstock.errors import ConfigError, ConnectError
+from penstock_cli.kubectl import actions, status
+from penstock_cli.kubectl_client import Kubectl
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.log_levels import LEVELS
+from penstock_runtime import logs
+from penstock_runtime.logs import say
+
+__all__ = ["main", "parser"]
+
+_STATES: Final = {"pause": "Paused", "resume": "Running", "stop": "Stopped"}
+_HELP: Final = {
+    "pause": "pause: tasks stay, and move no records",
+    "resume": "run, after pause or stop",
+    "stop": "stop: tasks end; offsets stay, and can be altered or reset",
+}
+_EXIT_CODES: Final = """\
+exit codes:
+    0 done
+    1 the operator refused the request, or it failed
+    2 a file or an option is wrong
+    5 the cluster cannot be reached or refuses, or there was no result in time"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code (`penstock_model.contracts.exit_codes`)."""
+    options = parser().parse_args(arguments)
+    logs.configure_for_terminal()
+    try:
+        return int(_run(options))
+    except ConfigError as e:
+        for problem in e.problems:
+            say(f"penstock: {problem}", level=logging.ERROR)
+        return ExitCode.CONFIG_INVALID
+    except ConnectError as e:
+        say(f"penstock: {e}", level=logging.ERROR)
+        return ExitCode.UNAVAILABLE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        return ExitCode.OK
+
+
+def _run(options: argparse.Namespace) -> ExitCode:
+    place = {"context": options.context, "kubeconfig": options.kubeconfig, "namespace": options.namespace}
+    kubectl = Kubectl(tuple(f"--{name}={value}" for name, value in place.items() if value))
+    waiting = actions.Waiting(getattr(options, "timeout", 0.0))
+    match options.command:
+        case "status":
+            return status.show_status(
+                kubectl, options.names, is_everywhere=options.all_namespaces, is_watching=options.watch
+            )
+        case "pause" | "resume" | "stop":
+            return actions.set_state(kubectl, options.names, _STATES[options.command], waiting)
+        case "restart":
+            return actions.restart(kubectl, options.name, waiting, only_failed=options.failed, tasks=options.tasks)
+        case "offsets":
+            return _offsets(options, kubectl, waiting)
+        case "topics" if options.reset:
+            return actions.reset_topics(kubectl, options.name, waiting)
+        case "topics":
+            return status.show_topics(kubectl, options.name)
+        case "versions":
+            return status.show_versions(kubectl, options.name)
+        case "logs":
+            given = {"tail": options.tail, "since": options.since}
+            words = [f"--{name}={value}" for name, value in given.items() if value is not None]
+            words += ["--follow"] if options.follow else []
+            return status.show_logs(kubectl, options.name, options.task, words)
+        case "log-level":
+            level = None if options.reset else options.level
+            return actions.set_log_level(kubectl, options.name, level, options.tasks)
+        case "plan":
+            from penstock_cli.kubectl.plan import show_plan
+
+            return show_plan(kubectl, options.filename)
+        case _:
+            return _explain(options, kubectl)
+
+
+def _offsets(options: argparse.Namespace, kubectl: Kubectl, waiting: actions.Waiting) -> ExitCode:
+    if options.verb == "list":
+        return actions.list_offsets(kubectl, options.name, waiting, as_json=options.output == "json")
+    if options.verb == "alter":
+        return actions.alter_offsets(
+            kubectl, options.name, options.offsets, waiting, is_sure=options.yes, is_dry=options.dry_run
+        )
+    return actions.reset_offsets(kubectl, options.name, waiting, is_sure=options.yes, is_dry=options.dry_run)
+
+
+def _explain(options: argparse.Namespace, kubectl: Kubectl) -> ExitCode:
+    from penstock_cli.plugin_list import listing
+    from penstock_cli.published import in_namespace
+
+    text, is_found = listing(
+        options.name, as_json=options.output == "json", version=options.version, given=in_namespace(kubectl)
+    )
+    sys.stdout.write(text)
+    return ExitCode.OK if is_found else ExitCode.CONFIG_INVALID
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line, from which completion is derived too."""
+    place = argparse.ArgumentParser(add_help=False)
+    place.add_argument("-n", "--namespace", metavar="NS", help="the namespace; default: that of the context")
+    place.add_argument("--context", metavar="NAME", help="the context of the kubeconfig; default: the current one")
+    place.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig; default: that of kubectl")
+    waits = argparse.ArgumentParser(add_help=False)
+    waits.add_argument(
+        "--timeout", type=float, default=120.0, metavar="S", help="seconds to wait for the result; 0: do not wait"
+    )
+    whole = argparse.ArgumentParser(
+        prog="kubectl penstock",
+        description="Shows and operates the Connectors of a cluster, with the rights of your kubectl.",
+        epilog=f"kubectl penstock COMMAND --help explains a command.\n\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = whole.add_subparsers(required=True, metavar="COMMAND", title="commands", dest="command")
+
+    def add(word: str, summary: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        text = f"{summary[0].upper()}{summary[1:]}."
+        return commands.add_parser(word, allow_abbrev=False, help=summary, description=text, parents=[place, *parents])
+
+    seen = add("status", "show tasks, rates, lags, last records, versions and conditions")
+    seen.add_argument("names", metavar="NAME", nargs="*", help="show the details of these; default: a line for each")
+    seen.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
+    seen.add_argument("-w", "--watch", action="store_true", help="refresh every two seconds until Ctrl-C")
+    for word, summary in _HELP.items():
+        add(word, summary, waits).add_argument("names", metavar="NAME", nargs="+")
+    again = add("restart", "restart tasks, also with newer plugin versions of the range", waits)
+    again.add_argument("name", metavar="NAME")
+    which = again.add_mutually_exclusive_group()
+    which.add_argument("--failed", action="store_true", help="only failed tasks")
+    which.add_argument("--tasks", metavar="0,2", help="only these tasks")
+    _add_offsets(add("offsets", "list, alter or reset offsets (KIP-875)"), [place, waits])
+    topics = add("topics", "show the active topics (KIP-558)", waits)
+    topics.add_argument("name", metavar="NAME")
+    topics.add_argument("--reset", action="store_true", help="forget them; those in use come back with the next record")
+    add("versions", "show the plugin versions of each task (KIP-891)").add_argument("name", metavar="NAME")
+    log = add("logs", "show the logs of the tasks")
+    log.add_argument("name", metavar="NAME")
+    log.add_argument("--task", type=int, metavar="N", help="only of this task")
+    log.add_argument("-f", "--follow", action="store_true", help="also show what is logged from now on")
+    log.add_argument("--tail", type=int, metavar="N", help="only the last lines")
+    log.add_argument("--since", metavar="5m", help="only of the last minutes, hours or seconds")
+    level = add("log-level", "set the log level of running tasks, without a restart")
+    level.add_argument("name", metavar="NAME")
+    how = level.add_mutually_exclusive_group(required=True)
+    how.add_argument("level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG has a line for each batch")
+    how.add_argument("--reset", action="store_true", help="return to the level of the release")
+    level.add_argument("--tasks", metavar="0,2", help="only of these tasks")
+    plan = add("plan", "show what applying manifests would change, and which tasks it would restart")
+    plan.add_argument("-f", "--filename", required=True, metavar="FILE", help="manifests; - is standard input")
+    explain = add("explain", "describe a plugin of the namespace, with its configuration")
+    explain.add_argument("name", metavar="CLASS", help="an alias such as Cast, or a Java class name")
+    explain.add_argument("--version", metavar="V", help="only this version, or a range such as [1.2,2.0)")
+    explain.add_argument(
+        "-o", "--output", choices=("json",), help="as Kafka Connect's GET /connector-plugins/NAME/config"
+    )
+    return whole
+
+
+def _add_offsets(offsets: argparse.ArgumentParser, parents: Sequence[argparse.ArgumentParser]) -> None:
+    verbs = offsets.add_subparsers(required=True, metavar="VERB", title="verbs", dest="verb")
+    listing = verbs.add_parser("list", allow_abbrev=False, help="print the offsets; tasks may run", parents=parents)
+    listing.add_argument("-o", "--output", choices=("json",), help="print KIP-875's JSON, as `alter` takes it")
+    alter = verbs.add_parser("alter", allow_abbrev=False, help="set positions; others stay", parents=parents)
+    alter.add_argument("--offsets", required=True, metavar="FILE", help="the JSON; - is standard input")
+    reset = verbs.add_parser("reset", allow_abbrev=False, help="remove all positions", parents=parents)
+    for verb in (listing, alter, reset):
+        verb.add_argument("name", metavar="NAME")
+    for verb in (alter, reset):
+        verb.add_argument("--yes", action="store_true", help="do not ask")
+        verb.add_argument("--dry-run", action="store_true", help="show what would change, and request nothing")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

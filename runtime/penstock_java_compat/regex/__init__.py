@@ -1,0 +1,11 @@
+"""Java's regular expressions, which configurations of Kafka Connect contain: topics, topic groups, routers, predicates.
+
+compiled     `compile_java` and the methods of a compiled pattern
+translation  a Java pattern as the `regex` package writes it
+scanner, escapes, sets, classes  the parts of a pattern
+"""
+
+from penstock_java_compat.regex.classes import PatternError
+from penstock_java_compat.regex.compiled import JavaPattern, compile_java
+
+__all__ = ["JavaPattern", "PatternError", "compile_java"]

@@ -1,0 +1,26 @@
+"""Warn if records skipped by `errors.tolerance=all` leave no trace."""
+
+from collections.abc import Mapping
+
+from penstock_model.connect.errors_config import ErrorsConfig
+from penstock_model.validation.findings import Findings
+
+__all__ = ["warn_of_untraced_skips"]
+
+
+def warn_of_untraced_skips(framework: ErrorsConfig, own: Mapping[str, str], findings: Findings) -> None:
+    """Warn if failed records are only counted, and neither kept nor logged.
+
+    Args:
+        framework: the connector's properties, with the worker's as defaults.
+        own: the connector's properties, to report where the tolerance is set.
+        findings: receives the warning.
+    """
+    if framework.errors_tolerance != "all" or framework.errors_log_enable or framework.dlq_topic.strip():
+        return
+    name = "errors.tolerance"
+    findings.warn(
+        name if name in own else f"worker configuration, {name}",
+        "failed records are skipped, and nothing records which: set errors.deadletterqueue.topic.name to keep them, or "
+        "errors.log.enable=true to log each of them",
+    )

@@ -1,0 +1,55 @@
+"""Rate limit of a task (`spec.limits`): pauses between batches, and batches that are small enough for an even rate."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from penstock.source import Limits
+from penstock_model.resources.task_settings import RateLimits
+
+__all__ = ["RateLimit"]
+
+_PART: Final = 0.25
+"""Seconds of the rate that one batch holds at most."""
+_CREDIT: Final = 1.0
+"""Seconds whose unused rate may be used later: the rate is met on average over this time."""
+
+
+class RateLimit:
+    """Rate limit of one task.
+
+    Args:
+        limits: the configured rates.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, limits: RateLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._records = limits.records_per_second
+        self._bytes = limits.bytes_per_second
+        self._clock = clock
+        self._until = 0.0
+
+    @property
+    def is_set(self) -> bool:
+        """Return whether there is a limit."""
+        return self._records is not None or self._bytes is not None
+
+    def batch(self, most: Limits) -> Limits:
+        """Return the limits of a batch."""
+        records = most.records if self._records is None else max(1, min(most.records, int(self._records * _PART)))
+        size = most.bytes if self._bytes is None else max(1, min(most.bytes, int(self._bytes * _PART)))
+        return Limits(records, size)
+
+    def used(self, records: int, size: int) -> None:
+        """Count a batch: its number of records and bytes."""
+        cost = 0.0
+        if self._records is not None:
+            cost = records / self._records
+        if self._bytes is not None:
+            cost = max(cost, size / self._bytes)
+        if cost:
+            self._until = max(self._until, self._clock() - _CREDIT) + cost
+
+    def wait_seconds(self) -> float:
+        """Return the seconds until the next batch may begin; 0: it may begin now."""
+        return max(0.0, self._until - self._clock())
