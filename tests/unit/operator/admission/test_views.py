@@ -24,14 +24,14 @@ class Objects(Kube):
         self.versions = [{**v, "status": status(v["metadata"]["name"]) or {}} for v in VERSIONS]
 
     def list(self, kind: Kind, namespace: str | None, **more: Any) -> list[dict[str, Any]]:
-        self._count(kind)
+        self._asked(kind)
         return self.versions if kind is PLUGIN_VERSION else []
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> dict[str, Any] | None:
-        self._count(kind)
+        self._asked(kind)
         return self.maps.get(name)
 
-    def _count(self, kind: Kind) -> None:
+    def _asked(self, kind: Kind) -> None:
         self.requests.append(kind.kind)
         if not self.is_available:
             raise Unavailable("no answer")
