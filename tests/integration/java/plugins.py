@@ -58,7 +58,9 @@ def debezium_with_old_modes() -> Path:
         f'<dependency org="io.debezium" name="{name}" rev="{_OLD_MODES}" transitive="false" conf="default->default"/>'
         for name in ("debezium-core", "debezium-api")
     ]
-    return jars_of(f"debezium-core-{_OLD_MODES}", jars, "b951a88479413b6ab99f7cb8476903a4b244a352a2269c54b52856e85081053f")
+    return jars_of(
+        f"debezium-core-{_OLD_MODES}", jars, "b951a88479413b6ab99f7cb8476903a4b244a352a2269c54b52856e85081053f"
+    )
 
 
 def folder_of(archive: Path) -> Path:
