@@ -340,11 +340,11 @@ def _of_schemas() -> Iterator[_Case]:
         ("a row with a doc and parameters", envelope(row_schema(doc="rows", version=3, parameters={"a": "b"}))),
         ("a row that is required", envelope(row_schema(optional=False))),
     ):
-        values = {"op": {"$int64": 1}} if name == "op is a number" else {}
+        changed = {"op": {"$int64": 1}} if name == "op is a number" else {}
         events = [event("c", None, row(), schema), event("d", row(), None, schema), event("t", None, None, schema)]
         for each in events:
-            if values:
-                each["value"]["value"]["$struct"].update(values)
+            if changed:
+                each["value"]["value"]["$struct"].update(changed)
         yield f"envelope: {name}", {}, events
         yield f"envelope: {name}, rewritten", rewrite, events
     texts = envelope(_OPTIONAL)

@@ -1,4 +1,4 @@
-"""Debezium's transforms in the JVM, in chains with Penstock's: compared with Kafka Connect, and at a Python sink."""
+"""Debezium's transforms in the JVM, in chains with Penstock's: compared with Kafka Connect. Penstock's at a Python sink."""
 
 import json
 import sqlite3
@@ -159,7 +159,7 @@ def envelope(op: str, before: object, after: object) -> bytes:
     return json.dumps({"schema": schema, "payload": payload}).encode()
 
 
-def test_a_python_sink_takes_change_events_through_debeziums_transform(
+def test_a_python_sink_takes_change_events_through_penstocks_form_of_debeziums_transform(
     kafka: str, processes: Processes, topic: str, tmp_path: Path
 ) -> None:
     create(kafka, topic)
@@ -178,7 +178,7 @@ def test_a_python_sink_takes_change_events_through_debeziums_transform(
         **_UNWRAP,
         "transforms": "unwrap",
     }
-    run = processes.run([manifest(new_name(), "SqlSink", config)], kafka, "--plugin-path", str(debezium("postgres")))
+    run = processes.run([manifest(new_name(), "SqlSink", config)], kafka)
     until(lambda: len(stored(rows)) == 3, what=run.last_words)
     run.stop()
     assert stored(rows) == [
