@@ -48,7 +48,7 @@ class Registry:
                 stdout=output,
                 stderr=output,
             )
-        until = time.monotonic() + 120
+        until = time.monotonic() + 240
         while True:
             try:
                 self.ask("PUT", "/config", {"compatibility": "BACKWARD"})

@@ -202,6 +202,7 @@ def test_messages_of_a_deleted_subject_are_read(avro: Avro, registry: Registry, 
     assert avro().to_connect(topic, message)[1] == {"id": 1, "name": "a"}
 
 
+@pytest.mark.slow  # it takes the registry ten seconds
 def test_a_schema_of_a_megabyte_is_registered_and_read(avro: Avro, topic: str) -> None:
     wide = struct(
         {f"field_with_a_long_name_{'x' * 60}_{n}": array_of(OPTIONAL_STRING) for n in range(8_000)}, name="shop.W"

@@ -166,8 +166,19 @@ class SourceContext(TaskContext):
         reader = self.connector.reader(self.plugin_config)
         return returned.instance(reader, (PartitionReader,), returned.name(self.connector, "reader"))
 
-    def source_process(self, transactional_id: str | None, stopping: Callable[[], bool]) -> SourceProcess:
-        """Return this process's part of a source task."""
+    def source_process(
+        self,
+        transactional_id: str | None,
+        stopping: Callable[[], bool],
+        waiting: Callable[[str], None] = lambda text: None,
+    ) -> SourceProcess:
+        """Return this process's part of a source task.
+
+        Args:
+            transactional_id: transactional id of its producer; None for one without transactions.
+            stopping: ends retries and long portions.
+            waiting: receives the reason before a record is retried.
+        """
         creator = self.topic_creator()
         delivery = Delivery(
             connector=self.spec.connector,
@@ -177,6 +188,7 @@ class SourceContext(TaskContext):
             policy=self.policy,
             forbidden=self.offsets_topic if self.exactly_once else None,
             stopping=stopping,
+            waiting=waiting,
             redact=self.redactor,
             create_topics=None if creator is None else creator.ensure,
             placements=self.placements,

@@ -52,6 +52,7 @@ class Delivery:
             transaction, which is aborted.
         redact: masks secrets in texts of plugins, for the dead letter queue.
         stopping: ends retries and long portions.
+        waiting: receives the reason before a record is retried.
         placements: receives the position of each record in Kafka; None: positions are not needed.
     """
 
@@ -62,6 +63,7 @@ class Delivery:
     policy: ErrorPolicy
     forbidden: str | None
     stopping: Callable[[], bool]
+    waiting: Callable[[str], None] = lambda text: None
     redact: Callable[[str], str] = str
     create_topics: Callable[[set[str]], None] | None = None
     bury_alone: Callable[[Outgoing], None] | None = None
@@ -86,7 +88,7 @@ class Delivery:
             LOOP.turned()
             read = clock()
             summary.add_time("read", read - started)
-            operator = RetryWithToleranceOperator(self.policy, self.stopping)
+            operator = RetryWithToleranceOperator(self.policy, self.stopping, waiting=self.waiting)
             # Dead letters and log lines show a failed record as it was read, so no stage may write into it.
             original = batch.replace(owned=False) if self._shows_records and batch.owned else batch
             transformed = chain.transform(self.steps, original, operator)

@@ -90,7 +90,8 @@ class SourceTask:
         self._spark = None if is_driver_only else spark
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
-        self._process = context.source_process(context.ids.driver if fence is not None else None, stopping.is_set)
+        transactional_id = context.ids.driver if fence is not None else None
+        self._process = context.source_process(transactional_id, stopping.is_set, reports.trouble)
         self._idle_backoff = IdleBackoff()
         self._uncommitted = Uncommitted()
         self._answer_seconds = 0.0

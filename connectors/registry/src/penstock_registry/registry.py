@@ -1,5 +1,6 @@
 """Client of the schema registry, with its errors in words."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ class Registry:
         self._config = config
         self._kind = kind
         self._where = ", ".join(map(_without_password, config.urls))
+        logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each request
         try:
             self._client = SchemaRegistryClient(config.client_properties())
         except (OSError, ValueError, TypeError, InvalidURL) as e:

@@ -98,9 +98,10 @@ def field_encoders(schema: Schema, of: AvroType, settings: AvroSettings) -> tupl
         DataError: the record has a field that the struct does not have, and no default for it.
     """
     fields = []
+    targets = {each.name: each for each in of.fields}
     for field in schema.fields:
         target = names.scrubbed(field.name) if settings.scrub else field.name
-        found = of.field(target)
+        found = targets.get(target)
         if found is None:
             continue  # only if a registered schema is used (`use.latest.version`), which has no place for it
         try:

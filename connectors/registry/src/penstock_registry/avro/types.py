@@ -69,10 +69,6 @@ class AvroType:
             raise DataError(f"cannot read an Avro schema: an {self.kind} has no type for what it contains")
         return self.items
 
-    def field(self, name: str) -> AvroField | None:
-        """Return the field of a record with this name, or None."""
-        return next((f for f in self.fields if f.name == name), None)
-
 
 def parse_avro(text: str, references: tuple[str, ...] = ()) -> AvroType:
     """Return the type that a schema defines.
