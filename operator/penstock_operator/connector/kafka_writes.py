@@ -95,6 +95,8 @@ async def write_control(observed: Observation, decision: Decision, context: Cont
     connector, before = observed.connector, observed.records.control
     if context.status.trouble is not None:  # the connector's status reports it once it lasts
         return TRY_AGAIN
+    if decision.control_state is None and not decision.topics_reset and not context.status.exists:
+        return None  # no task has ever run; decided again when one does
     own = connector.metadata
     control = before or Control(connector_uid=own.uid or "", generation=0, state=TaskState.RUNNING)
     if decision.control_state is not None:

@@ -278,7 +278,7 @@ class TaskContext(ABC):
     @property
     def limits(self) -> Limits:
         """Limits of one batch."""
-        return self.rate_limit.batch(Limits(self.framework.batch_max_records, self.framework.batch_max_bytes))
+        return Limits(self.framework.batch_max_records, self.framework.batch_max_bytes)
 
     @cached_property
     def rate_limit(self) -> RateLimit:

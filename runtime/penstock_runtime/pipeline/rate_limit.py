@@ -1,4 +1,4 @@
-"""Rate limit of a task (`spec.limits`): pauses between batches, and batches that are small enough for an even rate."""
+"""Rate limit of a task (`spec.limits`): pauses between batches, which are small enough for an even rate."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,8 @@ from penstock_model.resources.task_settings import RateLimits
 __all__ = ["RateLimit"]
 
 _PART: Final = 0.25
-"""Seconds of the rate that one batch holds at most."""
+"""Seconds of the rate that one batch holds at most, unless batches take longer than that."""
+_LONGEST_PART: Final = 10.0
 _CREDIT: Final = 1.0
 """Seconds whose unused rate may be used later: the rate is met on average over this time."""
 
@@ -28,6 +29,7 @@ class RateLimit:
         self._bytes = limits.bytes_per_second
         self._clock = clock
         self._until = 0.0
+        self._part = _PART
 
     @property
     def is_set(self) -> bool:
@@ -35,13 +37,14 @@ class RateLimit:
         return self._records is not None or self._bytes is not None
 
     def batch(self, most: Limits) -> Limits:
-        """Return the limits of a batch."""
-        records = most.records if self._records is None else max(1, min(most.records, int(self._records * _PART)))
-        size = most.bytes if self._bytes is None else max(1, min(most.bytes, int(self._bytes * _PART)))
+        """Return the limits of the next batch. Batches that take long are larger: otherwise the rate is never reached."""
+        records = most.records if self._records is None else max(1, min(most.records, int(self._records * self._part)))
+        size = most.bytes if self._bytes is None else max(1, min(most.bytes, int(self._bytes * self._part)))
         return Limits(records, size)
 
-    def used(self, records: int, size: int) -> None:
-        """Count a batch: its number of records and bytes."""
+    def used(self, records: int, size: int, seconds: float) -> None:
+        """Count a batch: its number of records and bytes, and the seconds that it took."""
+        self._part = max(_PART, min(1.5 * seconds, _LONGEST_PART))
         cost = 0.0
         if self._records is not None:
             cost = records / self._records

@@ -6,9 +6,10 @@ from penstock import Connector, SourceConnector
 from penstock.config import Config
 from penstock_model.connect.connector_config import SourceConfig
 from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.resources.task_settings import RateLimits
 from penstock_runtime.plan.problems import Findings
 
-__all__ = ["check_boundary", "check_delivery", "exactly_once"]
+__all__ = ["check_boundary", "check_delivery", "check_rate_limit", "exactly_once"]
 
 
 def exactly_once(guarantee: str | None, worker: WorkerConfig) -> bool:
@@ -56,6 +57,16 @@ def check_delivery(
         findings.warn("transaction.boundary", "has no effect at least once: there are no transactions")
     elif framework.transaction_boundary == "interval" and able is False:
         findings.warn("transaction.boundary", f"has no effect: {alias} cannot read again from an offset")
+
+
+def check_rate_limit(config: Mapping[str, str], limits: RateLimits, findings: Findings) -> None:
+    """Reject `transaction.boundary=connector` with `spec.limits`: the task would pause inside of open transactions."""
+    if limits != RateLimits() and config.get("transaction.boundary", "").strip().lower() == "connector":
+        findings.refuse(
+            "transaction.boundary",
+            "cannot be connector with spec.limits: pauses would keep the connector's transactions open until Kafka ends "
+            "them; set poll or interval, or remove spec.limits",
+        )
 
 
 def check_boundary(

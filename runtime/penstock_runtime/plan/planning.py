@@ -25,7 +25,7 @@ from penstock_model.validation.unknown_properties import Known, typed_properties
 from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.java_plugins.hosts import use_java
 from penstock_runtime.plan.chain import check_chain
-from penstock_runtime.plan.delivery import check_boundary, check_delivery, exactly_once
+from penstock_runtime.plan.delivery import check_boundary, check_delivery, check_rate_limit, exactly_once
 from penstock_runtime.plan.java import check_java, java_warnings
 from penstock_runtime.plan.literals import check_literals, literal_passwords
 from penstock_runtime.plan.plugin_versions import check_version, requested_version
@@ -199,6 +199,7 @@ def _plan(
     )
     findings.warnings += (u.problem for u in unknown_properties(own.values, *known, chain.known))
     found = {place: r.cls for place, r in chain.plugins.items()} | ({"connector": ref.cls} if ref and fits else {})
+    check_rate_limit(own.values, resource.spec.limits, findings)
     literals = literal_passwords(resource.spec.config, found)
     findings.warnings += check_literals(literals)
     typed = typed_properties(*known, chain.known)

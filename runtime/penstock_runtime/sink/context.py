@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 from penstock import _returned as returned
 from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Writer
-from penstock.source import Limits
 from penstock_java_compat.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.java_plugins.group_sinks import client_prefix, with_worker_clients
@@ -97,7 +96,7 @@ class SinkContext(TaskContext):
     @property
     def put_records(self) -> int:
         """Maximum number of records of one `write`: `max.poll.records`."""
-        return self.rate_limit.batch(Limits(self.followed.get("max.poll.records", 5_000), 1)).records
+        return self.followed.get("max.poll.records", 5_000)
 
     @property
     def range_seconds(self) -> float:

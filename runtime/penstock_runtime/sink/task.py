@@ -275,6 +275,8 @@ class SinkTask:
             return
         try:
             limits = self._reader.limits()
+            if not isinstance(self._process, FramePut):  # a frame is written whole, and the task pauses after it
+                limits = self._context.rate_limit.batch(limits)
             consumed, ends = self._reader.read(limits)
         except OutOfRange as e:
             self._offsets.out_of_range(e.partition, e.offset)
@@ -365,7 +367,7 @@ class SinkTask:
 
     def _wrote(self, summary: Summary, seconds: float, *, on_spark: bool, complete: bool = True) -> None:
         self._offsets.wrote(summary)
-        self._context.rate_limit.used(summary.read, summary.bytes)
+        self._context.rate_limit.used(summary.read, summary.bytes, seconds)
         self._state = task_state.ended(self._state, complete=complete)
         self._losses = 0
         self._is_proven = self._is_proven or summary.read > 0

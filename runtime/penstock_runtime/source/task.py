@@ -13,7 +13,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.record import Record
-from penstock.source import Backlog, InputPartition, PollingSource, Source, TransactionEnd
+from penstock.source import Backlog, InputPartition, Limits, PollingSource, Source, TransactionEnd
 from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
@@ -164,6 +164,7 @@ class SourceTask:
             rest := max(self._retry_at - now, self._gathers_until - now, self._context.rate_limit.wait_seconds())
         ) > 0:
             self._stopping.wait(min(0.2, rest))
+            self._report_backlog(source)
         else:
             self._attempt(lambda: self._deliver_next(source))
 
@@ -223,7 +224,7 @@ class SourceTask:
 
     def _deliver_batch(self, source: Source) -> bool:
         start = self._position()
-        end = self._timed(lambda: source.latest_offsets(start, self._batch_size.limits))
+        end = self._timed(lambda: source.latest_offsets(start, self._limits()))
         returned.offsets(end, returned.name(source, "latest_offsets"))
         changed = _changed(start, end)
         if not changed:
@@ -252,7 +253,7 @@ class SourceTask:
         end: TransactionEnd | None = None
         trouble: list[RetriableError] = []
         start, method = self._position(), returned.name(source, "read")
-        reading = source.read(start, self._batch_size.limits)
+        reading = source.read(start, self._limits())
         pairs = returned.iterable(reading, method, "an iterator of pairs of records and offsets")
         first = self._timed(lambda: next(pairs, _END))
         if first is _END:
@@ -307,7 +308,11 @@ class SourceTask:
         context, since = self._context, self._uncommitted.since if self._uncommitted.batches else begun
         if not context.repeatable:
             return None
-        return PollBatchBoundary(self._batch_size.limits, since + context.transaction_timeout / 2)
+        return PollBatchBoundary(self._limits(), since + context.transaction_timeout / 2)
+
+    def _limits(self) -> Limits:
+        """Return the limits of the next batch."""
+        return self._context.rate_limit.batch(self._batch_size.limits)
 
     def _position(self) -> Offsets:
         """Return the source offsets after the last delivered batch."""
@@ -326,7 +331,7 @@ class SourceTask:
         seconds = time.monotonic() - begun
         if summary.read:  # a batch that only moves offsets says nothing about the load
             self._batch_size.done(summary.read, summary.bytes, seconds)
-        self._context.rate_limit.used(summary.read, summary.bytes)
+        self._context.rate_limit.used(summary.read, summary.bytes, seconds)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
         if self._context.defines_transactions:
             if end is not None:

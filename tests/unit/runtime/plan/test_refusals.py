@@ -502,3 +502,10 @@ def test_what_is_unavailable_is_no_fault_of_the_configuration_and_is_reported_wi
 def test_other_problems_are_reported_as_well() -> None:
     assert [name for name, _ in problems({"table": "away", "port": "x"})] == ["port"]
     assert [name for name, _ in problems({"table": "away", "key.converter": "Nowhere"})] == ["key.converter"]
+
+
+def test_a_rate_limit_is_refused_where_the_connector_defines_its_transactions() -> None:
+    found = problems({**SOURCE, "table": "a", "transaction.boundary": "connector"}, limits={"recordsPerSecond": 5})
+    assert any(
+        p.property == "transaction.boundary" and "cannot be connector with spec.limits" in p.message for p in found
+    )
