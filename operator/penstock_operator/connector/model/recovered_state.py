@@ -36,12 +36,12 @@ def living_pods(pods: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
 
 
 def pods_ahead(persisted: PersistedState, living: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
-    """Return the living pods that are of a later incarnation than the status has, or all if it has no epoch."""
+    """Return the living pods that are of a later incarnation than the status has, or all if it has no plan."""
     # The pod of a task that the status does not have, although it has others, is superfluous.
     return tuple(
         p
         for p in living
-        if (p.incarnation > persisted.task(p.task).incarnation or persisted.epoch is None)
+        if (p.incarnation > persisted.task(p.task).incarnation or not persisted.plan)
         and (p.task in persisted.tasks or not persisted.has_run)
     )
 

@@ -106,6 +106,21 @@ def test_a_restart_that_waits_is_not_forgotten_by_an_operator_that_is_killed(kil
     assert sorted(world.lives[2:]) == ["orders-in-0-2", "orders-in-1-2"]
 
 
+@pytest.mark.parametrize("kill", range(10))
+def test_a_second_restart_of_all_tasks_is_carried_out_by_the_next_operator(kill: int) -> None:
+    world = running()
+    world.annotations = {"penstock.dev/restart": "first"}
+    world.settle()
+    world.annotations = {"penstock.dev/restart": "second"}
+    world.kill_after = world.writes + kill
+    world.settle()
+    assert sorted(world.lives[2:]) == ["orders-in-0-2", "orders-in-0-3", "orders-in-1-2", "orders-in-1-3"]
+    assert [(a["token"], a["result"]) for a in world.status["restartActions"]] == [
+        ("first", "Succeeded"),
+        ("second", "Succeeded"),
+    ]
+
+
 def test_a_restart_that_waits_ends_no_pod_where_no_other_one_can_be_made() -> None:
     world = running()
     world.plugin = lambda connector: JobAnswer(id="", action=Action.PLAN, outcome=Outcome.UNAVAILABLE, message="away")
