@@ -60,9 +60,9 @@ class Connector:
         if wait:
             self.until_pods(lambda pods: not pods, "all pods are gone")
 
-    def kubectl(self, *words: str) -> str:
+    def kubectl(self, *words: str, stdin: str | None = None) -> str:
         """Run kubectl in its namespace."""
-        return self._cluster.kubectl("--namespace", self.namespace, *words)
+        return self._cluster.kubectl("--namespace", self.namespace, *words, stdin=stdin)
 
     # What it says
 

@@ -72,6 +72,13 @@ class Release:
         to = ("--namespace", self.namespace, "--reuse-values", "--set-string", value, "--wait", "--timeout", "40s")
         self._cluster.helm("upgrade", self.name, str(CHART), *to, *words)
 
+    def enable_webhook(self, *, enabled: bool) -> None:
+        """Upgrade it with or without its validating webhook, and wait until the operator is ready."""
+        value = f"webhook.enabled={str(enabled).lower()}"
+        to = ("--namespace", self.namespace, "--reuse-values", "--set", value, "--wait", "--timeout", "90s")
+        self._cluster.helm("upgrade", self.name, str(CHART), *to)
+        self.operator()
+
     def roll_back(self) -> None:
         """Roll its last upgrade back, and wait until the operator is ready."""
         self._cluster.helm("rollback", self.name, "--namespace", self.namespace, "--wait", "--timeout", "120s")
