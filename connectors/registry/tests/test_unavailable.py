@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connectors.registry.tests.servers import Proxy, Registry
+from connectors.registry.tests.servers import Proxy, Registry, free_port
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.integration.ports import free_port
 
 from penstock import RetriableError
 from penstock.schema import INT64, struct

@@ -14,7 +14,6 @@ __all__ = [
     "EARLIER_DEBEZIUM",
     "apache_connectors",
     "apicurio_converter",
-    "apicurio_registry",
     "debezium",
     "debezium_with_old_modes",
     "earlier_debezium",
@@ -35,7 +34,6 @@ _DIGESTS: Final = {
 }
 _EARLIER_DIGESTS: Final = {"postgres": "cf32d3dbc52ad89ce4f539173f4fe7ca62485f64ce218d9f674bfd24be96cd21"}
 _APICURIO: Final = "2.6.13.Final"
-"""The last version that runs on Java 17."""
 _APACHE: Final = ("connect-file", "connect-mirror", "connect-mirror-client")
 
 
@@ -93,17 +91,6 @@ def apicurio_converter() -> Path:
     ]
     digest = "6f7ad82d498e57ed95e2f066d3199e30a7f253ce0ca0faf60d259a343ad60a69"
     return jars_of(f"apicurio-converter-{_APICURIO}", jars, digest)
-
-
-def apicurio_registry() -> Path:
-    """The archive of Apicurio's schema registry, for Java 17, fetched once."""
-    name = "apicurio-registry-app"
-    jar = (
-        f'<dependency org="io.apicurio" name="{name}" rev="{_APICURIO}" transitive="false" conf="default->default">'
-        f'<artifact name="{name}" type="tar.gz" ext="tar.gz" m:classifier="all"/></dependency>'
-    )
-    digest = "d99489206c811f470606af623b5a61da8430cb6a5f08edc59314f7546a9fca8f"
-    return jars_of(f"{name}-{_APICURIO}", [jar], digest) / f"{name}-{_APICURIO}-all.tar.gz"
 
 
 def mongodb() -> Path:

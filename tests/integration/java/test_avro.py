@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from connectors.registry.tests.servers import apicurio
 
 from penstock_runtime.java import find_java
 
@@ -15,7 +16,7 @@ from ..connect_worker import ConnectWorker
 from ..ports import free_port
 from ..reading import create, read_all
 from ..running import Processes, manifest, new_name, until
-from .plugins import apicurio_converter, apicurio_registry
+from .plugins import apicurio_converter
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +29,7 @@ LINES: Final = [f"line {n} é" for n in range(1_000)]
 def registry(tmp_path: Path) -> Iterator[str]:
     """The address of a schema registry that keeps its schemas in memory."""
     folder = tmp_path / "registry"
-    with tarfile.open(apicurio_registry()) as archive:
+    with tarfile.open(apicurio()) as archive:
         archive.extractall(folder, filter="data")
     (jar,) = folder.glob("*-runner.jar")
     port = free_port()
