@@ -23,6 +23,8 @@ _LINE_SHORT: Final = 16
 _WORD_SHORT: Final = 2
 _SHOWN: Final = re.compile(r"(\$\{[^}]*\}|\[hidden\])")
 """What replaces a secret."""
+_VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
+"""A value that could not be resolved is a reference, which messages show."""
 
 
 class Redactor:
@@ -101,8 +103,9 @@ class Redactor:
 def literal_secrets(config: type[Config], texts: Mapping[str, str]) -> Iterator[Secret]:
     """Yield literal values of the password properties of a configuration."""
     for p in config.properties():
-        if p.type == "PASSWORD" and texts.get(p.name, "").strip():
-            yield Secret(HIDDEN, texts[p.name].strip())
+        text = texts.get(p.name, "").strip()
+        if p.type == "PASSWORD" and text and not _VARIABLE.fullmatch(text):
+            yield Secret(HIDDEN, text)
 
 
 def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
@@ -112,7 +115,7 @@ def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
         known = next((s for s in SECRET_NAMES if name == s or name.endswith("." + s)), None)
         if known == "sasl.jaas.config":
             yield from (Secret(HIDDEN, value) for value in jaas_secrets(text))
-        elif known is not None and text:
+        elif known is not None and text and not _VARIABLE.fullmatch(text.strip()):
             yield Secret(HIDDEN, text)
 
 

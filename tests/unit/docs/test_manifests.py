@@ -43,6 +43,7 @@ def validate(file: Path, manifest: object) -> Done:
     secret.mkdir(parents=True, exist_ok=True)
     (secret / "folder").write_text("/data")
     (secret / "password").write_text("secret")
+    (secret / "registry").write_text("penstock:secret")
     return penstock("validate", file, "--secrets", secret.parent)
 
 

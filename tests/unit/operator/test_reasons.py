@@ -22,8 +22,9 @@ ALSO_STATES = {
     "Waiting",
     "Ended",
     "Refused",
+    "Invalid",
 }
-"""Words that are states of connectors, tasks and pods, or results of actions, too."""
+"""Words that are states of connectors, tasks and pods, results of actions, or reasons of the API server, too."""
 OF_PODS = ("connector/model/pod_end.py", "Ready")
 """A pod's own condition has the same name."""
 POSITIONS = {

@@ -40,6 +40,7 @@ CHANGES = {
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
     "onSecretChange, back": Change(False, 0, {"onSecretChange": "Restart"}, {"onSecretChange": "Ignore"}),
     "spark": Change(True, 0, {"spark": {"start": "Eager"}}),  # where its tasks come to the same
+    "limits": Change(True, 0, {"limits": {"recordsPerSecond": 500}}),  # likewise
     "java": Change(True, 0, {"java": {"heapPercent": 60}}),  # likewise: they have no JVM
     "java, its defaults": Change(False, 0, {"java": {"heapPercent": 50, "options": []}}),
     "topicCreationPolicyRef": Change(True, 1, {"topicCreationPolicyRef": {"name": "shop-topics"}}),
