@@ -229,7 +229,7 @@ class OperatorState(StatusPart):
     job: JobStatus | None = Field(None, description="The job pod that failed last.")
     rollout: RolloutStatus | None = Field(None, description="The last restart for a change of the release.")
     canary: CanaryStatus | None = Field(
-        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
+        None, description="The tasks that run other plugin versions first, as spec.rollout requests."
     )
     tasks: Annotated[list[TaskState], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
