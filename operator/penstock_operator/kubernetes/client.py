@@ -188,7 +188,7 @@ class Kube:
     def _merge_status(
         self, kind: Kind, written: Object, patch: Mapping[str, Any], doing: str, manager: str
     ) -> Object | None:
-        """Remove from a status what others have written there; if it has changed since, the next write does."""
+        """Remove fields that other writers added to the status. On a conflict, leave this to the next write."""
         metadata = written["metadata"]
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
         path = kind.path(metadata["namespace"], metadata["name"], "status")

@@ -17,7 +17,7 @@ _RELEASE_ATTEMPTS: Final = 5
 
 
 class Lease:
-    """Right to act for a release. `attempt` and `release` are for one thread, the rest for any.
+    """Leader-election lease of a release. `attempt` and `release` are for one thread, the rest for any.
 
     Args:
         kube: of the API server.

@@ -203,7 +203,10 @@ def _made_of(kept: KeptRows, frame: Sequence[KeptRun]) -> Callable[[], "DataFram
 
 
 def _has_not_failed(left: Sequence[Sequence[KeptRun]]) -> bool:
-    """Return whether none of these rows has a dead letter that would be written again: the batch's are already in Kafka."""
+    """Return whether no row has a dead letter that would be written again.
+
+    The dead letters of this batch are already in Kafka.
+    """
     return not any(of.rest.failed for frame in left for of in frame)
 
 
