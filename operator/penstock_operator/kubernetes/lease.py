@@ -21,8 +21,8 @@ class Lease:
 
     Args:
         kube: of the API server.
-        namespace: of the release.
-        name: of the Lease.
+        namespace: namespace of the release.
+        name: name of the Lease.
         identity: of this process; a container that restarts in its pod keeps it.
         seconds: how long the Lease holds after it was last read.
         clock: monotonic.

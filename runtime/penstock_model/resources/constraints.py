@@ -105,7 +105,7 @@ def rule(text: str, message: str, *, path: str | None = None, reason: str | None
     Args:
         text: the CEL expression that must be true. One with `oldSelf` is evaluated when an object changes.
         message: the problem if it is false, and the remedy.
-        path: of the inner field to which the message belongs, `.name`.
+        path: path of the inner field to which the message belongs, `.name`.
         reason: Kubernetes' reason (`FieldValueForbidden`); None is FieldValueInvalid. Do not use FieldValueDuplicate, for
             which the API server omits the message.
     """

@@ -86,7 +86,7 @@ class FramePut:
         Args:
             kept: holds the rows.
             runs: runs that count, in the order of each partition.
-            summary: of the workers; on return, of the records written.
+            summary: summary of the workers; on return, of the records written.
 
         Raises: as `put`.
         """

@@ -25,7 +25,7 @@ class Canary:
     """Tasks that run another plan than the others.
 
     Attributes:
-        plan: of the first tasks.
+        plan: plan of the first tasks.
         count: number of these tasks.
         follows: the others get that plan; otherwise the current request is for another set of tasks, which waits for them.
     """

@@ -64,7 +64,7 @@ class Ended:
         message: a sentence of Kubernetes.
         word: the termination message of the process.
         at: seconds since 1970.
-        memory_limit: of the container, as Kubernetes writes it; empty: it has none.
+        memory_limit: memory limit of the container, as Kubernetes writes it; empty: it has none.
         is_job: a job pod ended.
     """
 
@@ -125,7 +125,7 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
     """Return how the pod ended; None: it has not.
 
     Args:
-        manifest: of the pod.
+        manifest: manifest of the pod.
         created: seconds since 1970; used if the time of the end is missing.
     """
     status = manifest.get("status") or {}

@@ -31,7 +31,7 @@ class CustomResource:
         spec_text: the description of its spec.
         plural: the name in URLs and for kubectl.
         short_name: for kubectl; with a p in front, it differs from those of Kubernetes and other connector operators.
-        columns: of `kubectl get`, before the age.
+        columns: columns of `kubectl get`, before the age.
         scale: paths of the scale subresource.
     """
 
