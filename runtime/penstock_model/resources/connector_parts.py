@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from penstock_model.resources.base import ObjectName, Part
 from penstock_model.resources.values import Duration
@@ -75,5 +75,7 @@ class Deletion(Part):
 
 class Reference(Part):
     """A reference to another resource of the same namespace."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
     name: ObjectName = Field(description="The name of the resource.")

@@ -130,9 +130,14 @@ def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
     return schema
 
 
-def open_object(key: str | None = None) -> dict[str, Any]:
-    """Return a mapping with fields of Kubernetes, which the schema does not repeat; `key` is the field that it must have."""
+def open_object(key: str | None = None, text: str = "") -> dict[str, Any]:
+    """Return a mapping with fields of Kubernetes, which the schema does not repeat.
+
+    Args:
+        key: the field that it must have.
+        text: description of that field.
+    """
     schema: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if key is not None:
-        schema |= {"properties": {key: {"type": "string", "description": "The key of this list."}}, "required": [key]}
+        schema |= {"properties": {key: {"type": "string", "description": text}}, "required": [key]}
     return schema
