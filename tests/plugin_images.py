@@ -21,7 +21,7 @@ def add_distribution(
     """Write a distribution.
 
     Args:
-        folder: of the image.
+        folder: folder of the image.
         name, version: of the distribution.
         modules: files by path.
         entry_points: of plugins, by alias.

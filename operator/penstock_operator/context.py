@@ -42,8 +42,8 @@ class Context:
         status: the status topic; its reads do not block, `write` and `forget` do.
         connectors: all Connectors, as the watch saw them last.
         plugins: the offers of the PluginVersions, likewise.
-        settings: of the release.
-        hmac_key: of the release, for hashes of secrets.
+        settings: settings of the release.
+        hmac_key: HMAC key of the release, for hashes of secrets.
         run: runs a blocking call in the operator's pool.
         metrics: the connectors' and the operator's.
         job_slots: limits how many job pods exist in parallel.

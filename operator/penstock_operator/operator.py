@@ -79,9 +79,9 @@ class Operator:
     """Operator of a release. Created and run in one event loop.
 
     Args:
-        settings: of the release.
+        settings: settings of the release.
         kube: the API server; counts its requests in `metrics`.
-        hmac_key: of the release.
+        hmac_key: HMAC key of the release.
         reconcile: reconciles a key.
         metrics: of this operator.
         name: in the Lease.

@@ -410,7 +410,7 @@ class Reason(StrEnum):
         "CanaryRunning",
         Use.UPDATE_PENDING,
         "the first tasks run other plugin versions, as `spec.rollout` requests; the others follow if the first tasks run "
-        "for its `timeout` without a failure",
+        "for its `canaryDuration` without a failure",
         _WAIT,
         _NORMAL,
     )

@@ -25,7 +25,7 @@ class _Resource(NamedTuple):
 
     Attributes:
         check: raises ConfigError if the resource cannot be used.
-        reason: of a resource that cannot be used.
+        reason: reason of a resource that cannot be used.
         consequence: of that, appended to the problems.
         accepted: message of a resource that can be used.
         users: returns the fields for the Connectors that use it.

@@ -254,9 +254,9 @@ def read_between(
         if left and now > deadline:
             names = ", ".join(map(str, sorted(left)))
             raise RetriableError(
-                f"Reading topic '{topic}': nothing came for {seconds:.0f} s before the end of partition {names}: a "
-                f"transaction may be open there. If that lasts, it hangs: kafka-transactions.sh find-hanging names it, and "
-                f"abort ends it"
+                f"Reading topic '{topic}': no records received for {seconds:.0f} s before the end of partition {names}: "
+                f"a transaction may be open there. If this persists, the transaction is hanging; find it with "
+                f"kafka-transactions.sh find-hanging and abort it"
             )
         if now > log_at:
             log.info("Reading topic '%s': %d records in %.0f s, not at its end yet", topic, count, now - begun)

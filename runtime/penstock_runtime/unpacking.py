@@ -222,7 +222,7 @@ def _within(name: str) -> PurePosixPath:
     if path.is_absolute() or ".." in path.parts:
         raise _Refused(f"it holds {_shown(name)}, which leads out of it")
     if len(path.parts) > _DEEPEST:
-        raise _Refused(f"it holds folders in more than {_DEEPEST} others")
+        raise _Refused(f"it contains paths with more than {_DEEPEST} levels")
     return path
 
 

@@ -28,7 +28,7 @@ class Cluster:
         kind: `own`, `kind` or `foreign`.
         kubeconfig: how to reach it.
         programs: `kubectl` and `helm`.
-        context: of the kubeconfig; None: the current one.
+        context: context of the kubeconfig; None: the current one.
         name: of our own one, or of kind's.
         images: by `runtime`, `operator`, `kafka`: references that its nodes can run.
     """

@@ -19,7 +19,7 @@ class Release:
     Args:
         cluster: where.
         namespace: of its own; it is there.
-        name: of the release.
+        name: name of the release.
     """
 
     def __init__(self, cluster: Cluster, namespace: str, name: str = "penstock") -> None:
@@ -61,8 +61,8 @@ class Release:
         """Upgrade it with another value of the worker configuration, and wait for 40 s until the operator is ready.
 
         Args:
-            name: of the property.
-            value: of the property.
+            name: name of the property.
+            value: value of the property.
             words: more of `helm upgrade`.
 
         Raises:

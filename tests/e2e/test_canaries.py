@@ -67,7 +67,7 @@ def test_a_version_that_fails_reaches_one_of_four_tasks_and_one_that_runs_reache
     publish(place, tmp_path, "2.0.1", "pass")
     topic = f"{place.namespace}.orders"
     config = {"topic": topic, "partitions": 4, "rate": 20}
-    rollout = {"canary": 1, "timeout": "10s"}
+    rollout = {"canaryTasks": 1, "canaryDuration": "10s"}
     source = place.connector("orders", "Orders", config, tasksMax=4, version="1.0.0", rollout=rollout)
     run(source, *["1.0.0"] * 4)
     others = {name: uid for name, uid in source.lives().items() if not name.startswith("orders-0-")}

@@ -71,7 +71,7 @@ class Image(NamedTuple):
 
     Attributes:
         plugin_version: that was written with it.
-        archive: of the image, for a node that joins later.
+        archive: archive of the image, for a node that joins later.
     """
 
     plugin_version: dict[str, Any]

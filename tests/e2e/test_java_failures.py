@@ -50,7 +50,7 @@ def test_a_java_version_that_cannot_be_planned_reaches_no_task_and_one_that_does
     unstartable = probe.for_java_99(tmp_path / "newer", "ProbeTask").jar(tmp_path / "bad-2.0.0.jar", "2.0.0")
     publish(place, tmp_path, "bad", unplannable, unstartable)
     config = {"topic": f"{place.namespace}.probe", "tasks": 3, **SLOWLY, **TEXTS}
-    rollout = {"canary": 1, "timeout": "10s"}
+    rollout = {"canaryTasks": 1, "canaryDuration": "10s"}
     source = place.connector("probe", SOURCE, config, tasksMax=3, version="1.0.0", rollout=rollout)
     run(source, *["1.0.0"] * 3, limit=240)
     lives = source.lives()

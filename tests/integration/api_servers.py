@@ -23,7 +23,7 @@ class ApiServer:
     """A running API server.
 
     Attributes:
-        name: of the cluster, for `tests/cluster/cluster --name`.
+        name: name of the cluster, for `tests/cluster/cluster --name`.
         kubeconfig: of an administrator.
         api: a client.
         cache: where kubectl keeps what it knows of the server: not in the home folder, where another server was known

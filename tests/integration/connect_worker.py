@@ -40,7 +40,7 @@ class ConnectWorker:
     """Started at once; use it in a `with`.
 
     Attributes:
-        url: of its REST API.
+        url: URL of its REST API.
         file: its worker configuration.
     """
 

@@ -68,7 +68,7 @@ def secured_kafka(
 
     Args:
         folder: its data folder.
-        passwords: of its users.
+        passwords: passwords of its users.
         without_acls: what no ACL is about is allowed to everybody.
         settings: more of the broker's; names have underscores for dots.
     """

@@ -72,7 +72,7 @@ class Round:
 
     Args:
         world: its name.
-        seed: of the plan, the load and the choices.
+        seed: seed of the plan, the load and the choices.
         seconds: for which things are done to it; it takes longer than that.
         folder: new; removed at the end when nothing is broken.
     """

@@ -81,7 +81,7 @@ class Soak:
     """Rounds of worlds until the time is over; the world that had the fewest is next.
 
     Attributes:
-        seed: of the first round; each round has the next number.
+        seed: seed of the first round; each round has the next number.
         seconds: no round begins that would not be over by then, but for the first of each world.
         round_: seconds of actions in a round.
     """

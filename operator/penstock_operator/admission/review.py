@@ -73,8 +73,8 @@ def review(
 
     Args:
         request: `request` of an AdmissionReview.
-        view: of the namespace.
-        settings: of the release.
+        view: view of the namespace.
+        settings: settings of the release.
         unknown: which unknown properties are problems.
         release: version of the built-in plugins.
     """

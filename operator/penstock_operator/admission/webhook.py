@@ -50,7 +50,7 @@ class Webhook:
     """Webhook of one operator, until closed.
 
     Args:
-        settings: of the release.
+        settings: settings of the release.
         kube: the API server.
         certificates: folder of a mounted certificate.
         clock: seconds since 1970.

@@ -41,7 +41,7 @@ class CleanupPolicy:
         """Check the policy, and set it back if possible.
 
         Args:
-            properties: of an admin client.
+            properties: properties of an admin client.
 
         Returns:
             The problem and its remedy; None if there is none, or if the operator may not read the policy

@@ -60,7 +60,7 @@ class ApiServer:
     """Client of one API server.
 
     Args:
-        configuration: of the client.
+        configuration: configuration of the client.
         on_request: called after each request with its verb, its kind, and the HTTP status (0: no answer).
         timeouts: seconds to connect, seconds to wait for an answer.
     """
@@ -90,7 +90,7 @@ class ApiServer:
 
         Args:
             kubeconfig: the file; None: use this pod's service account.
-            context: of the file; None: its current one.
+            context: context of the file; None: its current one.
             more: as for the constructor.
 
         Raises:
@@ -154,7 +154,7 @@ class ApiServer:
             path: from the root.
             doing: begins the message of an error: `Reading Pod a/b`.
             body: sent as JSON.
-            content_type: of the body.
+            content_type: content type of the body.
             query: not yet quoted.
             verb: for `on_request`; empty: that of the method.
             accept: the media type of the answer.

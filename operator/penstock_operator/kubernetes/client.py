@@ -152,10 +152,10 @@ class Kube:
 
         Args:
             kind: of the object.
-            namespace: of the object.
-            name: of the object.
+            namespace: namespace of the object.
+            name: name of the object.
             status: all fields of this manager.
-            uid: of the object.
+            uid: UID of the object.
             manager: the field manager.
             resource_version: of the object with this uid, as the caller has read it; saves a request if it is current.
 
@@ -188,7 +188,7 @@ class Kube:
     def _merge_status(
         self, kind: Kind, written: Object, patch: Mapping[str, Any], doing: str, manager: str
     ) -> Object | None:
-        """Remove from a status what others have written there; if it has changed since, the next write does."""
+        """Remove fields that other writers added to the status. On a conflict, leave this to the next write."""
         metadata = written["metadata"]
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
         path = kind.path(metadata["namespace"], metadata["name"], "status")
@@ -204,8 +204,8 @@ class Kube:
 
         Args:
             kind: of the object.
-            namespace: of the object.
-            name: of the object.
+            namespace: namespace of the object.
+            name: name of the object.
             uid: delete only the object with this uid.
         """
         doing = f"Deleting {_named(kind, namespace, name)}"
@@ -272,7 +272,7 @@ class Kube:
         """Return the last lines of a container's log; empty if the pod no longer exists or has no node yet.
 
         Args:
-            namespace: of the pod.
+            namespace: namespace of the pod.
             pod: its name.
             container: its name.
             limit_bytes: counted from the first of those lines; the rest is cut.

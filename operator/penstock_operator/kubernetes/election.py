@@ -52,8 +52,8 @@ class Election:
     """Decisions of one process about the Lease. Does no I/O: times are arguments, of one monotonic clock.
 
     Args:
-        namespace: of the Lease.
-        name: of the Lease.
+        namespace: namespace of the Lease.
+        name: name of the Lease.
         identity: of this process.
         seconds: how long the Lease holds after it was read.
     """

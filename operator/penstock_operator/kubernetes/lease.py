@@ -17,12 +17,12 @@ _RELEASE_ATTEMPTS: Final = 5
 
 
 class Lease:
-    """Right to act for a release. `attempt` and `release` are for one thread, the rest for any.
+    """Leader-election lease of a release. `attempt` and `release` are for one thread, the rest for any.
 
     Args:
         kube: of the API server.
-        namespace: of the release.
-        name: of the Lease.
+        namespace: namespace of the release.
+        name: name of the Lease.
         identity: of this process; a container that restarts in its pod keeps it.
         seconds: how long the Lease holds after it was last read.
         clock: monotonic.

@@ -46,7 +46,7 @@ class KopfWatch:
 
     Args:
         server: the API server to watch.
-        settings: of the release.
+        settings: settings of the release.
         events: called for every event, in the thread of `deliver`.
         deliver: hands a call and an event over to that thread.
         kinds: the kinds to watch; the API server serves them.

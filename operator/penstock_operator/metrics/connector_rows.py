@@ -30,7 +30,7 @@ class ConnectorFigures:
         tasks: how many are in each state.
         restarts: of its tasks, since the connector was created.
         ready: condition Ready is True; False if the operator cannot find that out.
-        reason: of condition Ready, or why the operator cannot find that out.
+        reason: reason of condition Ready, or why the operator cannot find that out.
         active_topics: how many topics it has used (KIP-558); None: they are not tracked.
     """
 

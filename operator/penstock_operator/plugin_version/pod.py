@@ -42,10 +42,10 @@ def verifying_pod(name: str, document: Mapping[str, Any], offer: PluginMount, se
     """Return the manifest of a verifying pod.
 
     Args:
-        name: of the pod.
+        name: name of the pod.
         document: the PluginVersion; Kubernetes deletes the pod together with it.
         offer: the plugins that it declares.
-        settings: of the release.
+        settings: settings of the release.
     """
     own, deadline = document["metadata"], settings.job.deadline_seconds
     mount = offer.numbered(0, ("connector",))

@@ -40,7 +40,7 @@ class Verifier:
     Failures are remembered only in this process: another operator retries immediately.
 
     Args:
-        settings: of the release.
+        settings: settings of the release.
         run: runs a blocking call.
         wake: called with a PluginVersion that waited for its turn.
     """

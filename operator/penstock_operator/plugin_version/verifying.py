@@ -36,7 +36,7 @@ class Seen:
     """Observations of a PluginVersion that is well-formed.
 
     Attributes:
-        name: of its pod; a pod that follows one which does not terminate has a name that begins with it.
+        name: name of its pod; a pod that follows one which does not terminate has a name that begins with it.
         pods: its verifying pods. Those of another runtime, which an earlier operator has made, have other names.
         runtime: the image of the runtime that must verify it.
         verified_by: the runtime that has verified it, according to the status; empty: none has.
@@ -44,7 +44,7 @@ class Seen:
         is_lost: whether the ConfigMap that the status names no longer exists.
         is_decided: whether this operator has decided it since it began. It does so once, whichever runtime the status
             names: another release with another runtime may watch the same namespace, and the CRD may be an older one.
-        failure: of pods before that decided nothing.
+        failure: failure of pods before that decided nothing.
         slot: whether one more verifying pod may live.
         deadline: seconds that a node has to take the pod, and the pod to end from then on.
         node_timeout: seconds after which the node of a pod that should have ended is considered lost.

@@ -116,7 +116,7 @@ class ConnectorIndex:
         """Return the TopicCreationPolicies that a Connector names, or that select it.
 
         Args:
-            key: of the Connector.
+            key: key of the Connector.
             selectors: of all policies of its namespace, by name.
         """
         known = self._known.get(key)

@@ -35,7 +35,7 @@ class RolloutLimiter:
     """Limiter of one release. Used only in the event loop's thread.
 
     Args:
-        limits: of the release.
+        limits: limits of the release.
         clock: seconds since 1970.
         wake: called with a Connector to reconcile, and after how many seconds.
     """

@@ -47,7 +47,7 @@ class Progress:
     """Progress of a Connector that should have tasks.
 
     Attributes:
-        phase: of the rollout.
+        phase: phase of the rollout.
         until: the time at which RESTARTING ends at the latest, seconds since 1970.
         fails: whether it is FAILED after that time.
         waits: for the permission to restart.
@@ -83,7 +83,7 @@ def progress_of(
         ready_since: when it became Ready, seconds since 1970; None: it is not Ready.
         replaced: all of its new pods have started.
         now: seconds since 1970.
-        limits: of the release.
+        limits: limits of the release.
     """
     if restart is None:
         return Progress()
@@ -104,7 +104,7 @@ def progress_of_status(body: Mapping[str, Any], release: str, now: float, limits
         body: the Connector.
         release: the hash of the current release.
         now: seconds since 1970.
-        limits: of the release.
+        limits: limits of the release.
     """
     spec, status = body.get("spec") or {}, body.get("status") or {}
     state = spec.get("state", "Running")

@@ -67,7 +67,7 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
         else:
             found += _manifests(name, text)
     if not found:
-        raise ConfigError("no Connector was found; give files that hold one")
+        raise ConfigError("no Connector was found; specify files that contain one")
     return tuple(_with_unique_names(found))
 
 

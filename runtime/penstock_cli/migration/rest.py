@@ -79,9 +79,10 @@ def _answer(where: str, path: str, headers: Mapping[str, str]) -> Any:
     except urllib.error.HTTPError as e:
         with e:
             raise _RefusedError(f"Kafka Connect at {where} refuses with {e.code} {e.reason}") from None
-    except (OSError, ValueError, HTTPException, RecursionError) as e:
-        reason = getattr(e, "reason", None) or e
-        raise ConnectError(f"Kafka Connect at {where} does not answer as it should: {reason}") from None
+    except OSError as e:
+        raise ConnectError(f"Kafka Connect at {where} is unavailable: {getattr(e, 'reason', None) or e}") from None
+    except (ValueError, HTTPException, RecursionError) as e:
+        raise ConnectError(f"Kafka Connect at {where} returned an unexpected response: {e}") from None
 
 
 class _Answer(Protocol):

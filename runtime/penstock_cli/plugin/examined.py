@@ -80,7 +80,9 @@ def _requirements(found: Installed, architecture: str) -> Iterator[Problem]:
                     "runtime's Python, or name it in the project's dependencies without a marker",
                 )
             elif not _contains(str(wanted.specifier), version):
-                yield Problem("project.dependencies", f"{who}, but it gets {key} {version}; choose versions that agree")
+                yield Problem(
+                    "project.dependencies", f"{who}, but {key} was resolved to {version}; choose compatible versions"
+                )
             elif key in held and wanted.extras and (more := (key, frozenset(wanted.extras))) not in seen:
                 seen.add(more)
                 waiting.append(more)

@@ -15,6 +15,7 @@ __all__ = [
     "API_VERSION",
     "Condition",
     "ConfigMapping",
+    "Count",
     "Flag",
     "ObjectMeta",
     "ObjectName",
@@ -90,6 +91,9 @@ Text = Annotated[str, Matches(r"\S", "must not be empty"), AfterValidator(str.st
 Time = Annotated[str, Mark(format="date-time")]
 """A time in Kubernetes' form: `2026-01-31T12:00:00Z`."""
 
+Count = Annotated[int, Mark(format="int32")]
+"""A number of objects, of the same type as Kubernetes' replicas."""
+
 ConfigMapping = Annotated[dict[str, ConfigText], Mark(additionalProperties=SCALAR_SCHEMA)]
 """Flat properties: strings, numbers and booleans, which are read as the texts that Kubernetes' JSON prints."""
 
@@ -113,8 +117,7 @@ class Condition(StatusPart):
     type: str = Field(
         min_length=1,
         max_length=316,
-        description="The type: Ready, Reconciling and Stalled as read by kstatus, Flux and Argo CD, or a type of Penstock "
-        "such as ConfigValid.",
+        description="Type of the condition. kstatus, Flux and Argo CD read Ready, Reconciling and Stalled.",
     )
     status: Literal["True", "False", "Unknown"] = Field(
         description="Whether the condition is met: True, False or Unknown."
@@ -123,9 +126,9 @@ class Condition(StatusPart):
         min_length=1,
         max_length=1024,
         pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-        description="The cause, as one word that programs may rely on, such as ConfigInvalid or TasksFailed.",
+        description="Machine-readable reason in CamelCase.",
     )
-    message: str = Field(max_length=32768, description="The cause in sentences for people, and the remedy.")
+    message: str = Field(max_length=32768, description="Human-readable message with the cause and the remedy.")
     last_transition_time: Time = Field(description="When status last changed.")
     observed_generation: int | None = Field(
         None,

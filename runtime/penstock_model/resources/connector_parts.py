@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from penstock_model.resources.base import ObjectName, Part
 from penstock_model.resources.values import Duration
@@ -44,9 +44,9 @@ class Restart(Part):
 
 
 class Rollout(Part):
-    """How a change of plugin versions is rolled out: `canary` tasks first, the rest once those have run well."""
+    """How a change of plugin versions is rolled out: `canaryTasks` tasks first, the rest once those have run well."""
 
-    canary: int = Field(
+    canary_tasks: int = Field(
         1,
         ge=0,
         le=MOST,
@@ -55,7 +55,7 @@ class Rollout(Part):
         "change together if they then read different parts of the source, if the number of tasks changes too, or "
         "if no task runs.",
     )
-    timeout: Duration = Field(
+    canary_duration: Duration = Field(
         "5m",
         validate_default=True,
         description="How long those tasks must run without a failure before the others change.",
@@ -75,5 +75,7 @@ class Deletion(Part):
 
 class Reference(Part):
     """A reference to another resource of the same namespace."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
     name: ObjectName = Field(description="The name of the resource.")

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from penstock_model.resources.base import Condition, StatusPart, Time
+from penstock_model.resources.base import Condition, Count, StatusPart, Time
 from penstock_model.resources.constraints import Mark, list_of
 
 __all__ = [
@@ -76,12 +76,12 @@ class TaskStatus(StatusPart):
     incarnation: int | None = Field(
         None, ge=0, description="The number of starts. It is raised before the pod of the next start is created."
     )
-    restarts: int | None = Field(None, ge=0, description="The number of restarts after a failure or a lost pod.")
-    failures: int | None = Field(None, ge=0, description="The number of failures in a row, limited by spec.restart.")
-    losses: int | None = Field(
+    restarts: Count | None = Field(None, ge=0, description="The number of restarts after a failure or a lost pod.")
+    failures: Count | None = Field(None, ge=0, description="The number of failures in a row, limited by spec.restart.")
+    losses: Count | None = Field(
         None, ge=0, description="The number of lost pods in a row (lost node, eviction, out of memory)."
     )
-    unavailable: int | None = Field(
+    unavailable: Count | None = Field(
         None,
         ge=0,
         description="How often in a row it ended because Kafka or another service could not be reached.",
@@ -229,7 +229,7 @@ class OperatorState(StatusPart):
     job: JobStatus | None = Field(None, description="The job pod that failed last.")
     rollout: RolloutStatus | None = Field(None, description="The last restart for a change of the release.")
     canary: CanaryStatus | None = Field(
-        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
+        None, description="The tasks that run other plugin versions first, as spec.rollout requests."
     )
     tasks: Annotated[list[TaskState], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
@@ -274,14 +274,16 @@ class ConnectorStatus(StatusPart):
         description="When a task last delivered a record, up to two minutes too early. Absent if none ever has.",
     )
     task_summary: str | None = Field(None, description="The number of running tasks and of all tasks, such as 2/2.")
-    replicas: int | None = Field(None, ge=0, description="The number of task pods, for kubectl scale and HPA.")
+    replicas: Count | None = Field(None, ge=0, description="The number of task pods, for kubectl scale and HPA.")
     label_selector: str | None = Field(None, description="The labels of the task pods, for autoscalers.")
     active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
         None,
         description="The topics that the connector has used (KIP-558), by name, as many as fit. activeTopicCount is the "
         "number of all.",
     )
-    active_topic_count: int | None = Field(None, ge=0, description="The number of topics that the connector has used.")
+    active_topic_count: Count | None = Field(
+        None, ge=0, description="The number of topics that the connector has used."
+    )
     offsets_actions: Annotated[list[OffsetsAction], Mark(**list_of("atomic"))] | None = Field(
         None, description="The last 10 actions on offsets and topics, the latest last."
     )

@@ -105,7 +105,7 @@ def rule(text: str, message: str, *, path: str | None = None, reason: str | None
     Args:
         text: the CEL expression that must be true. One with `oldSelf` is evaluated when an object changes.
         message: the problem if it is false, and the remedy.
-        path: of the inner field to which the message belongs, `.name`.
+        path: path of the inner field to which the message belongs, `.name`.
         reason: Kubernetes' reason (`FieldValueForbidden`); None is FieldValueInvalid. Do not use FieldValueDuplicate, for
             which the API server omits the message.
     """
@@ -130,9 +130,14 @@ def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
     return schema
 
 
-def open_object(key: str | None = None) -> dict[str, Any]:
-    """Return a mapping with fields of Kubernetes, which the schema does not repeat; `key` is the field that it must have."""
+def open_object(key: str | None = None, text: str = "") -> dict[str, Any]:
+    """Return a mapping with fields of Kubernetes, which the schema does not repeat.
+
+    Args:
+        key: the field that it must have.
+        text: description of that field.
+    """
     schema: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if key is not None:
-        schema |= {"properties": {key: {"type": "string", "description": "The key of this list."}}, "required": [key]}
+        schema |= {"properties": {key: {"type": "string", "description": text}}, "required": [key]}
     return schema

@@ -44,7 +44,7 @@ def read_partially(
     """Return the resource without its wrong parts, and the problems of those.
 
     Args:
-        model: of the resource.
+        model: model of the resource.
         document: as parsed; it is not changed.
         placeholders: by path, replacements for parts that the model requires.
 

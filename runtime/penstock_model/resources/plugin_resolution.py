@@ -23,7 +23,7 @@ __all__ = ["ResolvedPlugins", "resolve_plugins"]
 
 _NO_VERSION: Final = "undefined"
 """The version of a Java class that has none."""
-_ONE_VERSION: Final = "a pod holds only one version of a distribution; request versions that agree"
+_ONE_VERSION: Final = "a pod holds only one version of a distribution; request compatible versions"
 T = TypeVar("T")
 _Mounts = Sequence[PluginMount]
 _ByPlace = Mapping[str, PluginMount]

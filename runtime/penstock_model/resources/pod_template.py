@@ -12,9 +12,23 @@ __all__ = ["TEMPLATE_TEXT", "PodTemplate", "Template"]
 
 Open = Annotated[dict[str, Any], Mark(**open_object())]
 OpenList = Annotated[list[Open], Mark(**list_of("atomic"))]
-ByName = Annotated[list[Annotated[dict[str, Any], Mark(**open_object("name"))]], Mark(**list_of("map", "name"))]
-ByMountPath = Annotated[
-    list[Annotated[dict[str, Any], Mark(**open_object("mountPath"))]], Mark(**list_of("map", "mountPath"))
+Variables = Annotated[
+    list[Annotated[dict[str, Any], Mark(**open_object("name", "Name of the environment variable."))]],
+    Mark(**list_of("map", "name")),
+]
+Volumes = Annotated[
+    list[Annotated[dict[str, Any], Mark(**open_object("name", "Name of the volume."))]], Mark(**list_of("map", "name"))
+]
+Containers = Annotated[
+    list[Annotated[dict[str, Any], Mark(**open_object("name", "Name of the container."))]],
+    Mark(**list_of("map", "name")),
+]
+Secrets = Annotated[
+    list[Annotated[dict[str, Any], Mark(**open_object("name", "Name of the Secret."))]], Mark(**list_of("map", "name"))
+]
+Mounts = Annotated[
+    list[Annotated[dict[str, Any], Mark(**open_object("mountPath", "Path of the mount in the container."))]],
+    Mark(**list_of("map", "mountPath")),
 ]
 
 TEMPLATE_TEXT: Final = (
@@ -41,19 +55,19 @@ class PodTemplate(Part):
         description="Requests and limits of cpu, memory and other resources. A task is a Python process, with an additional "
         "Java process as soon as Spark starts.",
     )
-    env: ByName | None = Field(None, description="Environment variables, by name. PENSTOCK_... are reserved.")
+    env: Variables | None = Field(None, description="Environment variables, by name. PENSTOCK_... are reserved.")
     env_from: OpenList | None = Field(
         None, description="ConfigMaps and Secrets whose keys become environment variables."
     )
-    volumes: ByName | None = Field(
+    volumes: Volumes | None = Field(
         None,
         description="Volumes of the pod, by name. Pods that plan or prepare have an empty folder instead of each volume "
         "that only one pod may mount, such as a persistentVolumeClaim.",
     )
-    volume_mounts: ByMountPath | None = Field(
+    volume_mounts: Mounts | None = Field(
         None, description="Mounts of the volumes in the task, by mountPath. /etc/penstock and /tmp are reserved."
     )
-    init_containers: ByName | None = Field(
+    init_containers: Containers | None = Field(
         None, description="Containers that run before the task or, with restartPolicy: Always, next to it."
     )
     node_selector: dict[str, str] | None = Field(None, description="Labels that the node must have.")
@@ -78,7 +92,7 @@ class PodTemplate(Part):
         None, strict=True, description="Whether the token of that ServiceAccount is mounted."
     )
     image_pull_policy: str | None = Field(None, description="When the runtime's image is pulled.")
-    image_pull_secrets: ByName | None = Field(None, description="Secrets for the registries of images, by name.")
+    image_pull_secrets: Secrets | None = Field(None, description="Secrets for the registries of images, by name.")
     security_context: Open | None = Field(
         None,
         description="The security settings of the pod, merged key by key into Penstock's (not root, uid 65532).",

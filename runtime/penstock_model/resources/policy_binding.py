@@ -47,7 +47,7 @@ def bind(
 
     Args:
         named: the policy in its `spec.topicCreationPolicyRef`; None: it names none.
-        labels: of the Connector.
+        labels: labels of the Connector.
         config: its properties as written.
         documents: the policies of its namespace, as the API server gives them.
     """

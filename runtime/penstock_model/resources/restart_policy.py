@@ -63,7 +63,7 @@ def next_restart(end: TaskEnd, *, lived: float, history: RestartHistory, policy:
     """Decide what follows the end of a task.
 
     Args:
-        end: of the task.
+        end: end of the task.
         lived: seconds from its start to its end.
         history: before this end.
         policy: `spec.restart`.

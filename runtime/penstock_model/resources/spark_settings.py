@@ -91,7 +91,7 @@ def reason_against(name: str, *, on_cluster: bool = False) -> str | None:
     """Return why this setting is refused, and the remedy; None: it is allowed.
 
     Args:
-        name: of the setting.
+        name: name of the setting.
         on_cluster: the workers are executors of a cluster (`penstock run --master`).
     """
     name = name.strip()

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from penstock.rules import java_regex
 from penstock_java_compat.regex.cost import too_costly
-from penstock_model.resources.base import API_VERSION, ConfigMapping, ObjectMeta, Part, Resource, StatusPart
+from penstock_model.resources.base import API_VERSION, ConfigMapping, Count, ObjectMeta, Part, Resource, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
 
@@ -149,6 +149,8 @@ class SelectorRequirement(Part):
 class ConnectorSelector(Part):
     """Connectors by their labels, as Kubernetes selects pods."""
 
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
+
     match_labels: dict[str, str] = Field({}, description="Labels that a Connector must have.")
     match_expressions: Annotated[list[SelectorRequirement], AtMost(64), Mark(**list_of("atomic"))] = Field(
         [], description="Requirements for its labels. All of them must be met."
@@ -227,7 +229,7 @@ class TopicCreationPolicyStatus(StatusPart):
     connectors: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None, description="The Connectors of this namespace that the policy applies to, by name; at most 100."
     )
-    connector_count: int | None = Field(None, description="The number of Connectors that the policy applies to.")
+    connector_count: Count | None = Field(None, description="The number of Connectors that the policy applies to.")
 
 
 class TopicCreationPolicy(Resource):

@@ -23,7 +23,7 @@ def value_problems(
     """Yield the problems of the properties of a plugin, worded as the plugin does.
 
     Args:
-        definition: of the plugin.
+        definition: definition of the plugin.
         texts: its properties, without the prefix.
         prefix: prefix of the names in the user's configuration (`transforms.hoist.`).
         unknown: names, without the prefix, of properties whose values are known only in a pod.

@@ -89,7 +89,7 @@ def carry_out(
         target: whose offsets to change.
         prepare: checks that the change can be made, fences the tasks and returns the change. It writes no offsets, only
             fences, and internal topics if they are missing.
-        client_errors: of the target's clients.
+        client_errors: errors of the target's clients.
 
     Raises:
         ConfigError: as `prepare`.

@@ -67,7 +67,7 @@ def context_headers(
     """Return the context headers of the dead letter queue, in Kafka Connect's order.
 
     Args:
-        failure: of the record.
+        failure: failure of the record.
         coordinates: topic, partition, offset, connector.name and task.id; those that are None are left out.
         redact: masks secrets in texts of plugins.
     """

@@ -98,7 +98,7 @@ class RetryWithToleranceOperator:
     waiting: Callable[[str], None] = lambda text: None
 
     def attempt(self, position: int, stage: Stage, plugin: str, work: Callable[[], T]) -> tuple[bool, T | None]:
-        """Do work, and retry it while it raises `RetriableError` and time is left. Return `(False, None)` if it failed.
+        """Call `work`, and retry on `RetriableError` until the deadline. Return `(False, None)` if it failed.
 
         The wait before retry n is what the error asks for, else 0.3 s * 2^(n-1), or a random part of the cap once that
         exceeds it; the last wait ends at the deadline, counted from the start of the first attempt (connect-semantics 5).

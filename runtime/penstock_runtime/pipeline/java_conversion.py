@@ -26,11 +26,11 @@ def java_out(
     """Return the rows whose key or value could be converted, its bytes, and the headers of all rows of `batch`.
 
     Args:
-        converter: of the side.
-        name: of its class, for messages.
-        side: of the records.
+        converter: converter of the side.
+        name: name of its class, for messages.
+        side: side of the records.
         batch: the records.
-        headers: of each, converted already; the converter may change them.
+        headers: headers of each, converted already; the converter may change them.
         operator: decides about records that fail.
     """
     stage = Stage.KEY_CONVERTER if side == "key" else Stage.VALUE_CONVERTER
@@ -89,12 +89,12 @@ def java_in(
     """Return the values of the messages that could be read, their schema or schemas, and their rows.
 
     Args:
-        converter: of the key or the value.
-        name: of its class, for messages.
-        stage: of the converter.
-        topic: of the messages.
+        converter: converter of the key or the value.
+        name: name of its class, for messages.
+        stage: stage of the converter.
+        topic: topic of the messages.
         data: of each row.
-        headers: of each row; None for none.
+        headers: headers of each row; None for none.
         rows: of the messages in what was consumed.
         operator: decides about records that fail.
     """

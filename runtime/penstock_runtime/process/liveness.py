@@ -48,7 +48,7 @@ class Standstill:
 
     def __str__(self) -> str:
         return (
-            f"The task's loop has stood still for {self.seconds:.0f} s in {self.where}; it may for {self.most:.0f} s "
+            f"The task's loop has made no progress for {self.seconds:.0f} s in {self.where}; the limit is {self.most:.0f} s "
             f"({self.rule})"
         )
 

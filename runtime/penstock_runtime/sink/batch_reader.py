@@ -24,7 +24,7 @@ class BatchReader:
     """Reader that decides how much to read for the next put.
 
     Args:
-        context: of the task.
+        context: context of the task.
         consumer: reads.
         size: sizes of puts.
         frames: whether the sink takes frames, and makes files of them: a batch is all that arrives within `batch.max.ms`.

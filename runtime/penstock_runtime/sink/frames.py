@@ -86,7 +86,7 @@ class FramePut:
         Args:
             kept: holds the rows.
             runs: runs that count, in the order of each partition.
-            summary: of the workers; on return, of the records written.
+            summary: summary of the workers; on return, of the records written.
 
         Raises: as `put`.
         """
@@ -203,7 +203,10 @@ def _made_of(kept: KeptRows, frame: Sequence[KeptRun]) -> Callable[[], "DataFram
 
 
 def _has_not_failed(left: Sequence[Sequence[KeptRun]]) -> bool:
-    """Return whether none of these rows has a dead letter that would be written again: the batch's are already in Kafka."""
+    """Return whether no row has a dead letter that would be written again.
+
+    The dead letters of this batch are already in Kafka.
+    """
     return not any(of.rest.failed for frame in left for of in frame)
 
 

@@ -34,7 +34,7 @@ from penstock_runtime.pipeline.summary import Summary, error_line
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.plugin_place import raised_in
-from penstock_runtime.sink.dead_letters import DeadLetters
+from penstock_runtime.sink.dead_letter_writer import DeadLetters
 from penstock_runtime.sink.errant_records import ErrantRecords, ReportedUnderNone, coordinates
 
 __all__ = ["PutRetries", "SinkProcess"]

@@ -34,9 +34,9 @@ class SparkBatch:
     """Combined result of the workers.
 
     Attributes:
-        summary: of the workers whose work counts.
+        summary: summary of the workers whose work counts.
         complete: whether no work of a worker lies after a gap, and none has failed.
-        errors: of the workers.
+        errors: errors of the workers.
     """
 
     summary: Summary
@@ -56,11 +56,11 @@ class SparkBatches:
     """Spark half of a sink task.
 
     Args:
-        context: of the task.
+        context: context of the task.
         spark: its session.
         consumer: looks up the bounds of partitions.
         offsets: holds the positions.
-        size: of puts; learns from the sizes of the workers.
+        size: size of puts; learns from the sizes of the workers.
         ending: returns whether workers must end after their current puts.
         clock: seconds, monotonic.
     """

@@ -44,7 +44,7 @@ class Subscription:
     """Detector of changes in topics and partitions, every `metadata.max.age.ms`.
 
     Args:
-        context: of the task.
+        context: context of the task.
         consumer: asks the brokers.
         clock: seconds, monotonic.
     """

@@ -131,7 +131,7 @@ def ended(state: State, *, complete: bool = True) -> State:
     """Return the state after the batch has ended.
 
     Args:
-        state: of the batch.
+        state: state of the batch.
         complete: whether the number of written records is known, and all of them count.
     """
     match state:

@@ -15,7 +15,7 @@ class Uncommitted:
     Attributes:
         batches: number of batches.
         offsets: source offsets after the last batch.
-        summary: of all batches.
+        summary: summary of all batches.
         since: start of the first batch, in seconds of the monotonic clock.
         seconds: total time of all batches.
     """

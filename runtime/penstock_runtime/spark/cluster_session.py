@@ -94,8 +94,8 @@ def greet(session: "SparkSession", executors: Executors, wanted: bytes) -> None:
     """Wait for the first executor of a new session, and check that executors can do this task's work.
 
     Args:
-        session: of the task.
-        executors: of the session.
+        session: session of the task.
+        executors: executors of the session.
         wanted: agreement that executors must meet (`agreement.agreement`).
 
     Raises:

@@ -27,8 +27,8 @@ class Executors:
     """Monitor of the executors, in a separate thread because Java may hang, and the task's loop must not.
 
     Args:
-        session: of the task.
-        cluster: of the session.
+        session: session of the task.
+        cluster: cluster of the session.
     """
 
     def __init__(self, session: "SparkSession", cluster: Cluster) -> None:

@@ -55,7 +55,7 @@ class KeptRows:
 
         Args:
             numbers: parts, and numbers in them, of rows of one schema.
-            schema: of the rows.
+            schema: schema of the rows.
         """
         from pyspark.sql import DataFrame
         from pyspark.sql.udf import UserDefinedFunction

@@ -59,9 +59,9 @@ class Part(NamedTuple):
     """Result of a worker's part of a batch.
 
     Attributes:
-        summary: of the records that it has processed.
+        summary: summary of the records that it has processed.
         error: error that ended the part early.
-        size: of puts, as the worker has learned it; only from a sink's workers.
+        size: size of puts, as the worker has learned it; only from a sink's workers.
         holder: name and slot of the worker (`source.worker_slots`); only from a source's workers that have delivered.
     """
 

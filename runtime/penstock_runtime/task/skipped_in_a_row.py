@@ -34,7 +34,7 @@ class SkippedInARow:
         """Count a batch.
 
         Args:
-            summary: of the batch; or of records of earlier batches that the sink has handed back, with none read.
+            summary: summary of the batch; or of records of earlier batches that the sink has handed back, with none read.
             now: seconds, monotonic.
         """
         second = int(now)

@@ -82,7 +82,7 @@ class Says:
         kind: its type.
         status: its.
         plural: of what object; `connectors`: the fault's own.
-        name: of another object than the connector.
+        name: name of another object than the connector.
     """
 
     reasons: str

@@ -105,7 +105,7 @@ def test_a_part_that_is_left_out_is_filled_up_with_all_defaults(api: Api, namesp
             "backoff": {"initial": "10s", "factor": 2, "max": "10m"},
             "resetAfter": "30m",
         },
-        "rollout": {"canary": 1, "timeout": "5m"},
+        "rollout": {"canaryTasks": 1, "canaryDuration": "5m"},
         "deletion": {"offsets": "Keep"},
         "spark": {"start": "OnDemand", "idleTimeout": "10m"},
     }

@@ -108,7 +108,7 @@ def jars_of(name: str, dependencies: list[str], sha256: str) -> Path:
     """A folder of jars or archives, fetched once.
 
     Args:
-        name: of the folder in the cache.
+        name: name of the folder in the cache.
         dependencies: as `fetch_jars` takes them.
         sha256: of the lines `<SHA-256> <file name>` of all files, by name.
     """

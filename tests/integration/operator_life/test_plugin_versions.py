@@ -25,7 +25,7 @@ def images(site: Site, name: str) -> list[str]:
 def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another_when_asked(site: Site) -> None:
     operator = site.operator().start().ready()
     site.api.create(plugin_version(site, "2.0.0"))
-    site.create("orders", **FILES, rollout={"canary": 0})
+    site.create("orders", **FILES, rollout={"canaryTasks": 0})
     told = "False PluginVersionMissing: spec.version: Plugin Files not found that matches the version range [1,2)"
     site.until("orders", lambda b: condition(b, "Ready").startswith(told), "waits")
     assert condition(site.get("orders"), "Stalled") == "False NotStalled: "

@@ -76,7 +76,7 @@ def check_second_attempt(spec: TaskSpec, kafka: str, folder: Path, *, lost: str,
     """Run such a part of ten records, and check what is committed: each once, or without the guard twice.
 
     Args:
-        spec: of `numbers_source`.
+        spec: spec of `numbers_source`.
         kafka: the brokers.
         folder: for files of this process and of workers.
         lost: with the first attempt: its `process`, its `executor`, or its `worker` (the executor's Worker).

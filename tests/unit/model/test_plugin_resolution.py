@@ -259,7 +259,7 @@ def test_another_version_of_the_connectors_distribution_is_refused_with_both_and
     assert told(found) == (
         "transforms.t.plugin.version: transforms.t requests version [2.0,2.0] of acme, and the connector runs 1.0 of it; "
         "available versions: [1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds only one version of a "
-        "distribution; request versions that agree: here and in spec.version"
+        "distribution; request compatible versions: here and in spec.version"
     )
     assert not found.is_missing
     gone = told(resolve("Clock", "3.0", there, **trim))

@@ -98,7 +98,7 @@ def failure(
         reason: one word.
         message: a sentence.
         kind: of the object; None: it is about none.
-        name: of the object.
+        name: name of the object.
         singular: whether its kind is named as in manifests, and not as in paths.
         details: more of them.
     """

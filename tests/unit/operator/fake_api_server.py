@@ -40,7 +40,7 @@ class FakeApiServer(ApiObjects, ApiServer):
     Attributes:
         before_write: called before each request that changes something; what it raises ends the request.
         admit: called with each such request; an answer refuses it.
-        logs: of pods, by uid.
+        logs: logs of pods, by uid.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

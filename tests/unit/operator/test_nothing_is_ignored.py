@@ -74,7 +74,7 @@ def unread(paths: Iterator[tuple[str, ...]], root: str, also: Mapping[str, str])
     """Those that no code reads.
 
     Args:
-        paths: of fields.
+        paths: paths of fields.
         root: what a variable is called that holds all of them.
         also: names of variables that hold a part, by that part.
     """

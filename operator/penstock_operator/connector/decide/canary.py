@@ -25,7 +25,7 @@ class Canary:
     """Tasks that run another plan than the others.
 
     Attributes:
-        plan: of the first tasks.
+        plan: plan of the first tasks.
         count: number of these tasks.
         follows: the others get that plan; otherwise the current request is for another set of tasks, which waits for them.
     """
@@ -48,7 +48,7 @@ class Canary:
         )
 
     def seconds_left(
-        self, tasks: Mapping[int, PersistedTask], pod_hash: PodHashOf, timeout: float, now: float
+        self, tasks: Mapping[int, PersistedTask], pod_hash: PodHashOf, duration: float, now: float
     ) -> float | None:
         """Return for how long its tasks must still run without a failure; None: they do not all run now."""
         mine = [tasks.get(n) for n in range(self.count)]
@@ -57,9 +57,9 @@ class Canary:
             for n, t in enumerate(mine)
             if t is not None and t.state == "Running" and not t.has_ended and t.pod_hash == pod_hash(self.plan, n)
         ]
-        return None if len(since) < self.count else max(since) + timeout - now
+        return None if len(since) < self.count else max(since) + duration - now
 
-    def pending(self, last: Plan, persisted: PersistedCanary, left: float | None, timeout: float) -> Pending:
+    def pending(self, last: Plan, persisted: PersistedCanary, left: float | None, duration: float) -> Pending:
         """Return the contents of `UpdatePending` while the canary runs."""
         which = "task 0 runs" if self.count == 1 else f"tasks 0 to {self.count - 1} run"
         rest = len(last.tasks) - self.count
@@ -73,11 +73,11 @@ class Canary:
             )
             they = "It" if rest == 1 else "They"
             return Pending(
-                Reason.CANARY_FAILED, f"{told}{they} {then} after {timeout:g} s without a failure", canary=True
+                Reason.CANARY_FAILED, f"{told}{they} {then} after {duration:g} s without a failure", canary=True
             )
         wait = "once all canaries run, " if left is None else ""
         return Pending(
-            Reason.CANARY_RUNNING, f"{what}, and {then} {wait}after {timeout:g} s without a failure", canary=True
+            Reason.CANARY_RUNNING, f"{what}, and {then} {wait}after {duration:g} s without a failure", canary=True
         )
 
 
@@ -88,7 +88,7 @@ def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
     running = running_canary(observed, last)
     if _is_nothing_to_spare(observed) and (running is None or running.plan.hash != plan.hash):
         return None
-    count, name = observed.connector.spec.rollout.canary, observed.connector.connect_name
+    count, name = observed.connector.spec.rollout.canary_tasks, observed.connector.connect_name
     if last.fence(name) == plan.fence(name):
         return Canary(plan, count)
     # For example, another number of tasks waits for it.
@@ -126,7 +126,7 @@ def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str
 
 
 def _is_canary_asked(observed: Observation, last: Plan) -> bool:
-    return 0 < observed.connector.spec.rollout.canary < len(last.tasks)
+    return 0 < observed.connector.spec.rollout.canary_tasks < len(last.tasks)
 
 
 def _is_nothing_to_spare(observed: Observation) -> bool:

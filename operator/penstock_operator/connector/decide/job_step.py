@@ -42,7 +42,7 @@ class JobObservation:
     """Observation of a job pod.
 
     Attributes:
-        name: of its pod (`name_of`); pods after an abandoned one have names that begin with it.
+        name: name of its pod (`name_of`); pods after an abandoned one have names that begin with it.
         action: the required action.
         key: its purpose: equal work has an equal key.
         pods: job pods of this connector.

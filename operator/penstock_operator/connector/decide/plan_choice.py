@@ -84,14 +84,14 @@ class PlanChoice:
         observed = replace(observed, persisted=persisted)
         outcome = run_tasks(observed, self.last, self.pod_hash_now, self.restarts, self.planning, canary)
         known = canary.persisted_after(persisted.canary, outcome.persisted.tasks)
-        timeout = observed.connector.spec.rollout.timeout.total_seconds()
-        left = canary.seconds_left(outcome.persisted.tasks, self.pod_hash, timeout, observed.now)
+        duration = observed.connector.spec.rollout.canary_duration.total_seconds()
+        left = canary.seconds_left(outcome.persisted.tasks, self.pod_hash, duration, observed.now)
         if self.plan is not None and left is not None and left <= 0:
             return self.adopt()
         return replace(
             outcome,
             persisted=replace(outcome.persisted, canary=known),
-            pending=outcome.pending or canary.pending(self.last, known, left, timeout),
+            pending=outcome.pending or canary.pending(self.last, known, left, duration),
             requeue_after=soonest(outcome.requeue_after, left if left is not None and left > 0 else None),
         )
 

@@ -28,7 +28,7 @@ class TaskObservation:
     Attributes:
         connector: the resource's name, for pod names.
         persisted: its state in the status.
-        pods: of this task and connector uid, any incarnation.
+        pods: pods of this task and connector uid, any incarnation.
         report: the task's own, of any incarnation.
         pod_hash: of the contents that its pod must have.
         generation_to_report: the generation that a report must name to count for the requested state.
@@ -72,7 +72,7 @@ class TaskObservation:
         Args:
             observed: the Connector.
             plan: that the task is made from.
-            number: of the task.
+            number: number of the task.
             pod_hash: returns the hash of the contents that its pod must have.
             wanted: the requested state.
             restarts: requested by annotations.

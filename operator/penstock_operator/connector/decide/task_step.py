@@ -13,7 +13,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources import restart_policy
-from penstock_operator.connector.decide.task_end import kind_and_reason
+from penstock_operator.connector.decide.end_classification import kind_and_reason
 from penstock_operator.connector.decide.task_observation import TaskObservation
 from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, PersistedTask
 from penstock_operator.connector.model.pod_end import DISRUPTIONS, Ended

@@ -19,7 +19,7 @@ def with_topic_creation_off(observed: Observation, outcome: StepOutcome) -> Step
 
     Args:
         observed: the Connector.
-        outcome: of planning, without a plan.
+        outcome: outcome of planning, without a plan.
     """
     last = observed.plan(observed.persisted.plan)
     if observed.release.creates_topics or last is None or last.kind != "source":

@@ -25,7 +25,7 @@ class ReleaseTerms:
     """Settings of the release, and what it permits this Connector now.
 
     Attributes:
-        hash: of everything that the release contributes to every plan.
+        hash: hash of everything that the release contributes to every plan.
         rollout: how Connectors are restarted for a change of the release.
         permission: whether this one may be restarted.
         has_job_slot: whether a job slot is free for it.

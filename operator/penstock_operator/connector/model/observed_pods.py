@@ -19,7 +19,7 @@ class ObservedPods:
         jobs: job pods that plan, prepare, or reset offsets for the deletion of the Connector.
         offsets_jobs: job pods that work on offsets as annotations request.
         foreign: names of pods of a deleted Connector that had the same name.
-        answers: of job pods that ended, by pod name; None: none could be read.
+        answers: answers of job pods that ended, by pod name; None: none could be read.
         unready_causes: why pods of tasks fail their readiness probe after it has passed, by uid.
         refusals: pods that the API server refused, by name.
         other_operator: another operator, whose pods and plans exist; empty: none.

@@ -24,7 +24,7 @@ class ObservedRecords:
     """Records of a Connector in the status topic.
 
     Attributes:
-        reports: of its tasks, by number; only of this uid.
+        reports: reports of its tasks, by number; only of this uid.
         has_stale: there are records of an earlier Connector of this name.
         active_topics: as in the status; at least as many as it shows.
         active_topic_count: how many there are; None: they are not tracked.

@@ -36,8 +36,8 @@ class ListMap:
     Attributes:
         owner: its owner.
         version: its `resourceVersion`.
-        pod_uid: of the pod whose list it holds.
-        token: of the request for that list.
+        pod_uid: UID of the pod whose list it holds.
+        token: token of the request for that list.
     """
 
     owner: Owner
@@ -54,7 +54,7 @@ class ListMap:
         Args:
             manifest: with at least its metadata.
             connector: name of the Connector.
-            uid: of the Connector.
+            uid: UID of the Connector.
         """
         metadata = manifest["metadata"]
         owner = Owner.FOREIGN
@@ -83,8 +83,8 @@ class OffsetsList:
 
     Attributes:
         text: KIP-875's JSON.
-        token: of the request for it.
-        pod_uid: of the pod that made it.
+        token: token of the request for it.
+        pod_uid: UID of the pod that made it.
         replaces: the version of the previous list; empty: there is none.
     """
 
@@ -99,7 +99,7 @@ def list_map_of(made: OffsetsList, metadata: Mapping[str, Any]) -> dict[str, Any
 
     Args:
         made: the list.
-        metadata: of an object of the Connector with role `offsets`.
+        metadata: metadata of an object of the Connector with role `offsets`.
     """
     annotations = {_LISTED_FOR: made.token, _LISTED_BY: made.pod_uid}
     seen = {"resourceVersion": made.replaces} if made.replaces else {}

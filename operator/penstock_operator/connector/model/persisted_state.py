@@ -67,7 +67,7 @@ class PersistedTask:
         id: its number.
         state: Pending, Running, Paused, Restarting, Failed, Stopping or Stopped.
         since: when the state began.
-        incarnation: of the current pod; raised before the pod is created.
+        incarnation: incarnation of the current pod; raised before the pod is created.
         pod, pod_uid: of the current incarnation; the uid is empty until the pod was seen.
         has_ended: the incarnation has ended, and `retry_at` determines the next start.
         restarts: how often it was started again after a failure or a loss.
@@ -75,12 +75,12 @@ class PersistedTask:
         retry_at: when the next incarnation may start; None with `has_ended`: only on request.
         reason: why it does not run, in one word.
         message: the same in a sentence without secrets.
-        trace: of the last failure.
+        trace: trace of the last failure.
         pod_hash: the hash of the contents of the current pod.
         started: when the container of the current pod started.
         last_record: when its last record was delivered, up to a minute too early; of any incarnation.
         last_loop: while something hinders it, when its loop completed last.
-        versions: of its plugins, by the property that names each.
+        versions: versions of its plugins, by the property that names each.
     """
 
     id: int
@@ -145,7 +145,7 @@ class OffsetsAction:
         at: when it had this result, seconds since 1970.
         began: since when its pod may exist; None: it does not.
         generation: with `began`: the greatest plan generation that may be recorded in Kafka when the pod works.
-        pod_uid: of its pod, once that was seen.
+        pod_uid: UID of its pod, once that was seen.
     """
 
     action: str
@@ -197,7 +197,7 @@ class PersistedState:
         handled: restarts, the latest last.
         offsets: actions on offsets and topics, the latest last.
         conditions: the current ones, by type.
-        state: of the connector.
+        state: state of the connector.
         own_hash: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
         reconfiguration: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.

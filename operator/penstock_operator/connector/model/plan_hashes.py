@@ -45,7 +45,7 @@ def inputs_hash(
     Args:
         connector: the resource.
         worker: the worker configuration, as written.
-        runtime_image: of its job pods and task pods.
+        runtime_image: runtime image of its job pods and task pods.
         secrets: named by its references; missing ones count too, so that all problems are reported together.
         restarted: the last token that requested a restart of the connector, which also splits it again.
         last: the plan that its tasks are made from.

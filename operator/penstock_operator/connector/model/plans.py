@@ -45,9 +45,9 @@ class PodSettings:
     """Settings of a task's pod that come from the release and from references to Secrets.
 
     Attributes:
-        image: of the task's container.
+        image: image of the task's container.
         pull_policy, pull_secrets: how the image is pulled; running pods need neither.
-        resources: of the container, unless the Connector's template sets others.
+        resources: resources of the container, unless the Connector's template sets others.
         secrets: names of the Secrets that are mounted.
         pod_security_context, security_context: of the pod, and of the container.
     """
@@ -115,16 +115,16 @@ class Plan:
     """Validated configuration, split into tasks, and the settings of their pods.
 
     Attributes:
-        hash: of its inputs (`plan_hash`).
+        hash: hash of its inputs (`plan_hash`).
         kind, class_name, version: of the connector's plugin.
         tasks: the task specs, as texts of the ConfigMap.
         warnings: for the author of the configuration.
         secrets: the hash of the secrets with which it was made, if a change of them restarts the tasks.
         created: seconds since 1970; 0: not stored yet.
-        inputs_hash: of the inputs that its tasks were split from (`plan_hashes.inputs_hash`).
-        pod_settings: of its tasks' pods.
+        inputs_hash: hash of the inputs that its tasks were split from (`plan_hashes.inputs_hash`).
+        pod_settings: settings of its tasks' pods.
         restarted: the last token that restarted the connector when it was made.
-        digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
+        digests: digests of the task specs' texts, as they were when it was made: a later release may write them otherwise.
         policy: the effective topic policy; the specs of a source's tasks hold it.
         mounts: the images of PluginVersions in its pods, each with its places; the specs of all tasks hold them.
         plugin_requests: from which they were chosen.

@@ -1,4 +1,4 @@
-"""Reads from its manifest how a pod ended; `decide/task_end` decides what that means for its task. Pure."""
+"""Reads from its manifest how a pod ended; `decide/end_classification` decides what that means for its task. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from penstock_operator.reasons import Reason
 __all__ = ["DISRUPTIONS", "OUT_OF_MEMORY", "Ended", "disruption_of", "end_of", "last_word_due", "main_container"]
 
 OUT_OF_MEMORY: Final = "OOMKilled"
-"""Kubernetes' reason of a container of which the kernel killed a process, because it used more memory than it may."""
+"""Reason that Kubernetes reports when the kernel kills a process that exceeds the container's memory limit."""
 
 _MAIN: Final = (TASK_CONTAINER, JOB_CONTAINER)
 _KILLED: Final = 137  # exit code after SIGKILL
@@ -64,7 +64,7 @@ class Ended:
         message: a sentence of Kubernetes.
         word: the termination message of the process.
         at: seconds since 1970.
-        memory_limit: of the container, as Kubernetes writes it; empty: it has none.
+        memory_limit: memory limit of the container, as Kubernetes writes it; empty: it has none.
         is_job: a job pod ended.
     """
 
@@ -125,7 +125,7 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
     """Return how the pod ended; None: it has not.
 
     Args:
-        manifest: of the pod.
+        manifest: manifest of the pod.
         created: seconds since 1970; used if the time of the end is missing.
     """
     status = manifest.get("status") or {}
@@ -161,7 +161,7 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
 
 
 def last_word_due(manifest: Mapping[str, Any], now: float) -> float | None:
-    """Return by when the kubelet reports why it ended a pod; None: the process ended normally, or no report is due.
+    """Return the deadline of the kubelet's report on why it ended a pod; None: the process ended normally, or none is due.
 
     It writes the end of the containers first, and a moment later that it evicted the pod, and why.
     """

@@ -51,7 +51,7 @@ class Pod:
         ended: how its container ended.
         node: the node that it runs on.
         disruption: why Kubernetes ends it, as a reason and a sentence; None: it does not.
-        cpu_limit: of its container, as Kubernetes writes it; empty: it has none.
+        cpu_limit: CPU limit of its container, as Kubernetes writes it; empty: it has none.
     """
 
     name: str
@@ -114,7 +114,7 @@ class TaskPod(Pod):
         pod_hash: the hash of its contents (`render.pod_hash`).
         generation: the `metadata.generation` of the Connector that it was made for.
         state: its initial state, `Running` or `Paused`.
-        image: of its container.
+        image: image of its container.
         plugin_versions: whose images it mounts.
         address: its IP address; empty: it has none yet.
         unready_since: when its readiness probe began to fail, after it had passed; None: it passes, or never did.
@@ -141,7 +141,7 @@ class JobPod(Pod):
         action: its action.
         key: its purpose; equal work has an equal key.
         accepted: when the kubelet accepted it, seconds since 1970.
-        image: of its container.
+        image: image of its container.
     """
 
     action: str = ""

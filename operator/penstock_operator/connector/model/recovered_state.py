@@ -61,9 +61,9 @@ def recovered_state(
         persisted: as the status has it.
         ahead: result of `pods_ahead`.
         plan: that the pods run.
-        epoch: of their preparation.
-        connect_name: of the Connector.
-        annotations: of the Connector.
+        epoch: epoch of their preparation.
+        connect_name: Connect name of the Connector.
+        annotations: annotations of the Connector.
         now: seconds since 1970.
     """
     is_same_plan = persisted.plan == plan.hash

@@ -30,7 +30,7 @@ class Refusal:
         message: a sentence.
         tries: in a row.
         again_at: seconds since 1970.
-        generation: of the Connector when it was tried.
+        generation: generation of the Connector when it was tried.
         pod_hash: of a task's pod, the assumed hash of its contents when that was decided (`CreateTask.pod_hash`).
         template: problems of `spec.template` in the answer.
     """

@@ -14,10 +14,10 @@ class RequestedPlan:
     """Plan that a Connector requests now, which may not have been made yet.
 
     Attributes:
-        hash: of all its inputs (`Plan.hash`).
-        inputs_hash: of the inputs of its split into tasks (`Plan.inputs_hash`).
-        pod_settings: of newly requested pods.
-        own_hash: of the part of these inputs that is the Connector's own, and not the release's.
+        hash: hash of all its inputs (`Plan.hash`).
+        inputs_hash: hash of the inputs of its split into tasks (`Plan.inputs_hash`).
+        pod_settings: settings of newly requested pods.
+        own_hash: hash of the part of these inputs that is the Connector's own, and not the release's.
         own_hash_toggled: the same with the other value of `onSecretChange`.
         secrets: the Secrets in the configuration, as far as they are known.
         secrets_in_force: the hash of the Secrets that the tasks should have (`plan_hashes.secrets_hash`).

@@ -38,10 +38,10 @@ class Secrets:
     """Secrets of references, as far as they are known.
 
     Attributes:
-        names: of all of them; pods mount these.
+        names: names of all Secrets; pods mount these.
         missing: a sentence for each reference without a value.
         worker_missing: whether a reference of the worker configuration is among those.
-        hash: of the values, keyed and truncated; None while something is missing, or when Secrets are not read.
+        hash: hash of the values, keyed and truncated; None while something is missing, or when Secrets are not read.
         key: identifies the key of the hash: hashes of the same key can be compared.
     """
 
@@ -90,7 +90,7 @@ def examine(
     Args:
         references: to Secrets.
         documents: the Secrets as the API server gives them, by name, None if it does not exist; None: they are not read.
-        key: of the release, for the hash.
+        key: key of the release, for the hash.
     """
     references = tuple(references)
     names = tuple(sorted({r.name for r in references}))

@@ -17,7 +17,7 @@ class CachedConnector:
     """Cached state of one Connector, so that it need not be looked up at each run.
 
     Attributes:
-        uid: of the Connector: another one of the same name inherits nothing.
+        uid: UID of the Connector: another one of the same name inherits nothing.
         trouble: refusals and missing answers of the API server.
         undecided: the last run came to no decision.
         reported_trouble: the trouble that the status reports, and the generation of the Connector at that time.
@@ -26,7 +26,7 @@ class CachedConnector:
         failed_writes: names of objects that the API server did not delete or create in the last run, without refusing them.
         pod_count: number of its pods.
         namespace_ends: the API server answered that the namespace is being deleted.
-        logs: of job pods that ended, by uid: how an answer in a log is read depends on the current configuration.
+        logs: logs of job pods that ended, by uid: how an answer in a log is read depends on the current configuration.
         pod_warnings: Events about its pods, by uid, and when they were listed.
         pod_causes: reason and note of the Event that explains a pod, by uid.
         immediate_runs: how many runs in a row requested the next run immediately.

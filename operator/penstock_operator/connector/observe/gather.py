@@ -43,7 +43,7 @@ async def observe(
         context: the API server, Kafka and the release.
         cached: from earlier runs for this Connector.
         trouble: why the operator cannot read the status topic, once that has lasted.
-        cache: of plans that were read.
+        cache: cache of plans that were read.
 
     Raises:
         OperatorError: a request to the API server failed.

@@ -27,8 +27,8 @@ async def with_recovered_state(
 
     Args:
         subject: the Connector.
-        pods: of its tasks.
-        manifests: of its pods.
+        pods: pods of its tasks.
+        manifests: manifests of its pods.
         maps: result of `plan_maps`.
 
     Raises:

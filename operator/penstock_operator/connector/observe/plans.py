@@ -28,7 +28,7 @@ async def look_up_plans(
         subject: the Connector.
         maps: result of `plan_maps`.
         secrets: those that it refers to.
-        cache: of plans that were read.
+        cache: cache of plans that were read.
 
     Raises:
         OperatorError: a request to the API server failed.

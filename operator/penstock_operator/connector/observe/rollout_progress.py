@@ -18,7 +18,7 @@ def progress_of_all(kube: Kube, settings: Settings, now: float) -> list[tuple[Ke
 
     Args:
         kube: the API server; one list for each watched namespace.
-        settings: of the release.
+        settings: settings of the release.
         now: seconds since 1970.
 
     Raises:

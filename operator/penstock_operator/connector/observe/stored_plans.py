@@ -48,7 +48,7 @@ async def readable_maps(
 
     Args:
         maps: result of `plan_maps`.
-        hashes: of plans; if the list is full, their ConfigMaps are looked up by name.
+        hashes: hashes of plans; if the list is full, their ConfigMaps are looked up by name.
         uid: the Connector's.
         key: the Connector's.
         context: the API server and the release.

@@ -33,7 +33,7 @@ class PluginVolumes(NamedTuple):
     """Parts of a pod's spec that bring the images.
 
     Attributes:
-        volumes: of the pod.
+        volumes: volumes of the pod.
         places: where its main container mounts them, read-only.
         init_containers: that fill them.
     """

@@ -65,8 +65,8 @@ class PodManifests:
 
     Attributes:
         connector: the resource.
-        settings: of the release.
-        pod_settings: of newly requested pods; a pod of a plan has those of the plan.
+        settings: settings of the release.
+        pod_settings: settings of newly requested pods; a pod of a plan has those of the plan.
         mounts: likewise, the images of PluginVersions. Job pods that call the plugin have them: their request contains the
             Connector as it is now.
     """
@@ -100,7 +100,7 @@ class PodManifests:
             plan: that the task belongs to.
             task: its number.
             incarnation: which start of the task it is.
-            epoch: of the last preparation.
+            epoch: epoch of the last preparation.
             state: the initial state of the task.
             status: the records that the operator has read of the status topic, so that the task need not read them again.
         """
@@ -131,7 +131,7 @@ class PodManifests:
         """Return a job pod.
 
         Args:
-            name: of the pod.
+            name: name of the pod.
             action: its action.
             key: purpose of the pod; its answer repeats it.
             plan: whose image it runs; None: the image that is requested now.

@@ -26,7 +26,7 @@ def pod_spec(
     """Return the spec of a pod, without the volumes that its container reads.
 
     Args:
-        settings: of the release.
+        settings: settings of the release.
         container: its name.
         command: the module that it runs, and the file that this reads.
         pod_settings: the settings that come from the release.

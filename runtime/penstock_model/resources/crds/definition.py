@@ -31,7 +31,7 @@ class CustomResource:
         spec_text: the description of its spec.
         plural: the name in URLs and for kubectl.
         short_name: for kubectl; with a p in front, it differs from those of Kubernetes and other connector operators.
-        columns: of `kubectl get`, before the age.
+        columns: columns of `kubectl get`, before the age.
         scale: paths of the scale subresource.
     """
 
@@ -64,7 +64,7 @@ def _condition(name: str, part: str, text: str, *, of: str = "Ready", wide: bool
 
 
 _READY: Final = (
-    _condition("Ready", "status", "Whether the connector is as its spec requires."),
+    _condition("Ready", "status", "Whether the resource is ready."),
     _condition("Reason", "reason", "Why, in one word."),
 )
 _AGE: Final[Json] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
@@ -127,11 +127,7 @@ RESOURCES: Final = (
         columns=(
             _column("Plugin", ".spec.plugin", "The package."),
             _column("Version", ".spec.version", "The version of the package."),
-            _column(
-                "Runtime",
-                ".spec.runtime",
-                "The runtime of the plugins. The jars of Java plugins have names and versions.",
-            ),
+            _column("Runtime", ".spec.runtime", "The runtime of the plugins."),
             *_READY,
             _column("Path", ".spec.path", "The folder in the image.", wide=True),
             _column("Used By", ".status.usedBy", "The connectors that run it.", wide=True),

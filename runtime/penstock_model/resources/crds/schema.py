@@ -69,7 +69,7 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
     if isinstance(values, Mapping):
         found["additionalProperties"] = _node(values, definitions)
     if node.get("type") == "integer":
-        found["format"] = "int32" if node.get("maximum", _LONG) <= _INT else "int64"
+        found["format"] = node.get("format") or ("int32" if node.get("maximum", _LONG) <= _INT else "int64")
     default = node.get("default")
     if isinstance(default, dict) and any("default" in inner for inner in found.get("properties", {}).values()):
         found["default"] = {}  # so that the API server fills in the defaults inside of it

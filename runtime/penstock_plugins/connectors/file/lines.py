@@ -104,7 +104,9 @@ def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
     while position < end:
         block = os.pread(fd, min(_CHUNK, end - position), position)
         if not block:
-            raise RetriableError(f"the file ends at byte {position} and was longer ({end} bytes) a moment ago")
+            raise RetriableError(
+                f"the file ends at byte {position}; it was truncated (previously at least {end} bytes)"
+            )
         position += len(block)
         if pieces and pieces[-1].endswith(b"\r"):
             pieces[-1], block = pieces[-1][:-1], b"\r" + block

@@ -77,7 +77,7 @@ class ControlReader:
         """Read the status topic to its end, then follow it in a thread.
 
         Args:
-            deadline: of the first reading, in seconds of the monotonic clock.
+            deadline: deadline of the first reading, in seconds of the monotonic clock.
             stopping: ends the first reading early.
 
         Raises:

@@ -60,7 +60,7 @@ class Pod:
         missing = [name for name in (POD_NAME_VARIABLE, POD_UID_VARIABLE) if not os.environ.get(name)]
         if missing:
             raise ConfigError(
-                Problem(name, "is not set; the operator sets it on the pods that it makes") for name in missing
+                Problem(name, "is not set; the operator sets it on the pods that it creates") for name in missing
             )
         identity = PodIdentity.from_json(os.environ[POD_IDENTITY_VARIABLE])
         return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], identity, identity.apply_to(spec))

@@ -136,7 +136,7 @@ FAULTS: Final = (
             _published("2.0.0"),
             version="1.0.0",
             tasksMax=2,
-            rollout={"canary": 1, "timeout": "30s"},
+            rollout={"canaryTasks": 1, "canaryDuration": "30s"},
         ),
         _change(version="2.0.0"),
         _change(version="1.0.0"),

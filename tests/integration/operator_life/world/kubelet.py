@@ -58,7 +58,7 @@ class Kubelet:
     """One node.
 
     Args:
-        api: of an administrator.
+        api: API server of an administrator.
         connection: the same, for watches.
         certificates: the folder with a certificate and a key for its HTTPS server.
         name: the node's.

@@ -20,7 +20,7 @@ class StatusRecords:
     """One status topic of one partition.
 
     Args:
-        servers: of Kafka.
+        servers: bootstrap servers of Kafka.
         topic: its name; made when `make` is called.
         on_record: told of every record, from a thread.
     """

@@ -43,8 +43,8 @@ class Site:
 
     Args:
         server: the API server.
-        connection: of an administrator.
-        servers: of Kafka.
+        connection: connection of an administrator.
+        servers: bootstrap servers of Kafka.
         folder: for files.
         stable: forks operators.
         spaces: how many namespaces; the first is the release's.

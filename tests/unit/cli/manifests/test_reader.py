@@ -90,7 +90,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert spec.restart.backoff.initial == timedelta(seconds=10)
     assert spec.restart.backoff.max == timedelta(minutes=10)
     assert spec.restart.reset_after == timedelta(minutes=30)
-    assert (spec.rollout.canary, spec.deletion.offsets) == (1, "Keep")
+    assert (spec.rollout.canary_tasks, spec.deletion.offsets) == (1, "Keep")
     assert spec.spark.start == "OnDemand"
 
 

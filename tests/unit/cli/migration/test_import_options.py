@@ -187,7 +187,7 @@ def test_a_worker_is_asked_with_the_user_of_the_url_who_is_reported_nowhere() ->
     ("code", "answer", "told"),
     [
         (401, {}, "refuses with 401 Unauthorized"),
-        (200, b"<html>", "does not answer as it should"),
+        (200, b"<html>", "returned an unexpected response"),
         (200, {}, "there are no connectors in what was read"),
     ],
 )
@@ -209,10 +209,7 @@ def test_a_redirect_is_not_followed_with_the_password_of_the_worker() -> None:
 def test_a_worker_that_is_unavailable_is_reported() -> None:
     done = penstock("--connect-url", "http://127.0.0.1:1")
     assert done.returncode == 5
-    assert (
-        "Kafka Connect at http://127.0.0.1:1 does not answer as it should: [Errno 111] Connection refused"
-        in done.stderr
-    )
+    assert "Kafka Connect at http://127.0.0.1:1 is unavailable: [Errno 111] Connection refused" in done.stderr
 
 
 def test_connectors_of_one_name_have_one_manifest(file: Path) -> None:

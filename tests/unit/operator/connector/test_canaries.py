@@ -24,7 +24,7 @@ def four(canary: int = 1, tasks: int = 4, **spec: Any) -> World:
         ("ticker", TWO),
         version=ONE,
         tasksMax=tasks,
-        rollout={"canary": canary, "timeout": "5m"},
+        rollout={"canaryTasks": canary, "canaryDuration": "5m"},
         **spec,
     )
     assert versions(world) == [ONE] * tasks
@@ -58,7 +58,7 @@ def fail(world: World, number: int = 0) -> None:
     world.settle(1.0)
 
 
-def test_the_others_follow_when_the_canary_has_run_for_the_timeout_without_a_failure() -> None:
+def test_the_others_follow_when_the_canary_has_run_for_its_duration_without_a_failure() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -121,7 +121,7 @@ def test_after_a_failure_the_time_starts_again() -> None:
     assert pending(world) == "absent"
 
 
-def test_a_failure_after_the_timeout_is_one_of_a_task() -> None:
+def test_a_failure_after_its_duration_is_one_of_a_task() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -132,7 +132,7 @@ def test_a_failure_after_the_timeout_is_one_of_a_task() -> None:
     assert "2.x is bad" in world.condition("Ready")
 
 
-def test_a_failure_at_the_very_moment_of_the_timeout_counts() -> None:
+def test_a_failure_at_the_very_moment_of_its_duration_counts() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
@@ -366,7 +366,7 @@ def test_a_version_that_is_changed_while_the_tasks_restart_has_a_canary_where_th
 
 
 def test_midway_neither_a_newer_nor_a_deleted_plugin_version_changes_what_runs() -> None:
-    world = running(("ticker", ONE), version="[1,3)", tasksMax=4, rollout={"canary": 1, "timeout": "5m"})
+    world = running(("ticker", ONE), version="[1,3)", tasksMax=4, rollout={"canaryTasks": 1, "canaryDuration": "5m"})
     apply(world, "ticker", TWO)
     world.annotations = {"penstock.dev/restart": "a"}
     world.settle(60.0)
@@ -460,10 +460,10 @@ def test_several_canaries_must_all_do_well_and_a_change_of_their_number_counts_i
     fail(world, 1)
     go(world, 120)
     assert versions(world) == [TWO, TWO, ONE, ONE]
-    world.change(rollout={"canary": 3, "timeout": "5m"})
+    world.change(rollout={"canaryTasks": 3, "canaryDuration": "5m"})
     world.settle(20.0)
     assert versions(world) == [TWO, TWO, TWO, ONE]
-    world.change(rollout={"canary": 0})
+    world.change(rollout={"canaryTasks": 0})
     world.settle(20.0)
     assert versions(world) == [TWO] * 4
 
@@ -474,7 +474,7 @@ def test_a_wrong_configuration_with_no_canary_any_more_leaves_the_canaries_that_
     world.change(version=TWO)
     world.settle(20.0)
     lives, world.plugin = list(world.lives), lambda _: ["file"]
-    world.change(config={"file": "/wrong"}, rollout={"canary": canary})
+    world.change(config={"file": "/wrong"}, rollout={"canaryTasks": canary})
     world.settle(60.0)
     assert versions(world) == [TWO, ONE, ONE, ONE]
     assert world.lives == lives
@@ -498,7 +498,7 @@ def test_the_way_back_from_a_version_that_has_failed_in_all_tasks_has_no_canary(
     world.settle(20.0)
     for number in range(4):
         fail(world, number)
-    world.change(version=ONE, rollout={"canary": 1})
+    world.change(version=ONE, rollout={"canaryTasks": 1})
     world.settle(30.0)
     assert versions(world) == [ONE] * 4
     assert world.condition("Ready").startswith("True")

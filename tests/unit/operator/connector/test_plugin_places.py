@@ -225,7 +225,7 @@ def test_newer_versions_in_the_ranges_that_are_asked_for_are_reported_and_taken_
 
 
 def test_both_versions_are_named_as_in_use_until_the_last_pod_of_the_old_one_is_gone() -> None:
-    world = running(*ALL, ("ticker", "2.0.0"), version="1.0.0", tasksMax=2, rollout={"canary": 0})
+    world = running(*ALL, ("ticker", "2.0.0"), version="1.0.0", tasksMax=2, rollout={"canaryTasks": 0})
     world.change(version="2.0.0")
     in_use: list[tuple[str, ...]] = []
     for _ in range(60):

@@ -35,7 +35,7 @@ CHANGES = {
         False, 0, {"config": {**CONFIG, "n": 1}}, {"config": {**CONFIG, "n": "1"}}
     ),
     "restart": Change(False, 0, {"restart": {"maxRestarts": 3}}),
-    "rollout": Change(False, 0, {"rollout": {"canary": 3, "timeout": "1m"}}),
+    "rollout": Change(False, 0, {"rollout": {"canaryTasks": 3, "canaryDuration": "1m"}}),
     "deletion": Change(False, 0, {"deletion": {"offsets": "Reset"}}),
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
     "onSecretChange, back": Change(False, 0, {"onSecretChange": "Restart"}, {"onSecretChange": "Ignore"}),

@@ -72,7 +72,7 @@ def test_stuck_loop_is_reported_with_its_location(loop: Loop, clock: Clock) -> N
     assert found.seconds == 421
     assert "elsewhere" in found.where  # where this thread waits, below Python's own
     assert __file__ in found.trace
-    assert "has stood still for 421 s in " in str(found)
+    assert "has made no progress for 421 s in " in str(found)
     loop.turned()
     assert loop.standstill() is None
 

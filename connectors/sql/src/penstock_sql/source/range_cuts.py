@@ -47,7 +47,7 @@ def cut(
         connection: in a transaction.
         rows: the rows of the table or query.
         start: the place after which the next rows are.
-        limits: of the batch.
+        limits: limits of the batch.
         next_rows: returns a query of the keys of at most this number of rows after `start`, in order.
         ranges: the maximum number of ranges.
     """

@@ -31,7 +31,7 @@ class Cluster:
     """The API server with the Connector, and what scheduler and kubelet do with the Connector's pods.
 
     Args:
-        spec: of the Connector.
+        spec: spec of the Connector.
         finalizer: whether the Connector carries Penstock's.
         now: seconds since 1970.
     """

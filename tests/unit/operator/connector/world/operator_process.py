@@ -48,11 +48,11 @@ class OperatorProcess:
     """An operator that reconciles one Connector.
 
     Args:
-        key: of the Connector.
+        key: key of the Connector.
         server: the API server.
         topic: the status topic.
-        settings: of the release.
-        hmac_key: of the release.
+        settings: settings of the release.
+        hmac_key: HMAC key of the release.
         permission: to restart for a change of the release; what it returns in place of None is what the limiter says.
         clock: seconds since 1970.
 

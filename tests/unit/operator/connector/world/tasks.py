@@ -25,7 +25,7 @@ class ClusterWithTasks(Cluster):
     """A cluster whose tasks report to a status topic in memory.
 
     Args:
-        release: of the operator.
+        release: release of the operator.
         more: as for `Cluster`.
     """
 
@@ -106,7 +106,7 @@ class ClusterWithTasks(Cluster):
         """Let a task report; False: it has nothing new to report, or a later incarnation has reported.
 
         Args:
-            pod: of the task.
+            pod: pod of the task.
             reports: the last ones.
         """
         before = reports.get(pod.task)

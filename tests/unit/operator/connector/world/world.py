@@ -50,11 +50,11 @@ class World(ClusterWithJobs):
     Nothing else happens by itself: `tick` is the next thing that anyone else does.
 
     Args:
-        spec: of the Connector, over the usual one.
+        spec: spec of the Connector, over the usual one.
         plugin: what it answers to a request for a plan.
-        annotations: of the Connector.
+        annotations: annotations of the Connector.
         secrets: the data of the Secrets of the namespace, by name.
-        values: of the release, over the usual ones; other values restart the operator.
+        values: values of the release, over the usual ones; other values restart the operator.
         permission: to restart for a change of the release; None: what the real limiter says.
         finalizer: whether the Connector carries Penstock's.
         now: seconds since 1970.
