@@ -1,0 +1,24 @@
+"""Passwords of a configuration that messages must not show, and references to passwords, which they do show."""
+
+import pytest
+
+from penstock.config import Config, Password, prop
+from penstock_model.connect.redaction import HIDDEN, Redactor, client_secrets, literal_secrets
+from penstock_model.connect.variables import Secret
+
+
+class Plugin(Config):
+    """Configuration with a password."""
+
+    password: Password | None = prop("db.password", None, doc="The password.")
+
+
+def test_a_password_is_hidden_and_a_reference_to_one_is_shown() -> None:
+    assert [*literal_secrets(Plugin, {"db.password": " hunter22 "})] == [Secret(HIDDEN, "hunter22")]
+    assert [*literal_secrets(Plugin, {"db.password": "${secret:db:password}"})] == []
+
+
+@pytest.mark.parametrize(("text", "is_hidden"), [("hunter22", True), ("${secret:tls:key}", False)])
+def test_so_it_is_with_a_password_of_a_client(text: str, is_hidden: bool) -> None:
+    found = Redactor(client_secrets({"consumer.override.ssl.key.password": text}))(f"cannot use {text}")
+    assert found == (f"cannot use {HIDDEN}" if is_hidden else f"cannot use {text}")
