@@ -105,7 +105,7 @@ class Kubectl:
         try:
             if os.name == "posix":
                 os.execvp("kubectl", command)  # noqa: S606, S607
-            raise SystemExit(subprocess.run(command, check=False).returncode)  # noqa: S603
+            raise SystemExit(subprocess.run(command, check=False).returncode)
         except OSError as e:
             raise _not_run(e) from None
 

@@ -9,6 +9,7 @@ from typing import Final
 from penstock.errors import ConfigError, ConnectError
 from penstock_cli.kubectl import actions, status
 from penstock_cli.kubectl_client import Kubectl
+from penstock_cli.text_table import printable
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.log_levels import LEVELS
 from penstock_runtime import logs
@@ -25,9 +26,10 @@ _HELP: Final = {
 _EXIT_CODES: Final = """\
 exit codes:
     0 done
-    1 the operator refused the request, or it failed
+    1 the operator refused the request, or it failed, or you declined it
     2 a file or an option is wrong
-    5 the cluster cannot be reached or refuses, or there was no result in time"""
+    5 the cluster cannot be reached or refuses, or there was no result in time
+  130 Ctrl-C ended the command"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,11 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(_run(options))
     except ConfigError as e:
         for problem in e.problems:
-            say(f"penstock: {problem}", level=logging.ERROR)
+            say(f"penstock: {printable(str(problem))}", level=logging.ERROR)
         return ExitCode.CONFIG_INVALID
     except ConnectError as e:
-        say(f"penstock: {e}", level=logging.ERROR)
-        return ExitCode.UNAVAILABLE
+        say(f"penstock: {printable(str(e))}", level=logging.ERROR)
+        return ExitCode.FAILED if isinstance(e, actions.RequestFailedError) else ExitCode.UNAVAILABLE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
