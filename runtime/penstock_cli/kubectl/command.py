@@ -34,7 +34,7 @@ exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code (`penstock_model.contracts.exit_codes`)."""
-    options = parser().parse_args(arguments)
+    options = _parsed(arguments)
     logs.configure_for_terminal()
     try:
         return int(_run(options))
@@ -49,6 +49,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return ExitCode.OK
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    whole = parser()
+    options, rest = whole.parse_known_args(arguments)
+    if options.command == "log-level":
+        if rest and options.level is None and not rest[0].startswith("-"):
+            # Before Python 3.12.7, argparse takes an optional LEVEL only next to NAME.
+            options.level = rest.pop(0)
+        if (options.level is None) != options.reset:
+            whole.error("log-level: write either LEVEL or --reset")
+        if options.reset and options.tasks is not None:
+            whole.error("log-level: --reset applies to all tasks; remove --tasks")
+    if rest:
+        whole.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
@@ -156,9 +172,10 @@ def parser() -> argparse.ArgumentParser:
     log.add_argument("--since", metavar="5m", help="only of the last minutes, hours or seconds")
     level = add("log-level", "set the log level of running tasks, without a restart")
     level.add_argument("name", metavar="NAME")
-    how = level.add_mutually_exclusive_group(required=True)
-    how.add_argument("level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG has a line for each batch")
-    how.add_argument("--reset", action="store_true", help="return to the level of the release")
+    level.add_argument(
+        "level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG has a line for each batch"
+    )
+    level.add_argument("--reset", action="store_true", help="return to the level of the release, for all tasks")
     level.add_argument("--tasks", metavar="0,2", help="only of these tasks")
     plan = add("plan", "show what applying manifests would change, and which tasks it would restart")
     plan.add_argument("-f", "--filename", required=True, metavar="FILE", help="manifests; - is standard input")
