@@ -63,17 +63,12 @@ class Kubectl:
         Raises:
             ConnectError: as `text`, or the output is not a JSON object.
         """
-        text = self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings)
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise ConnectError(
-                f"cannot read the output of kubectl {words[0]}: it is not only JSON; check that no wrapper or credential "
-                f"plugin prints to standard output"
-            )
-        return found
+        return _object(self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings), words[0])
+
+    def json_or_none(self, *words: str) -> dict[str, Any] | None:
+        """Run a command with `--ignore-not-found`; None: there is no such resource. Raises as `json`."""
+        text = self.text(*words, "--ignore-not-found", "--output=json")
+        return _object(text, words[0]) if text.strip() else None
 
     def connector(self, name: str) -> dict[str, Any]:
         """Return a Connector. Raises as `text`."""
@@ -108,6 +103,19 @@ class Kubectl:
             raise SystemExit(subprocess.run(command, check=False).returncode)
         except OSError as e:
             raise _not_run(e) from None
+
+
+def _object(text: str, command: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ConnectError(
+            f"cannot read the output of kubectl {command}: it is not only JSON; check that no wrapper or credential plugin "
+            f"prints to standard output"
+        )
+    return found
 
 
 def _not_run(error: OSError) -> ConnectError:

@@ -1,8 +1,7 @@
 """`kubectl penstock plan`: which pods an edit would restart, from a dry run of the API server."""
 
-import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock_cli.kubectl.plan_changes import changes_of, effect_of
@@ -25,20 +24,47 @@ def show_plan(kubectl: Kubectl, file: str) -> ExitCode:
         ConfigError: the file cannot be read.
         ConnectError: the API server refuses the manifests, or cannot be reached.
     """
-    answer = kubectl.json("apply", "--dry-run=server", "--filename=-", stdin=document_of(file), has_warnings=True)
-    documents = answer["items"] if answer.get("kind") == "List" else [answer]
-    for document in (d for d in documents if d.get("kind") == "Connector"):
-        sys.stdout.write(_described(document, _live(kubectl, document)))
-    if others := sum(d.get("kind") != "Connector" for d in documents):
+    text = document_of(file)
+    documents = _applied(kubectl, text, has_warnings=True)
+    connectors = _connectors(documents)
+    by_manager: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
+    for key, document in connectors.items():
+        live = _live(kubectl, document)
+        planned = document
+        if (manager := _applier(live)) is not None:
+            if manager not in by_manager:
+                words = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
+                by_manager[manager] = _connectors(_applied(kubectl, text, *words))
+            planned = by_manager[manager][key]
+        sys.stdout.write(_described(planned, live))
+    if others := len(documents) - len(connectors):
         sys.stdout.write(f"{others} other resource{'' if others == 1 else 's'}: not planned\n")
     return ExitCode.OK
 
 
+def _applied(kubectl: Kubectl, text: str, *words: str, has_warnings: bool = False) -> Sequence[Mapping[str, Any]]:
+    """Return the resources as they would be after `kubectl apply`."""
+    answer = kubectl.json("apply", "--dry-run=server", "--filename=-", *words, stdin=text, has_warnings=has_warnings)
+    items: Sequence[Mapping[str, Any]] = answer["items"] if answer.get("kind") == "List" else [answer]
+    return items
+
+
+def _connectors(documents: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    return {(d["metadata"]["namespace"], d["metadata"]["name"]): d for d in documents if d.get("kind") == "Connector"}
+
+
+def _applier(live: Mapping[str, Any] | None) -> str | None:
+    """Return the field manager that applies a resource on the server, such as Flux; None: there is none."""
+    entries = () if live is None else live["metadata"].get("managedFields") or ()
+    return next((e["manager"] for e in entries if e["operation"] == "Apply" and not e.get("subresource")), None)
+
+
 def _live(kubectl: Kubectl, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     own = document["metadata"]
-    words = ("get", "connectors.penstock.dev", own["name"], f"--namespace={own['namespace']}", "--ignore-not-found")
-    text = Kubectl(tuple(o for o in kubectl.options if not o.startswith("--namespace="))).text(*words, "--output=json")
-    return json.loads(text) if text.strip() else None
+    words = ("get", "connectors.penstock.dev", own["name"], f"--namespace={own['namespace']}")
+    # Without the namespace of the command line, which may be another one.
+    place = Kubectl(tuple(o for o in kubectl.options if not o.startswith("--namespace=")))
+    return place.json_or_none(*words, "--show-managed-fields")
 
 
 def _described(document: Mapping[str, Any], live: Mapping[str, Any] | None) -> str:
