@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, ConnectError
-from penstock_cli.kubectl import actions, status
+from penstock_cli.kubectl import actions, offsets, status
+from penstock_cli.kubectl.requests import RequestFailedError, Waiting
 from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.text_table import printable
 from penstock_model.contracts.exit_codes import ExitCode
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.CONFIG_INVALID
     except ConnectError as e:
         say(f"penstock: {printable(str(e))}", level=logging.ERROR)
-        return ExitCode.FAILED if isinstance(e, actions.RequestFailedError) else ExitCode.UNAVAILABLE
+        return ExitCode.FAILED if isinstance(e, RequestFailedError) else ExitCode.UNAVAILABLE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
@@ -70,7 +71,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _run(options: argparse.Namespace) -> ExitCode:
     place = {"context": options.context, "kubeconfig": options.kubeconfig, "namespace": options.namespace}
     kubectl = Kubectl(tuple(f"--{name}={value}" for name, value in place.items() if value))
-    waiting = actions.Waiting(getattr(options, "timeout", 0.0))
+    waiting = Waiting(getattr(options, "timeout", 0.0))
     match options.command:
         case "status":
             return status.show_status(
@@ -104,14 +105,14 @@ def _run(options: argparse.Namespace) -> ExitCode:
             return _explain(options, kubectl)
 
 
-def _offsets(options: argparse.Namespace, kubectl: Kubectl, waiting: actions.Waiting) -> ExitCode:
+def _offsets(options: argparse.Namespace, kubectl: Kubectl, waiting: Waiting) -> ExitCode:
     if options.verb == "list":
-        return actions.list_offsets(kubectl, options.name, waiting, as_json=options.output == "json")
+        return offsets.list_offsets(kubectl, options.name, waiting, as_json=options.output == "json")
     if options.verb == "alter":
-        return actions.alter_offsets(
+        return offsets.alter_offsets(
             kubectl, options.name, options.offsets, waiting, is_sure=options.yes, is_dry=options.dry_run
         )
-    return actions.reset_offsets(kubectl, options.name, waiting, is_sure=options.yes, is_dry=options.dry_run)
+    return offsets.reset_offsets(kubectl, options.name, waiting, is_sure=options.yes, is_dry=options.dry_run)
 
 
 def _explain(options: argparse.Namespace, kubectl: Kubectl) -> ExitCode:
@@ -188,8 +189,8 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _add_offsets(offsets: argparse.ArgumentParser, parents: Sequence[argparse.ArgumentParser]) -> None:
-    verbs = offsets.add_subparsers(required=True, metavar="VERB", title="verbs", dest="verb")
+def _add_offsets(command: argparse.ArgumentParser, parents: Sequence[argparse.ArgumentParser]) -> None:
+    verbs = command.add_subparsers(required=True, metavar="VERB", title="verbs", dest="verb")
     listing = verbs.add_parser("list", allow_abbrev=False, help="print the offsets; tasks may run", parents=parents)
     listing.add_argument("-o", "--output", choices=("json",), help="print KIP-875's JSON, as `alter` takes it")
     alter = verbs.add_parser("alter", allow_abbrev=False, help="set positions; others stay", parents=parents)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock_cli.kubectl import actions
+from penstock_cli.kubectl import requests
 from penstock_cli.kubectl.command import main
 
 from .cluster import Cluster
@@ -17,7 +17,7 @@ TOKEN = "cli-1780000000000"
 
 @pytest.fixture(autouse=True)
 def _token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actions, "time", lambda: FIXED)
+    monkeypatch.setattr(requests, "time", lambda: FIXED)
 
 
 def connector(annotations: dict[str, str] | None = None, state: str = "Stopped", **status: Any) -> dict[str, Any]:
