@@ -5,15 +5,18 @@ import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NoReturn
 
 from penstock.errors import ConnectError
+from penstock_cli.text_table import printable
+from penstock_runtime.logs import say
 
 __all__ = ["FIELD_MANAGER", "Kubectl"]
 
 FIELD_MANAGER: Final = "penstock-cli"
 """Field manager of every change. Flux reverts fields of managers whose names begin with `kubectl`."""
-_MISSING: Final = "cannot reach the cluster: kubectl is not installed; install it and set a context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,16 @@ class Kubectl:
 
     options: tuple[str, ...] = ()
 
-    def text(self, *words: str, stdin: str | None = None) -> str:
+    def text(self, *words: str, stdin: str | None = None, has_warnings: bool = False) -> str:
         """Run a command and return its output.
 
+        Args:
+            words: the command.
+            stdin: its input.
+            has_warnings: print what kubectl writes to standard error, such as the warnings of webhooks.
+
         Raises:
-            ConnectError: kubectl is not installed, or the command fails. The message is that of kubectl.
+            ConnectError: kubectl cannot be run, or the command fails. The message is that of kubectl.
         """
         try:
             done = subprocess.run(
@@ -38,18 +46,29 @@ class Kubectl:
                 input=stdin,
                 capture_output=True,
                 check=True,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
             )
-        except FileNotFoundError:
-            raise ConnectError(_MISSING) from None
+        except OSError as e:
+            raise _not_run(e) from None
         except subprocess.CalledProcessError as e:
-            raise ConnectError(f"kubectl {words[0]}: {e.stderr.strip()}") from None
+            raise ConnectError(f"kubectl {words[0]}: {printable(e.stderr.strip())}") from None
+        if has_warnings and done.stderr.strip():
+            say(printable(done.stderr.strip()))
         return done.stdout
 
-    def json(self, *words: str, stdin: str | None = None) -> dict[str, Any]:
-        """Run a command and return its output, read as JSON. Raises as `text`."""
-        found: dict[str, Any] = json.loads(self.text(*words, "--output=json", stdin=stdin))
-        return found
+    def json(self, *words: str, stdin: str | None = None, has_warnings: bool = False) -> dict[str, Any]:
+        """Run a command and return its output, read as JSON.
+
+        Raises:
+            ConnectError: as `text`, or the output is not a JSON object.
+        """
+        return _object(self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings), words[0])
+
+    def json_or_none(self, *words: str) -> dict[str, Any] | None:
+        """Run a command with `--ignore-not-found`; None: there is no such resource. Raises as `json`."""
+        text = self.text(*words, "--ignore-not-found", "--output=json")
+        return _object(text, words[0]) if text.strip() else None
 
     def connector(self, name: str) -> dict[str, Any]:
         """Return a Connector. Raises as `text`."""
@@ -57,23 +76,49 @@ class Kubectl:
 
     def annotate(self, name: str, annotation: str, value: str | None) -> None:
         """Set or replace an annotation of a Connector; None removes it. Raises as `text`."""
-        change = f"{annotation}-" if value is None else f"{annotation}={value}"
-        words = ("annotate", "connectors.penstock.dev", name, change)
-        self.text(*words, "--overwrite", f"--field-manager={FIELD_MANAGER}")
+        self._patch(name, {"metadata": {"annotations": {annotation: value}}})
 
     def patch_spec(self, name: str, spec: Mapping[str, Any]) -> None:
         """Merge fields into the spec of a Connector. Raises as `text`."""
-        patch = json.dumps({"spec": spec})
-        words = ("patch", "connectors.penstock.dev", name, "--type=merge", f"--patch={patch}")
-        self.text(*words, f"--field-manager={FIELD_MANAGER}")
+        self._patch(name, {"spec": spec})
+
+    def _patch(self, name: str, patch: Mapping[str, Any]) -> None:
+        # As a file: Linux limits an argument to 128 KiB.
+        with TemporaryDirectory(prefix="penstock-") as folder:
+            file = Path(folder, "patch.json")
+            file.write_text(json.dumps(patch), encoding="utf-8")
+            words = ("patch", "connectors.penstock.dev", name, "--type=merge", f"--patch-file={file}")
+            self.text(*words, f"--field-manager={FIELD_MANAGER}", has_warnings=True)
 
     def replace_process(self, *words: str) -> NoReturn:
-        """Become this command, which has the terminal and the signals from now on.
+        """Become this command, which has the terminal and the signals from now on. On Windows, wait for its end.
 
         Raises:
-            ConnectError: kubectl is not installed.
+            ConnectError: kubectl cannot be run.
         """
+        command = ["kubectl", *words, *self.options]
         try:
-            os.execvp("kubectl", ["kubectl", *words, *self.options])  # noqa: S606, S607
-        except FileNotFoundError:
-            raise ConnectError(_MISSING) from None
+            if os.name == "posix":
+                os.execvp("kubectl", command)  # noqa: S606, S607
+            raise SystemExit(subprocess.run(command, check=False).returncode)
+        except OSError as e:
+            raise _not_run(e) from None
+
+
+def _object(text: str, command: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ConnectError(
+            f"cannot read the output of kubectl {command}: it is not only JSON; check that no wrapper or credential plugin "
+            f"prints to standard output"
+        )
+    return found
+
+
+def _not_run(error: OSError) -> ConnectError:
+    if isinstance(error, FileNotFoundError):
+        return ConnectError("cannot reach the cluster: kubectl is not installed; install it and set a context")
+    return ConnectError(f"cannot run kubectl: {error.strerror}; check the kubectl on your PATH")

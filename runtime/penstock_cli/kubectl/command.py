@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, ConnectError
-from penstock_cli.kubectl import actions, status
+from penstock_cli.kubectl import actions, offsets, status
+from penstock_cli.kubectl.requests import RequestFailedError, Waiting
 from penstock_cli.kubectl_client import Kubectl
+from penstock_cli.text_table import printable
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.log_levels import LEVELS
 from penstock_runtime import logs
@@ -25,34 +27,51 @@ _HELP: Final = {
 _EXIT_CODES: Final = """\
 exit codes:
     0 done
-    1 the operator refused the request, or it failed
+    1 the operator refused the request, or it failed, or you declined it
     2 a file or an option is wrong
-    5 the cluster cannot be reached or refuses, or there was no result in time"""
+    5 the cluster cannot be reached or refuses, or there was no result in time
+  130 Ctrl-C ended the command"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code (`penstock_model.contracts.exit_codes`)."""
-    options = parser().parse_args(arguments)
+    options = _parsed(arguments)
     logs.configure_for_terminal()
     try:
         return int(_run(options))
     except ConfigError as e:
         for problem in e.problems:
-            say(f"penstock: {problem}", level=logging.ERROR)
+            say(f"penstock: {printable(str(problem))}", level=logging.ERROR)
         return ExitCode.CONFIG_INVALID
     except ConnectError as e:
-        say(f"penstock: {e}", level=logging.ERROR)
-        return ExitCode.UNAVAILABLE
+        say(f"penstock: {printable(str(e))}", level=logging.ERROR)
+        return ExitCode.FAILED if isinstance(e, RequestFailedError) else ExitCode.UNAVAILABLE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return ExitCode.OK
 
 
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    whole = parser()
+    options, rest = whole.parse_known_args(arguments)
+    if options.command == "log-level":
+        if rest and options.level is None and not rest[0].startswith("-"):
+            # Before Python 3.12.7, argparse takes an optional LEVEL only next to NAME.
+            options.level = rest.pop(0)
+        if (options.level is None) != options.reset:
+            whole.error("log-level: write either LEVEL or --reset")
+        if options.reset and options.tasks is not None:
+            whole.error("log-level: --reset applies to all tasks; remove --tasks")
+    if rest:
+        whole.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
+
+
 def _run(options: argparse.Namespace) -> ExitCode:
     place = {"context": options.context, "kubeconfig": options.kubeconfig, "namespace": options.namespace}
     kubectl = Kubectl(tuple(f"--{name}={value}" for name, value in place.items() if value))
-    waiting = actions.Waiting(getattr(options, "timeout", 0.0))
+    waiting = Waiting(getattr(options, "timeout", 0.0))
     match options.command:
         case "status":
             return status.show_status(
@@ -86,14 +105,14 @@ def _run(options: argparse.Namespace) -> ExitCode:
             return _explain(options, kubectl)
 
 
-def _offsets(options: argparse.Namespace, kubectl: Kubectl, waiting: actions.Waiting) -> ExitCode:
+def _offsets(options: argparse.Namespace, kubectl: Kubectl, waiting: Waiting) -> ExitCode:
     if options.verb == "list":
-        return actions.list_offsets(kubectl, options.name, waiting, as_json=options.output == "json")
+        return offsets.list_offsets(kubectl, options.name, waiting, as_json=options.output == "json")
     if options.verb == "alter":
-        return actions.alter_offsets(
+        return offsets.alter_offsets(
             kubectl, options.name, options.offsets, waiting, is_sure=options.yes, is_dry=options.dry_run
         )
-    return actions.reset_offsets(kubectl, options.name, waiting, is_sure=options.yes, is_dry=options.dry_run)
+    return offsets.reset_offsets(kubectl, options.name, waiting, is_sure=options.yes, is_dry=options.dry_run)
 
 
 def _explain(options: argparse.Namespace, kubectl: Kubectl) -> ExitCode:
@@ -154,9 +173,10 @@ def parser() -> argparse.ArgumentParser:
     log.add_argument("--since", metavar="5m", help="only of the last minutes, hours or seconds")
     level = add("log-level", "set the log level of running tasks, without a restart")
     level.add_argument("name", metavar="NAME")
-    how = level.add_mutually_exclusive_group(required=True)
-    how.add_argument("level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG has a line for each batch")
-    how.add_argument("--reset", action="store_true", help="return to the level of the release")
+    level.add_argument(
+        "level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG has a line for each batch"
+    )
+    level.add_argument("--reset", action="store_true", help="return to the level of the release, for all tasks")
     level.add_argument("--tasks", metavar="0,2", help="only of these tasks")
     plan = add("plan", "show what applying manifests would change, and which tasks it would restart")
     plan.add_argument("-f", "--filename", required=True, metavar="FILE", help="manifests; - is standard input")
@@ -169,8 +189,8 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _add_offsets(offsets: argparse.ArgumentParser, parents: Sequence[argparse.ArgumentParser]) -> None:
-    verbs = offsets.add_subparsers(required=True, metavar="VERB", title="verbs", dest="verb")
+def _add_offsets(command: argparse.ArgumentParser, parents: Sequence[argparse.ArgumentParser]) -> None:
+    verbs = command.add_subparsers(required=True, metavar="VERB", title="verbs", dest="verb")
     listing = verbs.add_parser("list", allow_abbrev=False, help="print the offsets; tasks may run", parents=parents)
     listing.add_argument("-o", "--output", choices=("json",), help="print KIP-875's JSON, as `alter` takes it")
     alter = verbs.add_parser("alter", allow_abbrev=False, help="set positions; others stay", parents=parents)

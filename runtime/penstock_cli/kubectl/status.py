@@ -77,10 +77,12 @@ def show_logs(kubectl: Kubectl, name: str, task: int | None, options: Sequence[s
         ConnectError: the task has no pod. Otherwise as `show_status`.
     """
     connector = kubectl.connector(name)
+    tasks = (connector.get("status") or {}).get("tasks") or ()
     if task is None:
         selector = f"penstock.dev/connector-uid={connector['metadata']['uid']},penstock.dev/role=task"
-        kubectl.replace_process("logs", f"--selector={selector}", "--prefix", "--max-log-requests=50", *options)
-    tasks = (connector.get("status") or {}).get("tasks") or ()
+        # A replaced task has two pods for some seconds. With a selector, kubectl's defaults are 5 pods and 10 lines.
+        words = (f"--selector={selector}", "--prefix", f"--max-log-requests={max(10, 2 * len(tasks))}", "--tail=-1")
+        kubectl.replace_process("logs", *words, *options)
     pod = next((t.get("pod") for t in tasks if t["id"] == task), None)
     if not pod:
         raise ConnectError(f"cannot read the log of task {task} of {name}: it has no pod")

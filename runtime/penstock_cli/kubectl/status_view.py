@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from penstock_cli.kubectl.task_figures import Figures, Pod
-from penstock_cli.text_table import text_table
+from penstock_cli.text_table import printable, text_table
 
 __all__ = ["Measured", "connector_list", "connector_view", "pods_of", "versions_view"]
 
@@ -62,13 +62,13 @@ def connector_view(connector: Mapping[str, Any], measured: Measured, now: float)
         lines.append(f"PluginVersions: {', '.join(found)}")
     if newer := status.get("newerPluginVersions"):
         lines.append(f"Newer PluginVersions, used after a restart: {', '.join(newer)}")
-    parts = ["\n".join(lines) + "\n"]
+    parts = [printable("\n".join(lines)) + "\n"]
     if tasks := _tasks(connector):
         parts.append(_task_table(own["namespace"], tasks, measured, now))
     if conditions := status.get("conditions"):
         parts.append(_condition_table(conditions, now))
     if topics := status.get("activeTopics"):
-        names = ", ".join(t["name"] for t in topics)
+        names = printable(", ".join(t["name"] for t in topics))
         more = status.get("activeTopicCount", 0) - len(topics)
         parts.append(f"Topics: {names}{f' and {more} more' if more > 0 else ''}\n")
     return "\n".join(parts)
@@ -116,7 +116,7 @@ def _task_table(namespace: str, tasks: Sequence[Mapping[str, Any]], measured: Me
                 task.get("reason") or _NONE,
             ]
         )
-    messages = (f"task {t['id']}: {t['message']}\n" for t in tasks if t.get("message"))
+    messages = (f"task {t['id']}: {printable(t['message'])}\n" for t in tasks if t.get("message"))
     return text_table(rows) + "".join(messages)
 
 

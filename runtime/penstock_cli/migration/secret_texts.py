@@ -13,7 +13,7 @@ from penstock_model.connect.redaction import client_secrets
 from penstock_runtime.plan.literals import plugin_passwords
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["hidden_parts", "keys_of", "placeholders", "secret_properties", "with_references"]
+__all__ = ["hidden_parts", "is_secret", "keys_of", "placeholders", "secret_properties", "with_references"]
 
 _NAMED: Final = re.compile(
     r"passw|passphrase|secret|credential|token|jaas|bearer|authorization|user[._-]?info|keyfile|"
@@ -56,10 +56,11 @@ _KEY_LENGTH: Final = 200
 def secret_properties(class_name: str, config: Mapping[str, str]) -> dict[str, str]:
     """Return the properties that hold a secret in plain text, with their values."""
     known = plugin_passwords(class_name, config, Plugins.installed())
-    return {name: text for name, text in config.items() if _is_secret(name, text, known)}
+    return {name: text for name, text in config.items() if is_secret(name, text, known)}
 
 
-def _is_secret(name: str, text: str, known: Collection[str]) -> bool:
+def is_secret(name: str, text: str, known: Collection[str] = ()) -> bool:
+    """Return whether a text looks like a secret or has the name of a secret, or one of the known names."""
     literal = _PLACEHOLDER.sub("", _VARIABLE.sub("", text)).strip()
     alias = _OF_AN_ALIAS.fullmatch(name)
     own = name if alias is None else alias["own"]

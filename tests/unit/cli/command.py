@@ -12,7 +12,7 @@ from pathlib import Path
 
 from penstock_cli.__main__ import main
 
-__all__ = ["Done", "penstock"]
+__all__ = ["Done", "own_log", "penstock"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Done:
 def penstock(*arguments: str | Path) -> Done:
     """Carry out `penstock ARGUMENTS...`."""
     out, err = io.StringIO(), io.StringIO()
-    with _own_log(), redirect_stdout(out), redirect_stderr(err):
+    with own_log(), redirect_stdout(out), redirect_stderr(err):
         try:
             code = main([*map(str, arguments)])
         except SystemExit as ended:
@@ -36,7 +36,7 @@ def penstock(*arguments: str | Path) -> Done:
 
 
 @contextmanager
-def _own_log() -> Iterator[None]:
+def own_log() -> Iterator[None]:
     """Leave the log of this process as it was."""
     root = logging.getLogger()
     handlers, level, raises = root.handlers[:], root.level, logging.raiseExceptions

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_cli.kubectl.completion import completions
+from penstock_cli.kubectl.completion import completions, main
 
 
 @pytest.fixture
@@ -38,3 +38,29 @@ def test_without_a_cluster_nothing_is_offered(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PATH", "/nowhere")
     assert completions(["restart"], "") == []
     assert completions(["plan", "--filename"], "") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "directive"),
+    [(("plan", "-f", ""), ":0"), (("logs", "-f", ""), ":4"), (("offsets", "alter", "--offsets", ""), ":0")],
+)
+def test_files_are_completed_where_the_option_of_the_command_takes_one(
+    kubectl: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    directive: str,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["kubectl_complete-penstock", *words])
+    assert main() == 0
+    *names, last = capsys.readouterr().out.split()
+    assert last == directive
+    assert names == (["b", "orders-in"] if words[0] == "logs" else [])
+
+
+def test_the_value_of_an_option_is_no_name_of_a_connector(kubectl: Path) -> None:
+    assert completions(["status", "-n"], "") == []
+    assert completions(["logs", "orders-in", "--tail"], "") == []
+    assert completions(["offsets", "list", "orders-in", "-o"], "") == ["json"]
+    assert completions(["status", "-n", "--context", "prod"], "") == []
+    assert not kubectl.exists()

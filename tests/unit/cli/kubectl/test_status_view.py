@@ -78,6 +78,15 @@ def test_details_show_tasks_conditions_topics_and_what_was_asked() -> None:
     assert condition.split(maxsplit=4) == ["Ready", "True", "5s", "Running", "2 of 2 tasks run"]
 
 
+def test_control_characters_of_messages_do_not_reach_the_terminal() -> None:
+    failed = connector()
+    failed["status"]["tasks"][0] |= {"message": "cannot write \x1b]0;x\x07\nline 2", "reason": "\x1b[2J"}
+    failed["status"]["conditions"][0]["message"] = "a\x9bb \u202e"
+    shown = connector_view(failed, {}, NOW)
+    assert "task 0: cannot write \\x1b]0;x\\x07\nline 2\n" in shown
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
+
+
 def test_versions_are_listed_by_place_with_the_tasks_that_run_them() -> None:
     canary = connector(tasks=3)
     canary["status"]["tasks"][0]["versions"] = {"connector": "1.3", "transforms": {"cast": "2.0"}}
