@@ -1,4 +1,4 @@
-"""Runs blocking calls in a bounded pool of threads, each with a time limit."""
+"""Run blocking calls in a bounded pool of threads, each with a time limit."""
 
 import asyncio
 import contextvars

@@ -1,4 +1,4 @@
-"""Decides which Connector owns a Connect name. Pure.
+"""Decide which Connector owns a Connect name. Pure.
 
 A Connect name identifies a consumer group, offsets and status records: a Connector with the name of another one can reset,
 stop and read the data of the other one. So the oldest Connector that requests a name owns it, and any other one does nothing

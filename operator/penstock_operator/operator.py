@@ -1,4 +1,4 @@
-"""Wires the operator's parts together and runs them until it must stop, or until one of them fails."""
+"""Wire the operator's parts together and run them until it must stop, or until one of them fails."""
 
 import asyncio
 import logging

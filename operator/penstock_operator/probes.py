@@ -1,4 +1,4 @@
-"""Serves liveness and readiness probes and metrics, in a separate thread, so that a blocked event loop is noticed."""
+"""Serve liveness and readiness probes and metrics, in a separate thread, so that a blocked event loop is noticed."""
 
 import json
 import logging

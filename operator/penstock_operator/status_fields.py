@@ -1,4 +1,4 @@
-"""Reads and writes the parts of a Connector's status that are dataclasses: their fields are the definition. Pure.
+"""Read and write the parts of a Connector's status that are dataclasses: their fields are the definition. Pure.
 
 A field `retry_at` is `retryAt` in the status. A field of type `float` is a time: seconds since 1970 in the class, a text as
 Kubernetes writes it in the status. A field without a value is not written; an absent one has its default when it is read. A

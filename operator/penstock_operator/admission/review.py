@@ -1,4 +1,4 @@
-"""Decides whether an object may be applied, from the object and the resources of its namespace. Pure.
+"""Decide whether an object may be applied, from the object and the resources of its namespace. Pure.
 
 It refuses only what its author can correct in the object. What depends on other objects, which may be applied later, is a
 warning.

@@ -1,4 +1,4 @@
-"""Serves the webhook over HTTPS, in separate threads, so that it never blocks the operator's event loop."""
+"""Serve the webhook over HTTPS, in separate threads, so that it never blocks the operator's event loop."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Keeps the webhook's authority in a Secret, and the API server trusting it. Blocks; used in one thread.
+"""Keep the webhook's authority in a Secret, and the API server trusting it. Blocks; used in one thread.
 
 Each operator of a release does this, so that one on standby serves too. What they write to the Secret at the same time,
 only one of them writes; the others read it.

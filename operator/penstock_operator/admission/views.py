@@ -1,4 +1,4 @@
-"""Reads what the review of an object needs to know of its namespace. Thread-safe.
+"""Read what the review of an object needs to know of its namespace. Thread-safe.
 
 Each operator of a release reads it with requests, so that those on standby, which watch nothing, answer too. A list is kept
 for two seconds, so that many objects that are applied together cost few requests.

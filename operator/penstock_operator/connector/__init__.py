@@ -1,1 +1,1 @@
-"""Reconciles a Connector: observe, decide (pure), apply."""
+"""Reconcile a Connector: observe, decide (pure), apply."""

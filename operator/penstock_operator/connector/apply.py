@@ -1,4 +1,4 @@
-"""Carries out a decision, in the order that `Decision` documents: being killed between any two writes is harmless."""
+"""Carry out a decision, in the order that `Decision` documents: being killed between any two writes is harmless."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager

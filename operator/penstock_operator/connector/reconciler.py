@@ -1,4 +1,4 @@
-"""Reconciles one Connector: observe the live state, decide, apply."""
+"""Reconcile one Connector: observe the live state, decide, apply."""
 
 import asyncio
 import logging

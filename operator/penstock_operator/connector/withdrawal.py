@@ -1,4 +1,4 @@
-"""Ends the operator's work for a Connector: another one runs it, or its rights were deleted with the namespace."""
+"""End the operator's work for a Connector: another one runs it, or its rights were deleted with the namespace."""
 
 import logging
 from collections.abc import Mapping

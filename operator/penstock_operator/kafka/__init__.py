@@ -1,4 +1,4 @@
-"""Reads and writes the status topic. The only package of the operator that imports `confluent_kafka`."""
+"""Read and write the status topic. The only package of the operator that imports `confluent_kafka`."""
 
 from penstock_operator.kafka.status_topic import StatusTopic
 

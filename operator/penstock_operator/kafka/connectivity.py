@@ -1,4 +1,4 @@
-"""Describes why the operator cannot reach Kafka, in a sentence that stays the same while the cause does."""
+"""Describe why the operator cannot reach Kafka, in a sentence that stays the same while the cause does."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Keeps the latest record of each key of the status topic that matters to the operator. Pure.
+"""Keep the latest record of each key of the status topic that matters to the operator. Pure.
 
 Penstock's: reports, control records, claims (`task_reports`), and incarnations (`incarnation`), of which the greatest
 counts. Kafka Connect's: active topics, and states, without their traces. Unreadable records of Penstock are ignored; an

@@ -1,4 +1,4 @@
-"""Writes records to the status topic for the operator."""
+"""Write records to the status topic for the operator."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Converts error responses of the API server to the operator's errors. Pure.
+"""Convert error responses of the API server to the operator's errors. Pure.
 
 `connector/model/api_failures` maps these errors to the reasons shown in the status.
 

@@ -1,4 +1,4 @@
-"""Reads and writes objects of Kubernetes as plain JSON, with the operator's errors.
+"""Read and write objects of Kubernetes as plain JSON, with the operator's errors.
 
 Calls block, with time limits, and may come from many threads. Nothing is cached.
 """

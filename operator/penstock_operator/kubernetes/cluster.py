@@ -1,4 +1,4 @@
-"""Finds the id of this Kubernetes cluster, which distinguishes releases of the same name in two clusters in Kafka."""
+"""Find the id of this Kubernetes cluster, which distinguishes releases of the same name in two clusters in Kafka."""
 
 import logging
 import time

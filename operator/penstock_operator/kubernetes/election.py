@@ -1,4 +1,4 @@
-"""Decides about a Lease (coordination.k8s.io/v1) that is written only when it is challenged.
+"""Decide about a Lease (coordination.k8s.io/v1) that is written only when it is challenged.
 
 Leader election as in client-go writes every few seconds. Here the holder only reads its Lease, and holds it for some
 seconds after each reading without a challenge. A candidate writes a challenge into the Lease, or waits for one that

@@ -1,4 +1,4 @@
-"""Turns events of watches into keys of the work queue."""
+"""Turn events of watches into keys of the work queue."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any

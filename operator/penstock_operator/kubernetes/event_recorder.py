@@ -1,4 +1,4 @@
-"""Renders Events, and prevents the same Event from being written repeatedly. Pure."""
+"""Render Events, and prevent the same Event from being written repeatedly. Pure."""
 
 import random
 import threading

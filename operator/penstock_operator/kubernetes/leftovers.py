@@ -1,4 +1,4 @@
-"""Finds what others have written to an applied status. Pure.
+"""Find what others have written to an applied status. Pure.
 
 Server-side apply removes a field only if no other manager owns it. A restored status is owned by who restored it, so its
 fields would stay. Conditions of types that Penstock does not write belong to other controllers, and stay.

@@ -1,4 +1,4 @@
-"""Finds invalid fields, types and quantities in a pod template, by the definitions of Kubernetes' client. Pure.
+"""Find invalid fields, types and quantities in a pod template, by the definitions of Kubernetes' client. Pure.
 
 The API server drops a field that it does not know, and rejects a pod with a value of another type without naming the
 field.

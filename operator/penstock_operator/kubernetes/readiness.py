@@ -1,4 +1,4 @@
-"""Asks the pod of a task why it is not ready: its reports travel through Kafka, which it may not reach."""
+"""Ask the pod of a task why it is not ready: its reports travel through Kafka, which it may not reach."""
 
 import http.client
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Converts Kubernetes' times between text and seconds since 1970. Pure."""
+"""Convert Kubernetes' times between text and seconds since 1970. Pure."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Tracks when each watch was last heard of, and whether its list has been read. Usable by many threads."""
+"""Track when each watch was last heard of, and whether its list has been read. Usable by many threads."""
 
 import logging
 import threading

@@ -1,1 +1,1 @@
-"""Verifies PluginVersions: a pod inspects the image of each, before or while Connectors use it (KIP-891)."""
+"""Verify PluginVersions: a pod inspects the image of each, before or while Connectors use it (KIP-891)."""

@@ -1,4 +1,4 @@
-"""Renders the pod that verifies a PluginVersion: no Secrets, no token, a limit of memory and of time. Pure."""
+"""Render the pod that verifies a PluginVersion: no Secrets, no token, a limit of memory and of time. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace

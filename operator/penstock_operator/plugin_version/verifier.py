@@ -1,4 +1,4 @@
-"""Verifies the PluginVersions of a release, a few in parallel, and publishes their configuration definitions."""
+"""Verify the PluginVersions of a release, a few in parallel, and publish their configuration definitions."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Sets positions of a connector: a source's in offsets topics, a sink's in its consumer group (KIP-875).
+"""Set positions of a connector: a source's in offsets topics, a sink's in its consumer group (KIP-875).
 
 The request gives a position for each partition that it names; others are unchanged. A null position removes the partition.
 """

@@ -1,4 +1,4 @@
-"""Carries out the request of a job pod, and builds the answer without secrets."""
+"""Carry out the request of a job pod, and build the answer without secrets."""
 
 import logging
 import traceback

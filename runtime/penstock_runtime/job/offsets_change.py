@@ -1,4 +1,4 @@
-"""Carries out a change of a connector's offsets: fences its tasks, asks its plugin, writes, and reads back (KIP-875).
+"""Carry out a change of a connector's offsets: fence its tasks, ask its plugin, write, and read back (KIP-875).
 
 All processes of earlier tasks are fenced first, so that none writes offsets afterwards. A source's records are written in
 one transaction for each topic, the worker's topic first: its records count where the connector's own topic has none, so that

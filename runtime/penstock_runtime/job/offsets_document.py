@@ -1,4 +1,4 @@
-"""Reads the JSON of a request to alter offsets (KIP-875): `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`. Pure.
+"""Read the JSON of a request to alter offsets (KIP-875): `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`. Pure.
 
 Every entry is checked before anything is asked or written, and all errors are reported together, in the words of Kafka
 Connect 4.3.1 if it has them (connect-semantics 6). These are refused in addition, because each is more likely a mistake

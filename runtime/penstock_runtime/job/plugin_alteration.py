@@ -1,4 +1,4 @@
-"""Asks the connector plugin whether it agrees to new offsets (`alter_offsets`, KIP-875), within a separate time limit.
+"""Ask the connector plugin whether it agrees to new offsets (`alter_offsets`, KIP-875), within a separate time limit.
 
 Each way in which a plugin can answer has a separate message. Kafka Connect's messages are used where it has one.
 """

@@ -1,4 +1,4 @@
-"""Prepares a set of tasks: makes internal topics and dead letter queues, and fences all earlier tasks of the connector."""
+"""Prepare a set of tasks: make internal topics and dead letter queues, and fence all earlier tasks of the connector."""
 
 import logging
 import socket

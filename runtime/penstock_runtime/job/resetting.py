@@ -1,4 +1,4 @@
-"""Resets a connector's offsets: a source's records in offsets topics, a sink's consumer group (KIP-875).
+"""Reset a connector's offsets: a source's records in offsets topics, a sink's consumer group (KIP-875).
 
 If a Connector is deleted, and its configuration is wrong or its plugin is missing, the offsets are found by the connector's
 name only, so that the user can start over. If it is not deleted they are not: a plugin that would refuse must be asked.

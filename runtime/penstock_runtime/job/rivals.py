@@ -1,4 +1,4 @@
-"""Detects who else may run a connector now, from the records of the status topic.
+"""Detect who else may run a connector now, from the records of the status topic.
 
 A manual reset or change of offsets while a task runs would be overwritten, or would set back the running task. The records
 do not distinguish a process that was killed from one that runs.

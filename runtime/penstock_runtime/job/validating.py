@@ -1,4 +1,4 @@
-"""Validates a connector and splits it into tasks, or reports all problems together."""
+"""Validate a connector and split it into tasks, or report all problems together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

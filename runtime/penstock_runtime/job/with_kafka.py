@@ -1,4 +1,4 @@
-"""Prepares Kafka for the tasks of a plan, and gives up in time if Kafka is unavailable or refuses."""
+"""Prepare Kafka for the tasks of a plan, and give up in time if Kafka is unavailable or refuses."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Builds the chain of a connector: transforms with their predicates, each made and configured once."""
+"""Build the chain of a connector: transforms with their predicates, each made and configured once."""
 
 import re
 from collections.abc import Callable, Mapping

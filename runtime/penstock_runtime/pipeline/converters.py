@@ -1,4 +1,4 @@
-"""Converts between Kafka's bytes and records: converters over columns, with an exact fallback as in the chain."""
+"""Convert between Kafka's bytes and records: converters over columns, with an exact fallback as in the chain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

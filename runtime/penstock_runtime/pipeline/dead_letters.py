@@ -1,4 +1,4 @@
-"""Builds records of the dead letter queue (KIP-298), for sources and sinks. Pure."""
+"""Build records of the dead letter queue (KIP-298), for sources and sinks. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Returns freed memory after a backlog: the C library would keep it for this process, which may be idle for days."""
+"""Return freed memory after a backlog: the C library would keep it for this process, which may be idle for days."""
 
 import ctypes
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Reduces garbage collection for processes that make a hundred thousand short-lived dicts a second, without cycles."""
+"""Reduce garbage collection for processes that make a hundred thousand short-lived dicts a second, without cycles."""
 
 import gc
 from typing import Final

@@ -1,4 +1,4 @@
-"""Divides a backlog among Spark's workers: ranges of offsets, or parts of a source's batch. Pure."""
+"""Divide a backlog among Spark's workers: ranges of offsets, or parts of a source's batch. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""Reads the batches that the driver writes: each as large as can be written in a short time."""
+"""Read the batches that the driver writes: each as large as can be written in a short time."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Stops a sink task from writing and committing after a newer incarnation or plan has superseded it.
+"""Stop a sink task from writing and committing after a newer incarnation or plan has superseded it.
 
 Kafka does not fence offset commits of a group without members. So the task writes its incarnation record before it reads the
 group's offsets, and looks for a newer one before each commit. Then only a process that is held up between its look and its

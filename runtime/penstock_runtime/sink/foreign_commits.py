@@ -1,4 +1,4 @@
-"""Warns when another client has set offsets in a running sink's group, before they are overwritten."""
+"""Warn when another client has set offsets in a running sink's group, before they are overwritten."""
 
 import logging
 import time

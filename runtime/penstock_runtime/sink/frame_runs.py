@@ -1,4 +1,4 @@
-"""Combines records of several Kafka partitions into few frames of one schema each, in the order of each partition."""
+"""Combine records of several Kafka partitions into few frames of one schema each, in the order of each partition."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

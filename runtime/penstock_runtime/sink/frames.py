@@ -1,4 +1,4 @@
-"""Converts record batches to Spark DataFrames, for sinks that take a frame."""
+"""Convert record batches to Spark DataFrames, for sinks that take a frame."""
 
 import time
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""Reads exact ranges of offsets in a Spark worker, with a consumer that is kept from job to job."""
+"""Read exact ranges of offsets in a Spark worker, with a consumer that is kept from job to job."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Detects records that wait at their brokers and are not fetched: a client can miss that a broker is back."""
+"""Detect records that wait at their brokers and are not fetched: a client can miss that a broker is back."""
 
 import time
 from collections.abc import Callable

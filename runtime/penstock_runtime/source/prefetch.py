@@ -1,4 +1,4 @@
-"""Reads the next portion while the previous one is transformed and delivered."""
+"""Read the next portion while the previous one is transformed and delivered."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Ends Spark's JVM in a process that continues, and may start another one."""
+"""End Spark's JVM in a process that continues, and may start another one."""
 
 import subprocess
 import threading

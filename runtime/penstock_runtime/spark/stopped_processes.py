@@ -1,4 +1,4 @@
-"""Detects Spark's processes that were stopped (SIGSTOP) and not continued, and so hold up their batch.
+"""Detect Spark's processes that were stopped (SIGSTOP) and not continued, and so hold up their batch.
 
 A stopped worker keeps its connections, so Spark waits for it, and its timers do not run either. The kernel reports
 which processes are stopped; a process that is slow, waits, or is held by a debugger is not one of them.

@@ -1,4 +1,4 @@
-"""Makes the context of a task from its spec."""
+"""Make the context of a task from its spec."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Decides whether a lag grows, from its minima in the last minutes. Pure."""
+"""Decide whether a lag grows, from its minima in the last minutes. Pure."""
 
 from collections import deque
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Makes the redactor of a configuration before the configuration is used."""
+"""Make the redactor of a configuration before the configuration is used."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

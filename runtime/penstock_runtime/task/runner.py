@@ -1,4 +1,4 @@
-"""Runs one task in this process, from its spec to its end, in a pod or under `penstock run`."""
+"""Run one task in this process, from its spec to its end, in a pod or under `penstock run`."""
 
 import argparse
 import faulthandler

@@ -1,4 +1,4 @@
-"""Detects that no record is delivered any more, because all of them fail and are skipped. Pure.
+"""Detect that no record is delivered any more, because all of them fail and are skipped. Pure.
 
 Under `errors.tolerance: all` such a task has no error, and its dead letter queue, if there is one, takes every record.
 """

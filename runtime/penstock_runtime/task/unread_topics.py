@@ -1,4 +1,4 @@
-"""Removes active topics that a sink no longer reads after its configuration has changed (KIP-558)."""
+"""Remove active topics that a sink no longer reads after its configuration has changed (KIP-558)."""
 
 import logging
 import threading

@@ -1,1 +1,1 @@
-"""Decides what follows from what was observed. Pure."""
+"""Decide what follows from what was observed. Pure."""

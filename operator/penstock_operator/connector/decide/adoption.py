@@ -1,4 +1,4 @@
-"""Chooses the plan that a Connector runs: the last good one, until another may replace it. Pure.
+"""Choose the plan that a Connector runs: the last good one, until another may replace it. Pure.
 
 A change of the Connector is applied as soon as its plan exists. A change of the release that ends pods waits for the
 rollout's permission (`rollout.limiter`); meanwhile all tasks, including lost ones, keep the last plan.

@@ -1,4 +1,4 @@
-"""Changes plugin versions by canary: a few tasks run the new ones first, the others follow if those run well. Pure.
+"""Change plugin versions by canary: a few tasks run the new ones first, the others follow if those run well. Pure.
 
 `spec.rollout` sets their number, and for how long they must run without a failure. Until then the last plan stays in force;
 the canaries' plan is in the status.

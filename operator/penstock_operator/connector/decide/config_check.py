@@ -1,4 +1,4 @@
-"""Determines whether a configuration is valid, invalid or not checked yet, for the condition ConfigValid. Pure."""
+"""Determine whether a configuration is valid, invalid or not checked yet, for the condition ConfigValid. Pure."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Decides what to do for a Connector, from one observation of it. Pure; the table of tests is its specification.
+"""Decide what to do for a Connector, from one observation of it. Pure; the table of tests is its specification.
 
 This code keeps no state, does not wait and writes nothing: the same observation gives the same decision, and a decision
 that was carried out leads to an observation from which no action follows.

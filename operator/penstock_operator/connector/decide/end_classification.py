@@ -1,4 +1,4 @@
-"""Classifies the end of a pod for its task: the plugin's fault, an unavailable service, or a loss. Pure."""
+"""Classify the end of a pod for its task: the plugin's fault, an unavailable service, or a loss. Pure."""
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.restart_policy import TaskEnd

@@ -1,4 +1,4 @@
-"""Refuses requests of annotations for actions on offsets or topics immediately (KIP-875, KIP-558). Pure."""
+"""Refuse requests of annotations for actions on offsets or topics immediately (KIP-875, KIP-558). Pure."""
 
 from collections.abc import Sequence
 from typing import Final

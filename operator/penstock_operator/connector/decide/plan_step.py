@@ -1,4 +1,4 @@
-"""Finds the plan for the current request, or decides how to get one. Pure."""
+"""Find the plan for the current request, or decide how to get one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace

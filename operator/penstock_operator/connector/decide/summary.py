@@ -1,4 +1,4 @@
-"""Summarizes the states of a connector's tasks as the state and the verdict of the connector. Pure."""
+"""Summarize the states of a connector's tasks as the state and the verdict of the connector. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

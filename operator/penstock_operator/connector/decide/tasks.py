@@ -1,4 +1,4 @@
-"""Runs the tasks of a plan: all are restarted together if their set changes, otherwise one by one. Pure."""
+"""Run the tasks of a plan: all are restarted together if their set changes, otherwise one by one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Measures whether Kafka is unreachable for the operator; statuses report it only once it has lasted. Pure."""
+"""Measure whether Kafka is unreachable for the operator; statuses report it only once it has lasted. Pure."""
 
 from typing import Final
 

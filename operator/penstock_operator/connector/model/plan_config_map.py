@@ -1,4 +1,4 @@
-"""Stores a plan in a ConfigMap, and reads it back. Pure."""
+"""Store a plan in a ConfigMap, and read it back. Pure."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reads from its manifest how a pod ended; `decide/end_classification` decides what that means for its task. Pure."""
+"""Read from its manifest how a pod ended; `decide/end_classification` decides what that means for its task. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

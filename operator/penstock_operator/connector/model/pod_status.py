@@ -1,4 +1,4 @@
-"""Reads from the manifest of a pod the data that decisions need. Pure."""
+"""Read from the manifest of a pod the data that decisions need. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Determines which Secrets a connector refers to and whether they exist, and hashes their values. Pure.
+"""Determine which Secrets a connector refers to and whether they exist, and hash their values. Pure.
 
 The operator never resolves a reference: `plan_hashes` compares keyed hashes of the values, and `release_key` has the key.
 """

@@ -1,1 +1,1 @@
-"""Observes the state from which decisions are made."""
+"""Observe the state from which decisions are made."""

@@ -1,4 +1,4 @@
-"""Gathers an observation in four steps: pods, Secrets, plans, records in Kafka."""
+"""Gather an observation in four steps: pods, Secrets, plans, records in Kafka."""
 
 from collections.abc import Mapping
 from dataclasses import replace

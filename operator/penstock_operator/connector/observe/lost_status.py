@@ -1,4 +1,4 @@
-"""Recovers the state of a Connector from its pods, if its status was lost or replaced by an older one."""
+"""Recover the state of a Connector from its pods, if its status was lost or replaced by an older one."""
 
 import logging
 from collections.abc import Mapping, Sequence

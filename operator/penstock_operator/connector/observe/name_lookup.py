@@ -1,4 +1,4 @@
-"""Looks up whether a Connector owns its Connect name, and under which names a deleted Connector has left records."""
+"""Look up whether a Connector owns its Connect name, and under which names a deleted Connector has left records."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Looks up a Connector's plugin and policy, the plan that it requests, and the plans that are stored."""
+"""Look up a Connector's plugin and policy, the plan that it requests, and the plans that are stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Looks up why pods take long to start, or were ended, where only an Event of their kubelet says so."""
+"""Look up why pods take long to start, or were ended, where only an Event of their kubelet says so."""
 
 import asyncio
 import logging

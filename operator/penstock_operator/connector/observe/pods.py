@@ -1,4 +1,4 @@
-"""Looks up the pods of a Connector, and the answers of its job pods."""
+"""Look up the pods of a Connector, and the answers of its job pods."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Looks up the records of a Connector in the status topic, and whether it owns its Connect name."""
+"""Look up the records of a Connector in the status topic, and whether it owns its Connect name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

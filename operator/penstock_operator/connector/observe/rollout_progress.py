@@ -1,4 +1,4 @@
-"""Reads the rollout progress of all Connectors from the API server, at the operator's start."""
+"""Read the rollout progress of all Connectors from the API server, at the operator's start."""
 
 from collections.abc import Mapping
 from typing import Any

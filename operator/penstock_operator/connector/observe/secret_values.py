@@ -1,4 +1,4 @@
-"""Looks up the Secrets that a Connector refers to."""
+"""Look up the Secrets that a Connector refers to."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

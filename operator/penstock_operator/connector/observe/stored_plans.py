@@ -1,4 +1,4 @@
-"""Looks up the ConfigMaps that keep the plans of a Connector. Users may have put the same labels on other ConfigMaps."""
+"""Look up the ConfigMaps that keep the plans of a Connector. Users may have put the same labels on other ConfigMaps."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence

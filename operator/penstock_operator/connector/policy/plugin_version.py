@@ -1,4 +1,4 @@
-"""Resolves the PluginVersions of a Connector (KIP-891) once, and keeps them until others are requested. Pure."""
+"""Resolve the PluginVersions of a Connector (KIP-891) once, and keep them until others are requested. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Finds the fields of `spec.template` for which the API server refuses a pod, in its answer. Pure."""
+"""Find the fields of `spec.template` for which the API server refuses a pod, in its answer. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping

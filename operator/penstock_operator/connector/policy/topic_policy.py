@@ -1,4 +1,4 @@
-"""Resolves the rules and limits for a Connector's topics from its TopicCreationPolicies (KIP-158). Pure."""
+"""Resolve the rules and limits for a Connector's topics from its TopicCreationPolicies (KIP-158). Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

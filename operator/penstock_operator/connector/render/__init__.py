@@ -1,1 +1,1 @@
-"""Renders a decision for Kubernetes: pods, status, conditions, Events. Pure."""
+"""Render a decision for Kubernetes: pods, status, conditions, Events. Pure."""

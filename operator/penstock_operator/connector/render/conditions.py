@@ -1,4 +1,4 @@
-"""Renders the conditions of a Connector from a decision. Pure.
+"""Render the conditions of a Connector from a decision. Pure.
 
 They follow kstatus: `Reconciling=True` is in progress, `Stalled=True` needs a user; otherwise `Ready` counts. Conditions of
 other types belong to other controllers.

@@ -1,4 +1,4 @@
-"""Renders Kafka Connect's state records of a connector, which the operator writes into the status topic. Pure.
+"""Render Kafka Connect's state records of a connector, which the operator writes into the status topic. Pure.
 
 A running task writes its own states. The operator writes the rest, before it carries out anything else of a decision: the
 state of the connector; RESTARTING before the next incarnation of a task; UNASSIGNED or FAILED for a task that was lost

@@ -1,4 +1,4 @@
-"""Renders the Events of a Connector from the change between two statuses. Pure."""
+"""Render the Events of a Connector from the change between two statuses. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

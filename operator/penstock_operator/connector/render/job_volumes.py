@@ -1,4 +1,4 @@
-"""Renders the volumes of a job pod: only those that any number of pods may mount at the same time. Pure.
+"""Render the volumes of a job pod: only those that any number of pods may mount at the same time. Pure.
 
 `spec.template` is written for the tasks. A claim that only one pod or one node may mount would keep a job pod from starting
 until the tasks of the connector have ended, and they run until the job pod has answered. So a job pod keeps the volumes that

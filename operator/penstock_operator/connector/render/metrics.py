@@ -1,4 +1,4 @@
-"""Renders the figures of a Connector for the metrics. Pure."""
+"""Render the figures of a Connector for the metrics. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Renders how the images of PluginVersions get into a pod: as image volumes, or copied by init containers. Pure."""
+"""Render how the images of PluginVersions get into a pod: as image volumes, or copied by init containers. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""Renders the manifests of a connector's pods and of the objects that they read, with secure defaults. Pure."""
+"""Render the manifests of a connector's pods and of the objects that they read, with secure defaults. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

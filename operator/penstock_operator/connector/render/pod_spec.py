@@ -1,4 +1,4 @@
-"""Renders the common parts of all pods of Penstock: one container of the runtime, with secure defaults. Pure."""
+"""Render the common parts of all pods of Penstock: one container of the runtime, with secure defaults. Pure."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Renders the status of a Connector from a decision and its observation. Pure."""
+"""Render the status of a Connector from a decision and its observation. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

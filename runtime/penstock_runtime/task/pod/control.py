@@ -1,4 +1,4 @@
-"""Follows the operator's control records for the connector, and applies them to the task of this process."""
+"""Follow the operator's control records for the connector, and apply them to the task of this process."""
 
 import logging
 import threading

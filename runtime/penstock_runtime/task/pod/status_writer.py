@@ -1,4 +1,4 @@
-"""Writes records of the status topic in a thread, so that the task does not wait while Kafka is unavailable.
+"""Write records of the status topic in a thread, so that the task does not wait while Kafka is unavailable.
 
 Readers of the topic use the last record of each key, so only that one is kept until it is written. The producer is created
 for the first record, and closed after 75 seconds without one: an idle task has no connection for it, while a task that
