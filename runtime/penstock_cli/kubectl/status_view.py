@@ -42,7 +42,7 @@ def connector_list(
             ready.get("status", "Unknown"),
             _rate([measured[p] for p in pods if p in measured]),
             _lag([measured[p][1] for p in pods if p in measured]),
-            _age(status.get("lastRecord"), now),
+            _last_record(status, [measured[p][1] for p in pods if p in measured], now),
             (status.get("connector") or {}).get("version") or _NONE,
             ready.get("reason", _NONE),
         ]
@@ -81,7 +81,9 @@ def versions_view(connector: Mapping[str, Any]) -> str:
         for place, version in _places(task.get("versions") or {}):
             found.setdefault((place, version), []).append(task["id"])
     rows = [("PLUGIN", "VERSION", "TASKS")]
-    rows += [(place, version, ",".join(map(str, tasks))) for (place, version), tasks in found.items()]
+    places = list(dict.fromkeys(place for place, _ in found))
+    ordered = sorted(found.items(), key=lambda item: places.index(item[0][0]))  # as found, but places together
+    rows += [(place, version, ",".join(map(str, tasks))) for (place, version), tasks in ordered]
     return text_table(rows)
 
 
@@ -109,7 +111,7 @@ def _task_table(namespace: str, tasks: Sequence[Mapping[str, Any]], measured: Me
                 task.get("state", "Pending"),
                 _rate(seen),
                 _lag([latest for _, latest in seen]),
-                _age(task.get("lastRecord"), now),
+                _last_record(task, [latest for _, latest in seen], now),
                 str(task.get("restarts", 0)),
                 task.get("pod") or _NONE,
                 (task.get("versions") or {}).get("connector") or _NONE,
@@ -155,10 +157,24 @@ def _lag(figures: Sequence[Figures]) -> str:
     return f"{max(lags) if unit == ' s' else sum(lags):,.0f}{unit}"
 
 
+def _last_record(status: Mapping[str, Any], figures: Sequence[Figures], now: float) -> str:
+    """Return how long ago the last record was delivered: by the metrics, because the status is up to two minutes old."""
+    known = [f.last_record for f in figures if f.last_record is not None]
+    if written := status.get("lastRecord"):
+        known.append(_seconds(written))
+    return _ago(max(known), now) if known else _NONE
+
+
 def _age(time: str | None, now: float) -> str:
-    if not time:
-        return _NONE
-    seconds = max(0, int(now - datetime.fromisoformat(time).astimezone(UTC).timestamp()))
+    return _ago(_seconds(time), now) if time else _NONE
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time).astimezone(UTC).timestamp()
+
+
+def _ago(time: float, now: float) -> str:
+    seconds = max(0, int(now - time))
     for size, unit in _UNITS:
         if seconds >= 2 * size:
             return f"{seconds // size}{unit} ago"

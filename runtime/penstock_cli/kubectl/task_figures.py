@@ -21,6 +21,7 @@ _RECORDS: Final = (
     "kafka_connect_source_task_source_record_write_total",
     "kafka_connect_sink_task_sink_record_send_total",
 )
+_LAST_RECORD: Final = "penstock_task_last_record_timestamp_seconds"
 _LAGS: Final = {
     "kafka_connect_sink_task_lag": "",
     "penstock_source_task_backlog_records": "",
@@ -44,6 +45,7 @@ class Figures:
     Attributes:
         at: when they were read, in seconds of a monotonic clock.
         records: how many it has delivered since its pod started.
+        last_record: when it delivered the last one, in seconds since 1970; None: it has not since its pod started.
         lag: records that a sink has yet to read, or the backlog of a source in the unit that it knows; None: not known.
     """
 
@@ -51,18 +53,21 @@ class Figures:
     records: float
     lag: float | None = None
     unit: str = ""
+    last_record: float | None = None
 
     @classmethod
     def of(cls, metrics: str, at: float) -> "Figures":
         """Read Prometheus text."""
-        records, lag, unit = 0.0, None, ""
+        records, lag, unit, last_record = 0.0, None, "", None
         for family in text_string_to_metric_families(metrics):
             for sample in family.samples:
                 if sample.name in _RECORDS:
                     records += sample.value
+                elif sample.name == _LAST_RECORD:
+                    last_record = sample.value
                 elif sample.name in _LAGS and lag is None:
                     lag, unit = sample.value, _LAGS[sample.name]
-        return cls(at, records, lag, unit)
+        return cls(at, records, lag, unit, last_record)
 
     def rate_since(self, before: "Figures | None") -> float | None:
         """Return records per second since earlier figures; None: there are none, or the pod has restarted since."""

@@ -43,6 +43,15 @@ def test_figures_are_read_from_the_metrics_of_a_task() -> None:
     assert (Figures.of(backlog, 0.0).lag, Figures.of(backlog, 0.0).unit) == (1000.0, " B")
 
 
+def test_the_last_record_is_that_of_the_metrics_if_the_status_is_older() -> None:
+    text = (
+        "# TYPE penstock_task_last_record_timestamp_seconds gauge\npenstock_task_last_record_timestamp_seconds 1.78e9\n"
+    )
+    shown, figures = connector(tasks=1), Figures.of(text, at=1.0)
+    assert figures.last_record == NOW
+    assert " 0s ago " in connector_list([shown], {pods_of([shown])[0]: (None, figures)}, NOW, with_namespace=False)
+
+
 def test_a_rate_needs_two_measurements_of_the_same_pod() -> None:
     assert Figures(12.0, 700.0).rate_since(Figures(10.0, 500.0)) == 100.0
     assert Figures(12.0, 700.0).rate_since(None) is None
@@ -93,7 +102,7 @@ def test_versions_are_listed_by_place_with_the_tasks_that_run_them() -> None:
     assert [line.split() for line in versions_view(canary).splitlines()] == [
         ["PLUGIN", "VERSION", "TASKS"],
         ["connector", "1.3", "0"],
-        ["transforms.cast", "2.0", "0,1,2"],
         ["connector", "1.2", "1,2"],
+        ["transforms.cast", "2.0", "0,1,2"],
         ["value.converter", "1.0", "1,2"],
     ]
