@@ -204,7 +204,7 @@ def _check_variant(place: Place, definition: ClassDefinition, findings: Findings
     """Return whether the name has a variant (`$Key`, `$Value`) exactly if the plugin requires one; if not, add a problem."""
     name = trimmed(place.type or "")
     _, dollar, variant = name.partition("$")
-    if definition.paths or (variant in definition.variants if definition.variants else not dollar):
+    if definition.is_java or (variant in definition.variants if definition.variants else not dollar):
         return True
     alias = definition.class_name
     if definition.variants:

@@ -43,8 +43,26 @@ DEFINITIONS: Final[dict[str, PackedDefinitions]] = {
                 type="source",
                 version="2.0",
                 paths=("shop",),
-                config=(_key("poll.interval.ms", "LONG"), _key("password", "PASSWORD")),
-            )
+                config=(
+                    *(_key(name, "STRING", required=True) for name in ("name", "connector.class", "tasks.max")),
+                    _key("poll.interval.ms", "LONG"),
+                    _key("password", "PASSWORD"),
+                ),
+            ),
+            ClassDefinition(
+                class_name="com.example.ShopConverter",
+                type="converter",
+                version="2.0",
+                paths=("shop",),
+                config=(_key("converter.type", "STRING", required=True), _key("ratio", "DOUBLE")),
+            ),
+            ClassDefinition(
+                class_name="com.example.ShopTransform",
+                type="transform",
+                version="2.0",
+                paths=("shop",),
+                config=(_key("type", "CLASS", required=True), _key("field", "STRING", required=True)),
+            ),
         ]
     ),
 }
@@ -77,7 +95,10 @@ def status(name: str) -> Json | None:
     found = {"definitions": {"configMap": f"{name}-definitions", "digest": packed.digest}}
     if name != "shop-1":
         return found
-    classes = [{"class": "com.example.ShopSource", "type": "source", "version": "2.0", "paths": ["shop"]}]
+    types = {"ShopSource": "source", "ShopConverter": "converter", "ShopTransform": "transform"}
+    classes = [
+        {"class": f"com.example.{c}", "type": type_, "version": "2.0", "paths": ["shop"]} for c, type_ in types.items()
+    ]
     return {**found, "verifiedBy": "runtime", "classes": classes}
 
 
