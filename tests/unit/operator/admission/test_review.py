@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
+from penstock.errors import Problem
 from penstock_operator.admission.answer import Answer, admission_review, field_path
 from penstock_operator.admission.review import NOTHING_KNOWN, NamespaceView, is_reviewed, review
 
@@ -180,6 +181,31 @@ def test_a_required_property_of_a_java_plugin_is_missing() -> None:
     assert refused(reviewed(request(config, class_name="com.example.ShopSource"))) == [
         "spec.config.transforms.shop.field"
     ]
+
+
+@pytest.mark.parametrize(
+    ("class_name", "config", "refusals", "warnings"),
+    [
+        ("FileStreamSource", {"topic": "sensors/+/t"}, {"topic"}, set()),
+        ("FileStreamSource", {"topic": "sensors/+/t", "transforms": "${env:STEPS}"}, set(), {"topic"}),
+        ("FileStreamSource", {"offsets.storage.topic": "my offsets"}, {"offsets.storage.topic"}, set()),
+        ("FileStreamSource", {"topics": "sensors/+/t"}, set(), set()),
+        ("FileStreamSink", {"topics": "a,sensors/+/t"}, {"topics"}, set()),
+        ("FileStreamSink", {"topics": "a", "offsets.storage.topic": "my offsets"}, set(), {"offsets.storage.topic"}),
+        ("Files", {"paths": "/data", "topic": "sensors/+/t"}, set(), set()),
+        ("com.example.ShopSource", {"topic": "sensors/+/t", "topics": "sensors/+/t"}, set(), set()),
+        ("com.example.Unknown", {"topic": "sensors/+/t", "topics": "sensors/+/t"}, set(), {"topics"}),
+    ],
+)
+def test_a_topic_name_is_refused_only_if_kafka_certainly_gets_it(
+    class_name: str, config: Json, refusals: set[str], warnings: set[str]
+) -> None:
+    answer = reviewed(request(config, class_name=class_name))
+
+    def named(found: tuple[Problem, ...]) -> set[str]:
+        return {p.property for p in found if "Kafka accepts no topic" in p.message}
+
+    assert (named(answer.problems), named(answer.warnings)) == (refusals, warnings)
 
 
 def test_a_transform_can_be_taken_out_of_the_list_and_its_properties_left() -> None:
