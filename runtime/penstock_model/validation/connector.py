@@ -180,7 +180,7 @@ def _check_framework(
 
 
 def _check_topic_names(resource: Connector, checked: _Checked, kind: str | None, findings: Findings) -> None:
-    own = {**checked.own, **{n: "" for n in _CHAIN if n in checked.opaque}}
+    own = {**checked.own, **dict.fromkeys(checked.opaque.intersection(_CHAIN), "")}
     for found in topic_name_problems(kind, own, is_built_in=is_built_in("connector", resource.spec.class_name)):
         (findings.problems if found.is_certain else findings.warnings).append(found.problem)
 

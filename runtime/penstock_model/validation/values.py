@@ -21,7 +21,7 @@ _ADDED: Final[Mapping[PluginType, frozenset[str]]] = {
     "source": _OF_CONNECTOR,
     "sink": _OF_CONNECTOR,
     "converter": _OF_CONVERTER,
-    "headerconverter": _OF_CONVERTER,
+    "headerConverter": _OF_CONVERTER,
     "transform": _OF_STEP,
     "predicate": _OF_STEP,
 }

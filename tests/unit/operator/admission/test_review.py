@@ -161,6 +161,7 @@ def test_the_same_properties_that_the_plan_accepts_are_accepted() -> None:
 def test_a_java_plugin_needs_no_property_that_the_plan_adds_and_may_read_undeclared_ones() -> None:
     config = {
         "pol.interval.ms": "1",
+        "header.converter": "com.example.ShopHeaderConverter",
         "value.converter": "com.example.ShopConverter",
         "value.converter.ratio": "1.5d",
         "value.converter.ration": "1",

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ def test_a_thread_that_cannot_start_takes_no_connection(
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(module.ThreadingHTTPServer, "process_request", no_thread)
+            patch.setattr(ThreadingHTTPServer, "process_request", no_thread)
             for _ in range(2):
                 with socket.create_connection(("localhost", small.port)) as refused:
                     assert refused.recv(1) == b""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from penstock_model.contracts.definitions import KEY, ClassDefinition, ConfigKey, PackedDefinitions, pack
+from penstock_model.contracts.definitions import KEY, ClassDefinition, ConfigKey, PackedDefinitions, pack, unpack
 
 __all__ = ["DEFINITIONS", "POLICIES", "VERSIONS", "WRONG", "config_map", "manifest", "status"]
 
@@ -57,6 +57,13 @@ DEFINITIONS: Final[dict[str, PackedDefinitions]] = {
                 config=(_key("converter.type", "STRING", required=True), _key("ratio", "DOUBLE")),
             ),
             ClassDefinition(
+                class_name="com.example.ShopHeaderConverter",
+                type="headerConverter",
+                version="2.0",
+                paths=("shop",),
+                config=(_key("converter.type", "STRING", required=True),),
+            ),
+            ClassDefinition(
                 class_name="com.example.ShopTransform",
                 type="transform",
                 version="2.0",
@@ -95,10 +102,8 @@ def status(name: str) -> Json | None:
     found = {"definitions": {"configMap": f"{name}-definitions", "digest": packed.digest}}
     if name != "shop-1":
         return found
-    types = {"ShopSource": "source", "ShopConverter": "converter", "ShopTransform": "transform"}
-    classes = [
-        {"class": f"com.example.{c}", "type": type_, "version": "2.0", "paths": ["shop"]} for c, type_ in types.items()
-    ]
+    java = unpack(packed.content, packed.digest).classes
+    classes = [{"class": c.class_name, "type": c.type, "version": c.version, "paths": [*c.paths]} for c in java]
     return {**found, "verifiedBy": "runtime", "classes": classes}
 
 
