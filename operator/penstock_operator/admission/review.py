@@ -119,7 +119,6 @@ def _connector(document: Mapping[str, Any], scope: _Scope) -> Answer:
     more = [
         *refusals(resource, settings),
         *(_of_sentence(f"spec.{text}") for text in (*with_namespace(config), *too_many(config))),
-        *(binding.refused if binding is not None else ()),
     ]
     key = Key(resource.metadata.namespace or "", resource.metadata.name)
     if (refused := reserved(key, resource.connect_name, config, settings.allowed_connect_names)) is not None:
@@ -168,7 +167,7 @@ def _binding(resource: Connector, view: NamespaceView) -> PolicyBinding | None:
 
 
 def _of_policies(binding: PolicyBinding | None) -> list[Problem]:
-    """Return warnings about policies: they may be applied, or changed, after the Connector."""
+    """Return warnings about policies: they may be applied, or changed, together with the Connector, in any order."""
     if binding is None:
         return []
     name, found = "spec.topicCreationPolicyRef", []
@@ -178,7 +177,7 @@ def _of_policies(binding: PolicyBinding | None) -> list[Problem]:
         found.append(Problem(name, f"the TopicCreationPolicy {policy} cannot be applied: {why}"))
     if binding.rivals:
         found.append(Problem(name, rivalry(binding.rivals)))
-    return found
+    return [*found, *binding.refused]
 
 
 def _of_sentence(sentence: str) -> Problem:

@@ -6,8 +6,9 @@ import socket
 import socketserver
 import ssl
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
@@ -23,12 +24,27 @@ _IDLE_SECONDS: Final = 60.0
 _HANDSHAKE_SECONDS: Final = 5.0
 _CONNECTIONS: Final = 100
 """Limit of open connections, each of which has a thread. An API server has one for each parallel request."""
-_LONGEST: Final = 16 << 20
+_LONGEST: Final = 3 << 20
 """Bytes of a request. etcd holds objects of 1.5 MiB, and a request has the object before and after."""
+_BODIES: Final = 8
+"""Requests that are in memory at the same time."""
 _PARALLEL: Final = 4
 """Requests that are answered in parallel. More would only take time from each other."""
 _WAIT_SECONDS: Final = 1.5
-"""Seconds for which a request waits for its turn. After two, the API server no longer waits for the answer."""
+"""Seconds until a request must have arrived and got its turn. After two, the API server does not wait for the answer."""
+_CHUNK: Final = 1 << 16
+_BUSY: Final = 503, b""
+
+
+@contextmanager
+def _turn(turns: threading.Semaphore, deadline: float) -> Iterator[bool]:
+    """Wait for a turn, and yield whether there is one before the deadline."""
+    has_turn = turns.acquire(timeout=max(deadline - time.monotonic(), 0))
+    try:
+        yield has_turn
+    finally:
+        if has_turn:
+            turns.release()
 
 
 class HttpsServer:
@@ -44,6 +60,7 @@ class HttpsServer:
     """
 
     def __init__(self, port: int, context: Callable[[], ssl.SSLContext], respond: Respond) -> None:
+        bodies = threading.BoundedSemaphore(_BODIES)
         turns = threading.BoundedSemaphore(_PARALLEL)
         slots = threading.BoundedSemaphore(_CONNECTIONS)
         self._lock = lock = threading.Lock()
@@ -70,26 +87,44 @@ class HttpsServer:
 
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                if not 0 < length <= _LONGEST:
-                    self._send(413, b"")
-                    self.close_connection = True
-                    return
-                body = self.rfile.read(length)
-                if not turns.acquire(timeout=_WAIT_SECONDS):
-                    self._send(503, b"")
-                    return
-                try:
-                    document = json.loads(body)
-                    found = respond(self.path.partition("?")[0], document)
-                except ValueError:
-                    self._send(400, b"")
-                except Exception:
-                    log.exception("A request of the webhook could not be answered")
-                    self._send(500, b"")
+                deadline = time.monotonic() + _WAIT_SECONDS
+                if 0 < length <= _LONGEST:
+                    with _turn(bodies, deadline) as has_memory:
+                        status, answer = self._answer(self._read(length, deadline), deadline) if has_memory else _BUSY
                 else:
-                    self._send(404 if found is None else 200, json.dumps(found).encode())
-                finally:
-                    turns.release()
+                    has_memory, status, answer = False, 413, b""
+                # Here, so that a client that does not read its answer holds no turn.
+                self._send(status, answer)
+                if not has_memory:
+                    self.close_connection = True  # its body was not read
+
+            def _read(self, length: int, deadline: float) -> bytes:
+                """Return the body. Raises TimeoutError if it does not arrive in time, which closes the connection."""
+                body = bytearray()
+                while len(body) < length:
+                    if (left := deadline - time.monotonic()) <= 0:
+                        raise TimeoutError("the body is late")
+                    self.connection.settimeout(left)
+                    chunk = self.rfile.read1(min(length - len(body), _CHUNK))
+                    if not chunk:
+                        raise TimeoutError("the body ended early")
+                    body += chunk
+                self.connection.settimeout(_IDLE_SECONDS)
+                return bytes(body)
+
+            def _answer(self, body: bytes, deadline: float) -> tuple[int, bytes]:
+                with _turn(turns, deadline) as has_turn:
+                    if not has_turn:
+                        return _BUSY
+                    try:
+                        document = json.loads(body)
+                        found = respond(self.path.partition("?")[0], document)
+                    except ValueError:
+                        return 400, b""
+                    except Exception:
+                        log.exception("A request of the webhook could not be answered")
+                        return 500, b""
+                    return (404 if found is None else 200), json.dumps(found).encode()
 
             def _send(self, status: int, body: bytes) -> None:
                 self.send_response(status)
@@ -114,6 +149,13 @@ class HttpsServer:
 
             def verify_request(self, request: Any, client_address: Any) -> bool:
                 return slots.acquire(blocking=False)
+
+            def process_request(self, request: Any, client_address: Any) -> None:
+                try:
+                    super().process_request(request, client_address)
+                except BaseException:  # no thread can be started
+                    slots.release()
+                    raise
 
             def process_request_thread(self, request: Any, client_address: Any) -> None:
                 try:

@@ -105,6 +105,11 @@ class ClassDefinition(Part):
     description: str = Field(default="", exclude_if=lambda v: not v)
     config: tuple[ConfigKey, ...]
 
+    @property
+    def is_java(self) -> bool:
+        """Return whether it is a Java class."""
+        return bool(self.paths)
+
     def cut(self, most: int) -> "ClassDefinition":
         """Return the definition with descriptions of at most so many characters."""
         keys = tuple(k.model_copy(update={"documentation": _cut(k.documentation, most)}) for k in self.config)

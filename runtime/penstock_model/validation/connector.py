@@ -12,6 +12,7 @@ from penstock_model.connect import plugin_chain
 from penstock_model.connect.config_providers import own_providers
 from penstock_model.connect.connector_config import CommonConfig, config_class
 from penstock_model.connect.plugin_chain import CONNECTOR, CONVERTERS, Place, TransformPlace, asked_plugins
+from penstock_model.connect.plugin_names import is_built_in
 from penstock_model.connect.redaction import HIDDEN, Redactor, client_secrets
 from penstock_model.connect.variables import Secret, has_variable, misspelt_variables, unknown_providers
 from penstock_model.connect.worker_config import WorkerConfig
@@ -110,8 +111,7 @@ def check_connector(
     own = plugins.definitions.get(CONNECTOR)
     if own is not None and CONNECTOR not in plugins.other_versions:
         findings.problems += value_problems(own, checked.own, "", checked.opaque)
-    topics = ("topic",) if own is not None and kind == "source" and not own.paths else ()
-    findings.problems += topic_name_problems(checked.own, topics)
+    _check_topic_names(resource, checked, kind, findings)
     unknown = _unknown_properties(checked, kind, plugins)
     findings.problems += (u.problem for u in unknown if is_refused(u))
     findings.warnings += (u.problem for u in unknown if not is_refused(u))
@@ -179,6 +179,12 @@ def _check_framework(
     return kind
 
 
+def _check_topic_names(resource: Connector, checked: _Checked, kind: str | None, findings: Findings) -> None:
+    own = {**checked.own, **dict.fromkeys(checked.opaque.intersection(_CHAIN), "")}
+    for found in topic_name_problems(kind, own, is_built_in=is_built_in("connector", resource.spec.class_name)):
+        (findings.problems if found.is_certain else findings.warnings).append(found.problem)
+
+
 def _check_chain(places: Sequence[Place], plugins: KnownPlugins, checked: _Checked, findings: Findings) -> None:
     transforms = [p for p in places if isinstance(p, TransformPlace)]
     predicates = [p for p in places if p.name.startswith("predicates.")]
@@ -204,7 +210,7 @@ def _check_variant(place: Place, definition: ClassDefinition, findings: Findings
     """Return whether the name has a variant (`$Key`, `$Value`) exactly if the plugin requires one; if not, add a problem."""
     name = trimmed(place.type or "")
     _, dollar, variant = name.partition("$")
-    if definition.paths or (variant in definition.variants if definition.variants else not dollar):
+    if definition.is_java or (variant in definition.variants if definition.variants else not dollar):
         return True
     alias = definition.class_name
     if definition.variants:

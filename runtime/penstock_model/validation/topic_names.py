@@ -2,16 +2,33 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.errors import Problem
 from penstock_java_compat.property_text import items, trimmed
 
-__all__ = ["is_topic_name", "topic_name_problems"]
+__all__ = ["TopicNameProblem", "is_topic_name", "topic_name_problems"]
 
 _NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 _TOPICS: Final = ("errors.deadletterqueue.topic.name", "offsets.storage.topic")
+_CERTAIN: Final[Mapping[str | None, frozenset[str]]] = {
+    "source": frozenset(_TOPICS),
+    "sink": frozenset((_TOPICS[0], "topics")),
+}
+"""Properties that Kafka certainly receives as names of topics, by the kind of connector."""
 _LONGEST_SHOWN: Final = 60
+
+
+class TopicNameProblem(NamedTuple):
+    """Name that Kafka refuses.
+
+    Attributes:
+        problem: the property and the cause.
+        is_certain: whether Kafka certainly receives the name.
+    """
+
+    problem: Problem
+    is_certain: bool
 
 
 def is_topic_name(text: str) -> bool:
@@ -19,20 +36,26 @@ def is_topic_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def topic_name_problems(config: Mapping[str, str], more: tuple[str, ...] = ()) -> Iterator[Problem]:
+def topic_name_problems(
+    kind: str | None, config: Mapping[str, str], *, is_built_in: bool
+) -> Iterator[TopicNameProblem]:
     """Yield a problem for each name that Kafka refuses.
 
     Args:
+        kind: `source` or `sink`; None: it is unknown.
         config: properties without variables.
-        more: further properties that hold the name of a topic.
+        is_built_in: whether the connector is built in. In others, `topic` may be a topic of another system.
     """
-    for name in (*_TOPICS, *more):
+    certain = _CERTAIN.get(kind, frozenset())
+    for name in (*_TOPICS, *(("topic",) if is_built_in and kind == "source" else ())):
         text = trimmed(config.get(name, ""))
         if text and not is_topic_name(text):
-            yield Problem(name, _message(text))
-    for text in items(config.get("topics", "")):
+            # A transform may replace the topic of each record.
+            is_certain = name in certain if name != "topic" else "transforms" not in config
+            yield TopicNameProblem(Problem(name, _message(text)), is_certain)
+    for text in items(config.get("topics", "")) if kind != "source" else ():
         if text and not is_topic_name(text):
-            yield Problem("topics", _message(text))
+            yield TopicNameProblem(Problem("topics", _message(text)), "topics" in certain)
 
 
 def _message(text: str) -> str:

@@ -29,11 +29,13 @@ class Known:
         title: name of the plugin, for messages.
         types: type of each property, by name.
         open_prefixes: prefixes of properties that it reads although no property has that name.
+        is_complete: it declares all that it reads. A Java class may read others, for which the plan does not even warn.
     """
 
     title: str
     types: Mapping[str, str]
     open_prefixes: tuple[str, ...] = ()
+    is_complete: bool = True
 
     @classmethod
     def of(cls, config: type[Config], title: str = "") -> "Known":
@@ -44,7 +46,8 @@ class Known:
     def defined(cls, definition: ClassDefinition) -> "Known":
         """Return the properties in a configuration definition."""
         title = definition.class_name.rpartition(".")[2]
-        return cls(title, {k.name: k.type for k in definition.config}, definition.open_prefixes)
+        types = {k.name: k.type for k in definition.config}
+        return cls(title, types, definition.open_prefixes, is_complete=not definition.is_java)
 
     def reads(self, name: str) -> bool:
         """Return whether it reads a property."""
@@ -57,7 +60,7 @@ class Unknown:
 
     Attributes:
         problem: the property and the cause, with a similar name as a suggestion.
-        is_similar: whether there is a known property with a similar name.
+        is_similar: whether it is a misspelling of a known property with a similar name.
     """
 
     problem: Problem
@@ -86,7 +89,7 @@ def unknown_properties(
         elif name.startswith(prefixes):
             continue
         elif connector is not None and not connector.reads(name):
-            yield _unknown(name, f"is not known to {connector.title}", nearest(name, known))
+            yield _unknown(name, connector, nearest(name, known))
 
 
 def typed_properties(framework: Known, connector: Known | None, chain: Mapping[str, Known]) -> set[str]:
@@ -108,7 +111,11 @@ def _in_place(name: str, place: str, config: Mapping[str, str], chain: Mapping[s
         of, _, alias = place.partition(".")
         listed = plugin_chain.aliases(of, config)
         if alias not in listed:
-            yield _unknown(name, f"has no effect: {alias} is not in the list {of}", nearest(alias, listed))
+            near = nearest(alias, listed)
+            # With a class it is a transform or predicate that was taken out of the list.
+            has_class = any(n.startswith(f"{place}.") and n.endswith(".type") for n in config)
+            is_similar = near is not None and not has_class
+            yield Unknown(Problem(name, f"has no effect: {alias} is not in the list {of}{_hint(near)}"), is_similar)
             return
         fixed = _TRANSFORM if of == "transforms" else _PREDICATE
     found = chain.get(place)
@@ -119,7 +126,7 @@ def _in_place(name: str, place: str, config: Mapping[str, str], chain: Mapping[s
         return  # often set for all converters, and harmless for a converter without schemas
     if own not in fixed and not found.reads(own):
         near = nearest(own, {*fixed, *found.types})
-        yield _unknown(name, f"is not known to {found.title}", f"{place}.{near}" if near else None)
+        yield _unknown(name, found, f"{place}.{near}" if near else None)
 
 
 def _place(name: str, config: Mapping[str, str]) -> str | None:
@@ -134,6 +141,10 @@ def _place(name: str, config: Mapping[str, str]) -> str | None:
     return None
 
 
-def _unknown(name: str, cause: str, near: str | None) -> Unknown:
-    hint = f"; did you mean {near}?" if near else ""
-    return Unknown(Problem(name, f"{cause}{hint}"), is_similar=near is not None)
+def _unknown(name: str, of: Known, near: str | None) -> Unknown:
+    problem = Problem(name, f"is not known to {of.title}{_hint(near)}")
+    return Unknown(problem, is_similar=near is not None and of.is_complete)
+
+
+def _hint(near: str | None) -> str:
+    return f"; did you mean {near}?" if near else ""

@@ -10,10 +10,26 @@ from typing import Final
 from penstock.errors import Problem
 from penstock_java_compat.property_text import trimmed
 from penstock_model.contracts.definitions import ClassDefinition, ConfigKey
+from penstock_model.contracts.plugin_mount import PluginType
 
 __all__ = ["value_problems"]
 
+_OF_CONNECTOR: Final = frozenset(("name", "connector.class", "tasks.max"))
+_OF_CONVERTER: Final = frozenset(("converter.type",))
+_OF_STEP: Final = frozenset(("type",))
+_ADDED: Final[Mapping[PluginType, frozenset[str]]] = {
+    "source": _OF_CONNECTOR,
+    "sink": _OF_CONNECTOR,
+    "converter": _OF_CONVERTER,
+    "headerConverter": _OF_CONVERTER,
+    "transform": _OF_STEP,
+    "predicate": _OF_STEP,
+}
+"""Properties that Kafka Connect, and the plan, add to those of a Java plugin, by its type."""
+
 _BITS: Final[Mapping[str, int]] = {"SHORT": 15, "INT": 31, "LONG": 63}
+_JAVA_SUFFIXES: Final = ("d", "D", "f", "F")
+"""Letters that may follow a DOUBLE in Java."""
 _WHOLE: Final = re.compile(r"[+-]?\d{1,400}")
 
 
@@ -28,16 +44,17 @@ def value_problems(
         prefix: prefix of the names in the user's configuration (`transforms.hoist.`).
         unknown: names, without the prefix, of properties whose values are known only in a pod.
     """
+    added = _ADDED.get(definition.type, frozenset()) if definition.is_java else frozenset()
     for key in definition.config:
         if key.name in unknown:
             continue
         name = f"{prefix}{key.name}"
         if (text := texts.get(key.name)) is None:
-            if key.required:
+            if key.required and key.name not in added:
                 what = key.documentation.partition(". ")[0].strip()
                 message = f'Missing required configuration "{name}" which has no default value. {what}'
                 yield Problem(name, message.strip())
-        elif why := _fault(key, trimmed(text), is_java=bool(definition.paths)):
+        elif why := _fault(key, trimmed(text), is_java=definition.is_java):
             shown = "[hidden]" if key.type == "PASSWORD" else trimmed(text)
             yield Problem(name, f"Invalid value {shown} for configuration {name}: {why}")
 
@@ -58,7 +75,7 @@ def _fault(key: ConfigKey, text: str, *, is_java: bool) -> str | None:
             return _out_of_bounds(key, number)
         case "DOUBLE":
             try:
-                return _out_of_bounds(key, float(text))
+                return _out_of_bounds(key, float(text[:-1] if is_java and text[-1:] in _JAVA_SUFFIXES else text))
             except ValueError:
                 return "Not a number of type DOUBLE"
         case "STRING" if key.values is not None:

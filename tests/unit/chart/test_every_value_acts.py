@@ -67,6 +67,7 @@ OTHERS: Mapping[str, Any] = {
         f"networkPolicy.egress.{rules}": [{"ports": [{"port": 1}]}]
         for rules in ("kafka", "dns", "apiServer", "connectors")
     },
+    "webhook.from": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
     "webhook.unknownProperties": "Warn",
     "webhook.certManager.issuerRef": {"name": "mine"},
     "plugins.mount": "InitContainer",

@@ -212,4 +212,7 @@ def test_only_metrics_probes_and_the_webhook_may_be_asked(helm: Helm, rendered: 
     narrow = helm.render(values).one("NetworkPolicy")["spec"]["ingress"]
     assert "from" not in narrow[0]
     assert narrow[1]["from"][: len(who)] == who  # and the pod of `helm test`
+    api_server = [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
+    narrow = helm.render(least(webhook={"from": api_server})).one("NetworkPolicy")["spec"]["ingress"]
+    assert narrow[1] == {"ports": [{"port": "webhook"}], "from": api_server}
     assert helm.render(least(networkPolicy={"enabled": False})).of("NetworkPolicy") == []

@@ -59,9 +59,13 @@ def test_the_service_leads_to_the_port_of_every_operator(rendered: Rendered) -> 
 
 def test_cert_manager_issues_the_certificate_on_request(helm: Helm) -> None:
     rendered = helm.render(least(webhook={"certManager": {"enabled": True}}))
-    certificate = rendered.one("Certificate")["spec"]
+    certificate = rendered.one("Certificate", "penstock-webhook")["spec"]
     assert certificate["dnsNames"] == [f"penstock-webhook.{NAMESPACE}.svc"]
-    assert certificate["issuerRef"] == {"kind": "Issuer", "name": rendered.one("Issuer")["metadata"]["name"]}
+    assert certificate["issuerRef"] == {"kind": "Issuer", "name": "penstock-webhook"}
+    authority = rendered.one("Certificate", "penstock-webhook-ca")["spec"]
+    assert authority["isCA"]
+    assert rendered.one("Issuer", "penstock-webhook")["spec"] == {"ca": {"secretName": authority["secretName"]}}
+    assert rendered.one("Issuer", authority["issuerRef"]["name"])["spec"] == {"selfSigned": {}}
     mounted = {v["name"]: v["secret"]["secretName"] for v in rendered.pod["volumes"] if "secret" in v}
     assert mounted["webhook-certificate"] == certificate["secretName"]
     annotations = rendered.one("ValidatingWebhookConfiguration")["metadata"]["annotations"]
@@ -69,6 +73,7 @@ def test_cert_manager_issues_the_certificate_on_request(helm: Helm) -> None:
     assert rendered.configuration["webhook"]["certificate"] == "Mounted"
     own = helm.render(least(webhook={"certManager": {"enabled": True, "issuerRef": {"name": "ours"}}}))
     assert own.of("Issuer") == []
+    assert own.one("Certificate")["spec"]["issuerRef"] == {"name": "ours"}
 
 
 def test_without_the_webhook_nothing_of_it_is_installed(helm: Helm) -> None:

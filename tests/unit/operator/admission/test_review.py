@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
+from penstock.errors import Problem
 from penstock_operator.admission.answer import Answer, admission_review, field_path
 from penstock_operator.admission.review import NOTHING_KNOWN, NamespaceView, is_reviewed, review
 
@@ -155,6 +156,65 @@ def test_the_same_properties_that_the_plan_accepts_are_accepted() -> None:
         "errors.log.enable": "true",
     }
     assert reviewed(request(config)) == Answer()
+
+
+def test_a_java_plugin_needs_no_property_that_the_plan_adds_and_may_read_undeclared_ones() -> None:
+    config = {
+        "pol.interval.ms": "1",
+        "header.converter": "com.example.ShopHeaderConverter",
+        "value.converter": "com.example.ShopConverter",
+        "value.converter.ratio": "1.5d",
+        "value.converter.ration": "1",
+        "transforms": "shop",
+        "transforms.shop.type": "com.example.ShopTransform",
+        "transforms.shop.field": "a",
+        "transforms.shop.fields": "a",
+    }
+    given = request(config, class_name="com.example.ShopSource")
+    undeclared = {"pol.interval.ms", "value.converter.ration", "transforms.shop.fields"}
+    assert refused(reviewed(given)) == []
+    assert set(warned(reviewed(given))) == {f"spec.config.{name}" for name in undeclared}
+    assert set(refused(reviewed(given, unknown="RefuseAll"))) == {f"spec.config.{name}" for name in undeclared}
+
+
+def test_a_required_property_of_a_java_plugin_is_missing() -> None:
+    config = {"transforms": "shop", "transforms.shop.type": "com.example.ShopTransform"}
+    assert refused(reviewed(request(config, class_name="com.example.ShopSource"))) == [
+        "spec.config.transforms.shop.field"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("class_name", "config", "refusals", "warnings"),
+    [
+        ("FileStreamSource", {"topic": "sensors/+/t"}, {"topic"}, set()),
+        ("FileStreamSource", {"topic": "sensors/+/t", "transforms": "${env:STEPS}"}, set(), {"topic"}),
+        ("FileStreamSource", {"offsets.storage.topic": "my offsets"}, {"offsets.storage.topic"}, set()),
+        ("FileStreamSource", {"topics": "sensors/+/t"}, set(), set()),
+        ("FileStreamSink", {"topics": "a,sensors/+/t"}, {"topics"}, set()),
+        ("FileStreamSink", {"topics": "a", "offsets.storage.topic": "my offsets"}, set(), {"offsets.storage.topic"}),
+        ("Files", {"paths": "/data", "topic": "sensors/+/t"}, set(), set()),
+        ("com.example.ShopSource", {"topic": "sensors/+/t", "topics": "sensors/+/t"}, set(), set()),
+        ("com.example.Unknown", {"topic": "sensors/+/t", "topics": "sensors/+/t"}, set(), {"topics"}),
+    ],
+)
+def test_a_topic_name_is_refused_only_if_kafka_certainly_gets_it(
+    class_name: str, config: Json, refusals: set[str], warnings: set[str]
+) -> None:
+    answer = reviewed(request(config, class_name=class_name))
+
+    def named(found: tuple[Problem, ...]) -> set[str]:
+        return {p.property for p in found if "Kafka accepts no topic" in p.message}
+
+    assert (named(answer.problems), named(answer.warnings)) == (refusals, warnings)
+
+
+def test_a_transform_can_be_taken_out_of_the_list_and_its_properties_left() -> None:
+    step = {"type": "MaskField$Value", "fields": "card"}
+    both = {f"transforms.mask{n}.{name}": text for n in (1, 2) for name, text in step.items()}
+    answer = reviewed(request({**both, "transforms": "mask2"}, before={**both, "transforms": "mask1,mask2"}))
+    assert refused(answer) == []
+    assert set(warned(answer)) == {"spec.config.transforms.mask1.type", "spec.config.transforms.mask1.fields"}
 
 
 def test_while_the_namespace_cannot_be_read_nothing_is_said_of_what_is_in_it() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from penstock_model.contracts.definitions import KEY, ClassDefinition, ConfigKey, PackedDefinitions, pack
+from penstock_model.contracts.definitions import KEY, ClassDefinition, ConfigKey, PackedDefinitions, pack, unpack
 
 __all__ = ["DEFINITIONS", "POLICIES", "VERSIONS", "WRONG", "config_map", "manifest", "status"]
 
@@ -43,8 +43,33 @@ DEFINITIONS: Final[dict[str, PackedDefinitions]] = {
                 type="source",
                 version="2.0",
                 paths=("shop",),
-                config=(_key("poll.interval.ms", "LONG"), _key("password", "PASSWORD")),
-            )
+                config=(
+                    *(_key(name, "STRING", required=True) for name in ("name", "connector.class", "tasks.max")),
+                    _key("poll.interval.ms", "LONG"),
+                    _key("password", "PASSWORD"),
+                ),
+            ),
+            ClassDefinition(
+                class_name="com.example.ShopConverter",
+                type="converter",
+                version="2.0",
+                paths=("shop",),
+                config=(_key("converter.type", "STRING", required=True), _key("ratio", "DOUBLE")),
+            ),
+            ClassDefinition(
+                class_name="com.example.ShopHeaderConverter",
+                type="headerConverter",
+                version="2.0",
+                paths=("shop",),
+                config=(_key("converter.type", "STRING", required=True),),
+            ),
+            ClassDefinition(
+                class_name="com.example.ShopTransform",
+                type="transform",
+                version="2.0",
+                paths=("shop",),
+                config=(_key("type", "CLASS", required=True), _key("field", "STRING", required=True)),
+            ),
         ]
     ),
 }
@@ -77,7 +102,8 @@ def status(name: str) -> Json | None:
     found = {"definitions": {"configMap": f"{name}-definitions", "digest": packed.digest}}
     if name != "shop-1":
         return found
-    classes = [{"class": "com.example.ShopSource", "type": "source", "version": "2.0", "paths": ["shop"]}]
+    java = unpack(packed.content, packed.digest).classes
+    classes = [{"class": c.class_name, "type": c.type, "version": c.version, "paths": [*c.paths]} for c in java]
     return {**found, "verifiedBy": "runtime", "classes": classes}
 
 
