@@ -113,24 +113,26 @@ def test_an_object_that_became_invalid_is_edited_and_deleted(served: Served) -> 
     served.api.delete(wrong)
 
 
-def test_a_refusal_never_rests_on_what_was_read_earlier(served: Served) -> None:
-    metadata = {"name": "strict", "namespace": served.namespace}
-    policy = {"apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy", "metadata": metadata}
-    served.api.apply({**policy, "spec": {"default": {"partitions": 1}}})
-    rules = {"topic.creation.default.partitions": "3", "topic.creation.default.replication.factor": "1"}
-    both = connector(served.namespace, **rules)
-    both["spec"]["topicCreationPolicyRef"] = {"name": "strict"}
+def test_a_refusal_never_rests_on_what_was_read_earlier(shop: Served) -> None:
+    (version,) = ({**v, "metadata": {**v["metadata"], "namespace": shop.namespace}} for v in VERSIONS[:1])
+    own = connector(shop.namespace, "files-in")
+    own["spec"] = {"class": "Files", "config": {}}
+    verified = {**{k: v for k, v in version.items() if k != "spec"}, "status": status("files-1")}
 
     def is_refused() -> bool:
         try:
-            served.api.apply(both, dry_run=True)
+            shop.api.apply(own, dry_run=True)
         except ApiRefused as refused:
-            return "has rules for this connector" in str(refused)
+            return "spec.config.paths" in fields(refused)
         return False
 
     until(is_refused)
-    served.api.apply({**policy, "spec": {"default": {"partitions": 1}, "overridePolicy": "Allow"}})
-    served.api.apply(both)
+    shop.api.delete(version)
+    try:
+        shop.api.apply(own, dry_run=True)
+    finally:
+        shop.api.apply(version)
+        shop.api.apply(verified, part="status")
 
 
 def test_a_label_of_the_namespace_refuses_every_unknown_property(served: Served) -> None:
