@@ -4,6 +4,7 @@
     bench       the parts of it, in turn
     source_work, sink_work, trickle    the measures, each with both sides
     sql_work, sql_orders    Kafka to PostgreSQL, beside Debezium's JDBC sink and psql's COPY
+    admission   dry runs of kubectl apply, with and without the validating webhook
     operator_work, operator_figures    the operator with many connectors, with idle ones, with one change
     sides       how each side is started on a connector: the same flat configuration for both
     peer        Kafka Connect standalone: its jars and its command

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tests.bench import data
+from tests.bench.admission import admission_rows, run_admission
 from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
 from tests.bench.executors import executor_rows, run_executors
 from tests.bench.java_work import JAVA_WORK, java_rows, java_sides, postgresql, run_java
@@ -88,6 +89,8 @@ class Bench:
                     source_points(self.transforms),
                     lambda s, f, p: run_at_source(s, self.servers, lines, p, self.records, f),
                 )
+            case "webhook":
+                return admission_rows(run_admission(self.folder / "webhook", quick=quick))
             case "new-topics":
                 return new_topics_rows([create_topics(self.servers) for _ in range(self.runs)])
             case "plugin-mounts":

@@ -25,6 +25,7 @@ _ASKED_FOR: Final = (
     "transforms",
     "source-transforms",
     "transform-cost",
+    "webhook",
     "new-topics",
     "plugin-mounts",
     "quiet-connectors",
@@ -37,7 +38,7 @@ _ASKED_FOR: Final = (
 """Measured only where `--only` names them."""
 
 _ROWS: Final = 1_000_000
-_WITHOUT_KAFKA: Final = {"transform-cost"}
+_WITHOUT_KAFKA: Final = {"transform-cost", "webhook"}
 
 
 def main() -> int:

@@ -41,7 +41,7 @@ from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
 from penstock_operator.kubernetes.client import Kube
 from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 
-__all__ = ["OperatorFigures", "operator_rows", "run_operator"]
+__all__ = ["OperatorFigures", "bench_api_server", "operator_rows", "run_operator"]
 
 _LIMIT: Final = 1800.0
 _ACTIONS: Final = ("list_offsets", "reset_offsets")
@@ -86,7 +86,7 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
     """Measure once."""
     size = QUICK if quick else FULL
     load = os.getloadavg()[0]
-    with _server(folder) as server, _site(server, servers, folder / "many", 8) as site:
+    with bench_api_server(folder) as server, _site(server, servers, folder / "many", 8) as site:
         operator = site.operator(forked=False).start().ready(120)
         resting, working = [f"s{n}" for n in range(size.stopped)], [f"r{n}" for n in range(size.running)]
         settled_all(site, operator, ["first"], "Running", created(site, ["first"]), _LIMIT)
@@ -197,7 +197,8 @@ def operator_rows(runs: Sequence[OperatorFigures]) -> list[Measure]:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[ApiServer]:
+def bench_api_server(folder: Path) -> Iterator[ApiServer]:
+    """Run a real API server that knows the project's resources; files are in this folder."""
     name = f"bench-{os.getpid()}"
     run(name, "up", "--api-only", "--with-parent", str(os.getpid()), timeout=1400)
     try:
