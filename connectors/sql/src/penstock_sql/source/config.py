@@ -250,7 +250,7 @@ def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
     if unknown := types - _TABLES - _VIEWS:
         yield Problem("table.types", f"cannot read {', '.join(sorted(unknown))}: only tables and views are read")
     elif types and not types & _TABLES and not (config.whitelist or config.query):
-        yield Problem("table.types", "views are read only if table.whitelist names them: name them there")
+        yield Problem("table.types", "views are read only by name: name the views in table.whitelist")
 
 
 def _suffix(text: str, dialect: Dialect) -> str:
