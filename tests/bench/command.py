@@ -38,7 +38,7 @@ _ASKED_FOR: Final = (
 """Measured only where `--only` names them."""
 
 _ROWS: Final = 1_000_000
-_WITHOUT_KAFKA: Final = {"transform-cost", "webhook"}
+_WITHOUT_KAFKA: Final = {"transform-cost"}
 
 
 def main() -> int:
