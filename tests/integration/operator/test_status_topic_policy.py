@@ -97,6 +97,7 @@ def test_a_topic_that_was_never_compacted_is_reported_and_left_as_it_is_until_so
     watch.until_fault(there=False)
 
 
+@pytest.mark.slow  # the operator looks once a minute
 def test_a_topic_that_was_compacted_and_is_recreated_without_that_is_set_back(broker: Broker, watch: Watched) -> None:
     broker.create("compact")
     watch.until_checked()
