@@ -206,7 +206,8 @@ def test_a_task_logs_its_batches_while_its_level_is_debug_and_keeps_running(pods
     task.control(1, "Running")
     until(lambda: "Log level is that of the release" in task.process.log_text())
     assert task.process.log_text().count("Log level is DEBUG") == 1
+    logged, end = task.process.log_text().count("Batch of "), end_of(pods.lab.servers, topic)
+    until(lambda: end_of(pods.lab.servers, topic) > end + 50_000)  # many batches later
+    assert task.process.log_text().count("Batch of ") <= logged + 1  # the loop may have been about to log one
     task.process.stop()
-    after = task.process.log_text().partition("Log level is that of the release")[2]
-    assert "Batch of " not in after
-    assert [r.state for r in task.reports()] == ["RUNNING", "UNASSIGNED"]
+    assert {r.state for r in task.reports()} == {"RUNNING", "UNASSIGNED"}  # a report of RUNNING follows its first loops
