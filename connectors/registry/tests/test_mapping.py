@@ -18,7 +18,7 @@ PLAIN = AvroSettings()
 
 
 def written(schema: Schema, value: Any, settings: AvroSettings = PLAIN) -> Any:
-    """Return what is read of the message of a value."""
+    """Convert a value to a message and back, and return the result."""
     of = parse_avro(avro_json(schema, settings))
     message = AvroWriter(schema, of, 1, settings).write(value)
     assert message is not None

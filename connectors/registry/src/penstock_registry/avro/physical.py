@@ -16,7 +16,7 @@ __all__ = ["branch_field", "branch_name", "physical_schema"]
 
 
 def branch_name(union: AvroType, index: int) -> str:
-    """Return the name of the record that stands for a branch."""
+    """Return the name of the record that represents a branch."""
     return f"penstock.Branch{union.number}_{index}"
 
 
