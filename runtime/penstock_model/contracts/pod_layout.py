@@ -7,6 +7,9 @@ from typing import Final
 
 __all__ = [
     "ANSWER_PREFIX",
+    "EXECUTOR_CONTAINER",
+    "EXECUTOR_MODULE",
+    "EXECUTOR_VARIABLE",
     "HEALTH_PATH",
     "JOB_CONTAINER",
     "JOB_MODULE",
@@ -14,11 +17,16 @@ __all__ = [
     "NODE_VARIABLE",
     "PLUGINS_DIR",
     "POD_IDENTITY_VARIABLE",
+    "POD_IP_VARIABLE",
     "POD_NAME_VARIABLE",
     "POD_UID_VARIABLE",
     "READY_PATH",
     "REQUEST_FILE",
     "SECRETS_DIR",
+    "SPARK_BLOCKS_PORT",
+    "SPARK_DRIVER_PORT",
+    "SPARK_MASTER_PORT",
+    "SPARK_SECRET_FILE",
     "TASK_CONTAINER",
     "TASK_FILE",
     "TASK_MODULE",
@@ -48,12 +56,25 @@ VERIFY_FILE: Final = "/etc/penstock/verify/request.json"
 ANSWER_PREFIX: Final = "penstock-answer: "
 """Prefix of the line of standard output that holds a `JobAnswer` as JSON."""
 
+EXECUTOR_CONTAINER: Final = "executor"
+EXECUTOR_MODULE: Final = "penstock_runtime.executor"
+"""`python -m penstock_runtime.executor`, in the pods of executors (`spec.spark.executors`)."""
+EXECUTOR_VARIABLE: Final = "PENSTOCK_EXECUTOR"
+"""An `ExecutorPod`, as JSON."""
+SPARK_SECRET_FILE: Final = "/etc/penstock/spark/secret"  # noqa: S105 (its path)
+"""The secret that a task and its executors share, in a Secret that lives as long as the task's pod."""
+SPARK_MASTER_PORT: Final = 7077
+SPARK_DRIVER_PORT: Final = 7078
+SPARK_BLOCKS_PORT: Final = 7079
+"""Ports of a task's pod that its executors connect to; the last one also in the pods of executors."""
+
 SECRETS_DIR: Final = "/etc/penstock/secrets"
 """`${secret:<name>:<key>}` is the file `<SECRETS_DIR>/<name>/<key>`."""
 PLUGINS_DIR: Final = "/etc/penstock/plugins"
 """The image of the n-th PluginVersion of a pod is mounted at `<PLUGINS_DIR>/<n>`."""
 POD_NAME_VARIABLE: Final = "PENSTOCK_POD_NAME"
 POD_UID_VARIABLE: Final = "PENSTOCK_POD_UID"
+POD_IP_VARIABLE: Final = "PENSTOCK_POD_IP"
 NODE_VARIABLE: Final = "PENSTOCK_NODE"
 METRICS_PORT: Final = 9404
 """HTTP: metrics at every path except the two below."""

@@ -120,6 +120,10 @@ class Report(_Record):
         trace: FAILED: the traceback, redacted, bounded.
         asked: when the plugin last requested that the connector be split into tasks again, in milliseconds of 13 digits,
             and a digest of what that depends on. The latest request is the greatest. None: it has not.
+        executors_wanted: number of executors that the task can use now; None: it has none in `spec.spark.executors`, or its
+            connector cannot use them.
+        executors: number of executors that are connected to the task, likewise.
+        executors_trouble: why it does not use executors that it wants; None for none.
     """
 
     api_version: Literal["penstock.dev/report/v1"] = "penstock.dev/report/v1"
@@ -141,6 +145,9 @@ class Report(_Record):
     message: str | None = None
     trace: str | None = None
     asked: str | None = Field(None, pattern=r"^[0-9]{13} [0-9a-f]{1,64}$")
+    executors_wanted: int | None = None
+    executors: int | None = None
+    executors_trouble: str | None = None
 
     def differs_in_progress_alone(self, other: "Report") -> bool:
         """Return whether only the time of the last record differs."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from penstock.errors import Problem
 from penstock_model.resources.connector_spec import ConnectorSpec
+from penstock_model.resources.executors import refused_executors
 from penstock_model.resources.java_options import refused_options
 from penstock_model.resources.spark_settings import refused_settings
 from penstock_model.resources.task_settings import Spark, SparkStart
@@ -24,5 +25,7 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
         message = "Spark would end after each batch; use 1m or more, or start: Eager, which keeps Spark"
         yield Problem("spec.spark.idleTimeout", message)
     yield from refused_settings(spec.spark.conf)
+    if spec.spark.executors is not None:
+        yield from refused_executors(spec.spark.executors)
     if spec.java is not None:
         yield from refused_options(spec.java.options)

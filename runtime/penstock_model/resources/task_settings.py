@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from penstock.errors import ConfigError
 from penstock_model.resources.base import ConfigMapping, Part
 from penstock_model.resources.constraints import AtMost, Mark, list_of, rule, ruled
+from penstock_model.resources.executors import Executors
 from penstock_model.resources.messages import field_problems
 from penstock_model.resources.values import Duration
 
@@ -45,6 +46,12 @@ class Spark(Part):
         "10m",
         validate_default=True,
         description="With OnDemand, how long Spark stays without a backlog before it ends.",
+    )
+    executors: Executors | None = Field(
+        None,
+        examples=[{"max": 2}],
+        description="Executors of each task, in separate pods, which deliver backlogs. Without it, Spark delivers them "
+        "in the task's own pod. A change replaces the tasks.",
     )
 
 
@@ -137,13 +144,15 @@ class TaskSettings(Part):
 
 def _without_defaults(part: Part) -> dict[str, Any]:
     """Return the JSON form of a part, without values that are the default and without parts that have only such values."""
-    default, written = type(part)(), part.model_dump(mode="json", by_alias=True)
+    fields = type(part).model_fields
+    default = type(part)(**{name: getattr(part, name) for name, field in fields.items() if field.is_required()})
+    written = part.model_dump(mode="json", by_alias=True)
     found: dict[str, Any] = {}
-    for name, field in type(part).model_fields.items():
+    for name, field in fields.items():
         value, key = getattr(part, name), field.alias or name
         if isinstance(value, Part):
             if inner := _without_defaults(value):
                 found[key] = inner
-        elif value != getattr(default, name):
+        elif field.is_required() or value != getattr(default, name):
             found[key] = written[key]
     return found

@@ -1,0 +1,59 @@
+"""`spec.spark.executors`: sizes that follow from resources, and values that are refused."""
+
+import pytest
+
+from penstock_model.resources.connector import Connector
+from penstock_model.resources.executors import Executors
+from penstock_model.resources.quantity import quantity
+from penstock_model.resources.refused_fields import refused_fields
+
+
+def connector(executors: object) -> Connector:
+    return Connector.read(
+        {
+            "apiVersion": "penstock.dev/v1alpha1",
+            "kind": "Connector",
+            "metadata": {"name": "orders"},
+            "spec": {"class": "Datagen", "spark": {"executors": executors}},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("500m", "0.5"), ("2", "2"), ("1.5Gi", "1610612736"), ("3e2", "300"), ("1G", "1000000000")]
+)
+def test_quantities_are_read_as_kubernetes_reads_them(text: str, number: str) -> None:
+    assert str(quantity(text).normalize()) == str(type(quantity(text))(number).normalize())
+
+
+def test_an_executor_delivers_as_many_parts_as_its_cpu_limit_or_else_its_request_rounded_up() -> None:
+    def cores(resources: object) -> int:
+        return Executors.model_validate({"max": 1, "resources": resources}).resources.cores
+
+    assert cores({}) == 1
+    assert cores({"requests": {"cpu": "1500m"}}) == 2
+    assert cores({"requests": {"cpu": "1"}, "limits": {"cpu": 4}}) == 4
+
+
+def test_tasks_get_the_executors_without_defaults() -> None:
+    settings = connector({"max": 2, "resources": {"limits": {"memory": "4Gi"}}}).spec.for_task()
+
+    assert settings == {"spark": {"executors": {"max": 2, "resources": {"limits": {"memory": "4Gi"}}}}}
+
+
+def test_all_wrong_values_are_refused_at_once() -> None:
+    wrong = {"min": 3, "max": 2, "resources": {"requests": {"cpu": "much"}, "limits": {"memory": "-1Gi"}}}
+
+    places = [problem.property for problem in refused_fields(connector(wrong).spec)]
+
+    assert places == [
+        "spec.spark.executors.min",
+        "spec.spark.executors.resources.requests.cpu",
+        "spec.spark.executors.resources.limits.memory",
+    ]
+
+
+def test_an_executor_with_too_little_memory_is_refused() -> None:
+    (problem,) = refused_fields(connector({"max": 1, "resources": {"limits": {"memory": "512Mi"}}}).spec)
+
+    assert "1Gi" in problem.message
