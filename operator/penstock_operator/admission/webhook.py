@@ -74,7 +74,7 @@ class Webhook:
         self._mounted: tuple[bytes, bytes] | None = None
         self._context: ssl.SSLContext | None = None
         self._server: HttpsServer | None = None
-        self._told = ""
+        self._reported = ""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="webhook", daemon=True)
 
@@ -124,10 +124,10 @@ class Webhook:
             pause = _RETRY_SECONDS
             try:
                 self.renew()
-                self._told, pause = "", _AGAIN_SECONDS
+                self._reported, pause = "", _AGAIN_SECONDS
             except (ConnectError, OSError, ssl.SSLError) as e:
-                if str(e) != self._told:
-                    self._told = str(e)
+                if str(e) != self._reported:
+                    self._reported = str(e)
                     log.warning("The webhook's certificate cannot be renewed, so objects may not be checked: %s", e)
             except Exception:
                 log.exception("The webhook's certificate cannot be renewed, so objects may not be checked")

@@ -88,8 +88,8 @@ def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool =
         reports: of its tasks. A task that was replaced meanwhile requests nothing any longer, so that `before` stays.
         is_refused: the configuration was refused since, so that a repeated request counts: the cause may be over.
     """
-    told = (r.asked for r in reports if r.asked is not None and r.asked > before)
-    return max((a for a in told if is_refused or split_from(a) != split_from(before)), default=before)
+    requests = (r.asked for r in reports if r.asked is not None and r.asked > before)
+    return max((a for a in requests if is_refused or split_from(a) != split_from(before)), default=before)
 
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
