@@ -13,7 +13,7 @@ from penstock_model.contracts.definitions import Definitions
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
 from penstock_model.resources.plugin_offers import offer_of, offered
-from penstock_model.resources.policy_binding import PolicyBinding, bind, rivalry
+from penstock_model.resources.policy_selection import PolicyBinding, bind, rivalry
 from penstock_model.validation.connector import PluginKnowledge, check_connector
 from penstock_model.validation.topics import PolicyUse
 from penstock_model.validation.unknown_properties import Unknown
