@@ -38,6 +38,9 @@ def tasks_of(count: int, **config: str) -> PlanAnswer:
 def good(connector: Connector) -> JobAnswer | list[str]:
     """A plugin that makes as many tasks as it may, each with the whole configuration."""
     answer = tasks_of(connector.spec.tasks_max, **connector.spec.config)
+    if settings := connector.spec.for_task():
+        tasks = tuple(t.model_copy(update={"settings": settings}) for t in answer.tasks)
+        answer = answer.model_copy(update={"tasks": tasks})
     return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
 
 
