@@ -181,14 +181,14 @@ class PodManifests:
         """
         plan, pod, settings = creation.plan, creation.pod, self.settings
         executors = executors_of(plan.tasks[pod.task]) or Executors(max=1)
-        given = executors.resources
-        resources = {k: dict(v) for k, v in (("requests", given.requests), ("limits", given.limits)) if v}
-        pod_settings = replace(plan.pod_settings, resources=resources, secrets=())
+        resources = executors.resources
+        parts = (("requests", resources.requests), ("limits", resources.limits))
+        pod_settings = replace(plan.pod_settings, resources={k: dict(v) for k, v in parts if v}, secrets=())
         command = (layout.EXECUTOR_MODULE,)
         spec = pod_spec(settings, layout.EXECUTOR_CONTAINER, command, pod_settings, plan.mounts, reports_missing=True)
         spec = with_executors(spec, pod.spark_secret, {_BLOCKS: layout.SPARK_BLOCKS_PORT})
         host = f"[{pod.address}]" if ":" in pod.address else pod.address
-        work = ExecutorPod(master=f"spark://{host}:{layout.SPARK_MASTER_PORT}", cores=given.cores)
+        work = ExecutorPod(master=f"spark://{host}:{layout.SPARK_MASTER_PORT}", cores=resources.cores)
         container = spec["containers"][0]
         container["env"] = [{"name": layout.EXECUTOR_VARIABLE, "value": work.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = _EXECUTOR_GRACE

@@ -14,6 +14,7 @@ from penstock_operator.names import EXECUTOR, ROLE_LABEL, label
 
 from ..fake_api_answers import denied, over_quota
 from ..fake_api_server import Request
+from .world.plugins import good_with_settings
 from .world.world import World
 
 POD_NAME = "orders-in-0-1"
@@ -22,9 +23,14 @@ E0, E1, E2 = (f"{POD_NAME}-e{n}" for n in range(3))
 
 def make(minimum: int = 0, maximum: int = 2, tasks: int = 1, **spec: Any) -> World:
     """A connector whose tasks run, and may have executors."""
-    world = World({"tasksMax": tasks, "spark": {"executors": {"min": minimum, "max": maximum}}, **spec})
+    world = new({"min": minimum, "max": maximum}, tasksMax=tasks, **spec)
     world.settle()
     return world
+
+
+def new(executors: dict[str, Any], *, secrets: dict[str, dict[str, str]] | None = None, **spec: Any) -> World:
+    """A connector that nobody has looked at yet."""
+    return World({"tasksMax": 1, "spark": {"executors": executors}, **spec}, plugin=good_with_settings, secrets=secrets)
 
 
 def wants(world: World, number: int | None, task: int = 0, **more: Any) -> None:
@@ -112,10 +118,7 @@ def test_an_executor_knows_its_master_and_has_the_image_of_the_task_but_neither_
     template = {"nodeSelector": {"disk": "fast"}, "labels": {"team": "a"}, "resources": {"limits": {"memory": "9Gi"}}}
     config = {"file": "/data/a", "topic": "orders", "password": "${secret:db:password}"}
     executors = {"max": 1, "resources": {"requests": {"cpu": "1500m", "memory": "3Gi"}, "limits": {"memory": "3Gi"}}}
-    world = World(
-        {"tasksMax": 1, "spark": {"executors": executors}, "template": template, "config": config},
-        secrets={"db": {"password": "x"}},
-    )
+    world = new(executors, template=template, config=config, secrets={"db": {"password": "x"}})
     world.settle()
     wants(world, 1)
     world.settle()
@@ -305,7 +308,7 @@ def test_executors_make_room_in_a_quota_for_the_pods_of_tasks_and_jobs() -> None
 
 
 def test_the_pod_of_a_task_that_waits_for_its_refused_secret_says_so() -> None:
-    world = World({"tasksMax": 1, "spark": {"executors": {"max": 1}}})
+    world = new({"max": 1})
     world.executor_validation = lambda r: denied("no Secret here") if r.kind is SECRET else None
     world.settle(seconds=1)
     assert "for its executors cannot be created: no Secret here" in world.condition("Ready")
@@ -316,7 +319,7 @@ def test_the_pod_of_a_task_that_waits_for_its_refused_secret_says_so() -> None:
 
 
 def test_an_operator_that_was_killed_before_it_made_the_secret_makes_it_later() -> None:
-    world = World({"tasksMax": 1, "spark": {"executors": {"max": 1}}})
+    world = new({"max": 1})
     world.kill_before = SECRET
     world.settle()
     assert world.condition("Ready").startswith("True Running")
