@@ -62,7 +62,7 @@ class ExecutorsDecision:
     """Decision about executors. A failure with one of these objects neither prevents nor delays anything else.
 
     Attributes:
-        create_secrets: pods of tasks whose Secret, which they wait for, is to be created.
+        create_secrets: pods of tasks that wait for their Secret, which is created.
         delete: executors.
         create: executors.
         delete_secrets: pods of tasks that ended, whose Secret is of no use.
@@ -81,7 +81,7 @@ class ExecutorsDecision:
 
     @property
     def has_actions(self) -> bool:
-        """Return whether anything is to be created or deleted."""
+        """Return whether anything is created or deleted."""
         return bool(self.create_secrets or self.delete or self.create or self.delete_secrets)
 
 

@@ -42,7 +42,7 @@ _PORTS: Final = {
 }
 """Ports of a task's pod for its executors, by the names that the chart's NetworkPolicies use."""
 _EXECUTOR_GRACE: Final = 10
-"""Seconds that an executor has to end; its batch is lost at once."""
+"""Seconds that an executor has to end; its batch is lost in any case."""
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
 """Annotation for the autoscaler, which otherwise keeps the node of each pod: its owner is of a kind that the autoscaler does
 not know, and it has a local volume.

@@ -195,7 +195,7 @@ def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
 
 
 def _restart(executor: ExecutorPod, ended: Ended) -> restart_policy.RestartDecision:
-    """Return when an executor is replaced: as a task that is lost, whatever its end was."""
+    """Return when an executor is replaced: as a task that is lost, for any end."""
     lived = max(0.0, ended.at - (executor.started or executor.created))
     history = restart_policy.RestartHistory(losses=executor.quick_ends)
     return restart_policy.next_restart(restart_policy.TaskEnd.LOST, lived=lived, history=history, policy=Restart())
