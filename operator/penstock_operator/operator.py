@@ -149,8 +149,9 @@ class Operator:
             Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.page)}),
         ]
         # Also on standby: the Service selects every operator that is ready.
-        webhook = Webhook(self._settings, self._kube) if self._settings.webhook.enabled else None
-        if webhook is not None:
+        webhook: Webhook | None = None
+        if self._settings.webhook.enabled:
+            webhook = Webhook(self._settings, self._kube, self._metrics.reviewed)
             webhook.start()
         watching: KopfWatch | None = None
         tasks = [self._task("heart", self._live())]
