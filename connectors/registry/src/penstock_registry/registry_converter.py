@@ -57,7 +57,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
 
     @abstractmethod
     def record_name(self, parsed: Parsed) -> str | None:
-        """Return the name of the record by which strategies name its subject; None if it is not a record."""
+        """Return the name of the record, which strategies can use for its subject; None if it is not a record."""
 
     @abstractmethod
     def has_version(self, parsed: Parsed) -> bool:
