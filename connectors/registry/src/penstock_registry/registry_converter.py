@@ -34,8 +34,8 @@ class SchemaReader(Protocol):
     def read(self, data: bytes) -> tuple[Schema | None, Any]:
         """Return the schema and the value."""
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
-        """Return the schema and the values of many messages. If one fails, all fail: `read` finds it."""
+    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
 
 
 class RegistryConverter(Converter, Generic[Parsed]):
@@ -128,11 +128,12 @@ class RegistryConverter(Converter, Generic[Parsed]):
         if number is None:
             return [(None, None)] * len(messages)
         schema, values = self._read_all(topic, number, messages)
-        return [(None if value is None else schema, value) for value in values]
+        schemas = schema if isinstance(schema, list) else [schema] * len(values)
+        return [(None if value is None else of, value) for of, value in zip(schemas, values, strict=True)]
 
     def _read_all(
         self, topic: str, number: int, messages: Sequence[bytes | None]
-    ) -> tuple[Schema | None, Sequence[Any]]:
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         skipped = wire.PREFIX_LENGTH
         return self._reader(topic, number).read_all([each[skipped:] for each in messages if each is not None])
 

@@ -4,11 +4,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from cachetools import LRUCache, TTLCache
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -21,6 +23,7 @@ __all__ = ["compile_proto"]
 _SECONDS: Final = 60
 _MEMORY: Final = 2 << 30
 _NAME: Final = "schema.proto"
+_SOURCES: Final = "sources"
 _OWN_PROCESS: Final = f"""\
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
@@ -35,9 +38,14 @@ _USES_META: Final = re.compile(r"\(\s*\.?confluent\.")
 _IMPORTS_META: Final = re.compile(rf"import\s+(?:public\s+|weak\s+)?[\"']{_META}[\"']")
 _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
 
+_Key = tuple[str, tuple[tuple[str, str], ...]]
+_compiled: LRUCache[_Key, FileDescriptor] = LRUCache(64)
+_refused: TTLCache[_Key, str] = TTLCache(64, 60)
+_lock = threading.Lock()
+
 
 def compile_proto(text: str, references: Mapping[str, str]) -> FileDescriptor:
-    """Return the descriptor of a file.
+    """Return the descriptor of a file. Some of the last results are kept, since a compilation takes tens of milliseconds.
 
     Args:
         text: the file.
@@ -46,16 +54,29 @@ def compile_proto(text: str, references: Mapping[str, str]) -> FileDescriptor:
     Raises:
         DataError: protoc does not accept it.
     """
+    key = (text, tuple(references.items()))
+    with _lock:
+        if (known := _compiled.get(key)) is not None:
+            return known
+        if (refused := _refused.get(key)) is not None:
+            raise DataError(refused)
+        try:
+            found = _compiled[key] = _compile(text, references)
+        except DataError as e:
+            _refused[key] = str(e)
+            raise
+    return found
+
+
+def _compile(text: str, references: Mapping[str, str]) -> FileDescriptor:
+    name = _NAME
+    while name in references:
+        name = f"_{name}"
     with tempfile.TemporaryDirectory(prefix="penstock-proto-") as folder:
         root = Path(folder)
-        sources = root / "sources"
-        sources.mkdir()
-        name = _NAME
-        while name in references:
-            name = f"_{name}"
         for path, source in ((name, text), *references.items()):
             if not is_known_file(path):
-                _write(sources, path, source)
+                _write(root / _SOURCES, path, source)
         (root / "known").write_bytes(known_files())
         _run_protoc(root, name)
         files = FileDescriptorSet.FromString((root / "files").read_bytes())
@@ -84,8 +105,8 @@ def _write(folder: Path, path: str, text: str) -> None:
 def _for_protoc(text: str) -> str:
     """Return a text that Java's converter accepts in a form that protoc accepts.
 
-    The former resolves Confluent's options without the import. Producers with generated classes register maps as messages with
-    `option map_entry = true`, which protoc reserves for itself; without it, the message has the same encoding.
+    The former resolves Confluent's options without the import. Producers with generated classes register maps as messages
+    with `option map_entry = true`, which protoc reserves for itself; without it, the message has the same encoding.
     """
     text = _MAP_ENTRY.sub("", text)
     if _USES_META.search(text) and not _IMPORTS_META.search(text):
@@ -99,7 +120,7 @@ def _run_protoc(root: Path, name: str) -> None:
         raise DataError("cannot read a Protobuf schema: the package grpcio-tools, which has protoc, is not installed")
     packages = str(Path(next(iter(spec.submodule_search_locations))).parent)
     options = [
-        f"--proto_path={root / 'sources'}",
+        f"--proto_path={root / _SOURCES}",
         f"--descriptor_set_in={root / 'known'}",
         f"--descriptor_set_out={root / 'files'}",
         "--include_imports",
@@ -114,7 +135,7 @@ def _run_protoc(root: Path, name: str) -> None:
 
 
 def _first_errors(done: subprocess.CompletedProcess[bytes], root: Path) -> str:
-    said = done.stderr.decode("utf-8", "replace").replace(f"{root}/sources/", "")
+    said = done.stderr.decode("utf-8", "replace").replace(f"{root / _SOURCES}/", "")
     errors = [line for line in said.splitlines() if line.strip() and " warning: " not in line]
     if not errors:
         return f"protoc ended with status {done.returncode}"

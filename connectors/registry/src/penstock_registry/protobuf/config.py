@@ -22,8 +22,8 @@ class ProtobufConverterConfig(RegistryConfig):
     optional_fields: bool = prop(
         "optional.for.nullables",
         False,
-        doc="Write nullable fields as `optional` fields, and read only these as nullable. Otherwise the null of a number, text "
-        "or boolean is read as 0, an empty text or false.",
+        doc="Write nullable fields as `optional` fields, and read only these as nullable. Otherwise the null of a number, "
+        "text or boolean is read as 0, an empty text or false.",
     )
     proto2_optional: bool = prop(
         "optional.for.proto2",

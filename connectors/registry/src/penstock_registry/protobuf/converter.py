@@ -22,8 +22,11 @@ _NO_SCHEMA: Final = (
 )
 
 
-class ProtobufConverter(RegistryConverter[FileDescriptor]):
-    """Protobuf with schemas in a registry, in Confluent's format."""
+class ProtobufConverter(RegistryConverter[Descriptor]):
+    """Protobuf with schemas in a registry, in Confluent's format.
+
+    A parsed schema is a message of a compiled file: of a schema that was found, the first; else that of the values.
+    """
 
     Config = ProtobufConverterConfig
     java_names = ("io.confluent.connect.protobuf.ProtobufConverter",)
@@ -38,22 +41,27 @@ class ProtobufConverter(RegistryConverter[FileDescriptor]):
             raise DataError(_NO_SCHEMA)
         return proto_text(schema, self._settings)
 
-    def parse(self, text: str, found: Found | None) -> FileDescriptor:
-        return compile_proto(text, {} if found is None else found.references)
+    def parse(self, text: str, found: Found | None) -> Descriptor:
+        references = {} if found is None else {each.name: each.text for each in found.references}
+        return message_at(compile_proto(text, references), (0,))
 
-    def record_name(self, parsed: FileDescriptor) -> str | None:
-        return None if parsed.package == "google.protobuf" else str(message_at(parsed, (0,)).full_name)
+    def record_name(self, parsed: Descriptor) -> str | None:
+        return str(parsed.full_name)
 
-    def has_version(self, parsed: FileDescriptor) -> bool:
+    def has_version(self, parsed: Descriptor) -> bool:
         return False
 
-    def new_writer(self, schema: Schema | None, parsed: FileDescriptor) -> ProtobufWriter:
+    def new_writer(self, schema: Schema | None, parsed: Descriptor) -> ProtobufWriter:
         if schema is None:
             raise DataError(_NO_SCHEMA)
-        return ProtobufWriter(schema, self._message(schema, parsed), self._settings)
+        return ProtobufWriter(schema, self._message(schema, parsed.file), self._settings)
 
-    def new_reader(self, parsed: FileDescriptor, version: int | None) -> ProtobufReader:
-        return ProtobufReader(parsed, self._settings, version)
+    def new_reader(self, parsed: Descriptor, version: int | None) -> ProtobufReader:
+        return ProtobufReader(parsed.file, self._settings, version)
+
+    def _parsed(self, schema: Schema | None) -> tuple[str, Descriptor]:
+        text, first = super()._parsed(schema)
+        return text, first if schema is None else self._message(schema, first.file)
 
     def _message(self, schema: Schema, file: FileDescriptor) -> Descriptor:
         """Return the message of a file for a schema: that with its name, or the only one."""
@@ -63,7 +71,7 @@ class ProtobufConverter(RegistryConverter[FileDescriptor]):
             return message_at(file, (0,))
         if found is None:
             raise DataError(
-                f"cannot write a value as Protobuf: the registered schema has several messages, and none with the name {name}; "
-                "name the record's schema after one of them, for example with the transform SetSchemaMetadata"
+                f"cannot write a value as Protobuf: the registered schema has several messages, and none is named {name}; give "
+                "the record's schema the name of one of them, for example with the transform SetSchemaMetadata"
             )
         return found

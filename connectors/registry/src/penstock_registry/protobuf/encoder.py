@@ -109,8 +109,8 @@ def field_encoders(schema: Schema, message: Descriptor, settings: ProtobufSettin
     for each in message.fields:
         if each.is_required and each.name not in written:
             raise DataError(
-                f"the registered schema {message.full_name} requires the field '{each.name}', which the record's schema does "
-                "not have"
+                f"the registered schema {message.full_name} requires the field '{each.name}', which the record's "
+                "schema does not have"
             )
     return found
 
@@ -128,7 +128,9 @@ def _name(name: str, settings: ProtobufSettings) -> str:
 def _inside(name: str, error: DataError) -> DataError:
     """Return an error with the path of a field."""
     text, start = str(error), "field '"
-    return DataError(f"{start}{name}.{text.removeprefix(start)}" if text.startswith(start) else f"{start}{name}': {text}")
+    return DataError(
+        f"{start}{name}.{text.removeprefix(start)}" if text.startswith(start) else f"{start}{name}': {text}"
+    )
 
 
 def _plain(schema: Schema, field: FieldDescriptor) -> tuple[frozenset[type], tuple[int, int] | None]:
@@ -336,7 +338,7 @@ def _enum(schema: Schema, field: FieldDescriptor) -> Encode:
             _expect(value, str, "a string")
             if value not in numbers:
                 raise DataError(f"the text is not a symbol of the enum {enum.name}")
-            return numbers[value]
+            return int(numbers[value])
 
         return encode_symbol
     if schema.type not in (Type.INT8, Type.INT16, Type.INT32):
@@ -362,7 +364,9 @@ def _kind(field: FieldDescriptor) -> str:
 
 
 _TYPES: Final = {
-    value: name.removeprefix("TYPE_").lower() for name, value in vars(FieldDescriptor).items() if name.startswith("TYPE_")
+    value: name.removeprefix("TYPE_").lower()
+    for name, value in vars(FieldDescriptor).items()
+    if name.startswith("TYPE_")
 }
 
 

@@ -76,8 +76,8 @@ def proto_text(schema: Schema, settings: ProtobufSettings) -> str:
     except DataError as e:
         raise DataError(f"cannot write a schema as Protobuf: {e}") from None
     raise DataError(
-        f"cannot write {schema.name or f'an {schema.type}'} as a whole in Protobuf, only in a field of a struct; put it into "
-        "one, for example with the transform HoistField"
+        f"cannot write {schema.name or f'an {schema.type}'} as a whole in Protobuf, only in a field of a struct; put it "
+        "into one, for example with the transform HoistField"
     )
 
 
@@ -143,7 +143,9 @@ class _Writer:
             number = _number(tag, field.name)
             made = self._field(message, field.schema, self._checked(field.name), number, in_oneof=True)
             if made.label is not None:
-                raise DataError(f"the field '{field.name}' of a oneof is an {field.schema.type}, which Protobuf cannot have")
+                raise DataError(
+                    f"the field '{field.name}' of a oneof is an {field.schema.type}, which Protobuf cannot have"
+                )
             fields.append(made)
         name = (union.name or "").removeprefix(names.UNION).removeprefix(".")
         return OneofText(self._simple_name(name), tuple(fields))
@@ -241,7 +243,8 @@ class _Writer:
             return True
         if _shape(known) != _shape(schema):
             raise DataError(
-                f"two different types have the name {name}; name one of them, for example with the transform SetSchemaMetadata"
+                f"two different types have the name {name}; give one of them another name, for example with the transform "
+                "SetSchemaMetadata"
             )
         return False
 
@@ -281,6 +284,6 @@ def _check_numbers(message: MessageText) -> None:
         other = taken.setdefault(field.number, field.name)
         if other != field.name:
             raise DataError(
-                f"the fields '{other}' and '{field.name}' of {message.name} have the same number {field.number}: their parameters "
-                f"{names.TAG} are set for some fields of a struct only; set them for all, or for none"
+                f"the fields '{other}' and '{field.name}' of {message.name} have the same number {field.number}: the "
+                f"parameter {names.TAG} is set for some fields of a struct only; set it for all, or for none"
             )

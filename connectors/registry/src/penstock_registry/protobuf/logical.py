@@ -48,7 +48,7 @@ def from_message(name: str) -> Callable[[Any], Any] | None:
 def _decimal(value: Any) -> dict[str, Any]:
     if not isinstance(value, Decimal) or not value.is_finite():
         raise DataError(f"a Decimal is expected, not {_kind(value)}")
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     number = int(value.scaleb(-int(exponent), _EXACT))
     bits = (number if number >= 0 else ~number).bit_length()
     return {

@@ -33,8 +33,8 @@ def message_at(file: FileDescriptor, indexes: Sequence[int]) -> Descriptor:
     for index in indexes:
         if not 0 <= index < len(messages):
             raise DataError(
-                f"cannot read a message as Protobuf: its schema has no message at {list(indexes)}; the message is damaged, or "
-                "its schema's id is of another registry"
+                f"cannot read a message as Protobuf: its schema has no message at {list(indexes)}; the message is damaged, "
+                "or its schema's id is of another registry"
             )
         found = messages[index]
         messages = _nested(found)

@@ -75,8 +75,8 @@ def checked(name: str, *, scrub: bool) -> str:
         return _scrubbed(name)
     if not _VALID.fullmatch(name):
         raise DataError(
-            f"the name '{name}' is not valid in Protobuf: it may have only letters of ASCII, digits and underscores; rename it, "
-            "or set scrub.invalid.names=true"
+            f"the name '{name}' is not valid in Protobuf: it may have only letters of ASCII, digits and underscores; rename "
+            "it, or set scrub.invalid.names=true"
         )
     return name
 

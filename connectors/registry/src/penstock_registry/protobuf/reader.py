@@ -68,12 +68,13 @@ class ProtobufReader:
         reader = self._reader(indexes)
         return reader.schema, reader.read(data[start:])
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
-        """Return the schema and the values of messages with these indexes. If one fails, all fail: `read` finds it."""
+    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
         indexes, start = read_indexes(data[0])
         prefix = data[0][:start]
         if not all(each.startswith(prefix) for each in data):
-            raise DataError("cannot read different messages of one schema together")
+            pairs = list(map(self.read, data))
+            return [schema for schema, _ in pairs], [value for _, value in pairs]
         reader = self._reader(indexes)
         return reader.schema, reader.read_all([each[start:] for each in data])
 

@@ -1,4 +1,7 @@
-"""Text of a .proto file, as Confluent's ProtobufSchema writes it, so that a registry recognizes schemas of Java's converters."""
+"""Text of a .proto file, as Confluent's ProtobufSchema writes it.
+
+A registry then recognizes schemas that Java's converters have registered.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from confluent_kafka.schema_registry.confluent.meta_pb2 import field_meta
+from confluent_kafka.schema_registry.confluent import meta_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor, OneofDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 
@@ -24,6 +24,7 @@ __all__ = [
     "unwrapped",
 ]
 
+_FIELD_META: Final = meta_pb2.DESCRIPTOR.extensions_by_name["field_meta"]
 _PROTO: Final = {
     FieldDescriptor.TYPE_INT32: ("int32", Type.INT32),
     FieldDescriptor.TYPE_SINT32: ("sint32", Type.INT32),
@@ -141,7 +142,9 @@ class _Maker:
         if name in self._known:
             known = self._known[name]
             if known is None:
-                raise DataError(f"cannot read a Protobuf schema: the message {name} contains itself, which Connect cannot have")
+                raise DataError(
+                    f"cannot read a Protobuf schema: the message {name} contains itself, which Connect cannot have"
+                )
             return known
         self._known[name] = None
         fields: list[Field] = []
@@ -224,7 +227,7 @@ class _Maker:
 
 
 def _meta(field: FieldDescriptor) -> dict[str, str]:
-    return dict(field.GetOptions().Extensions[field_meta].params)
+    return dict(field.GetOptions().Extensions[_FIELD_META].params)
 
 
 def _int(text: str | None) -> int | None:
