@@ -37,6 +37,7 @@ _META: Final = "confluent/meta.proto"
 _USES_META: Final = re.compile(r"\(\s*\.?confluent\.")
 _IMPORTS_META: Final = re.compile(rf"import\s+(?:public\s+|weak\s+)?[\"']{_META}[\"']")
 _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
+_WARNING: Final = re.compile(r"^WARNING: |^[IW]\d{4} | warning: ")
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 _compiled: LRUCache[_Key, FileDescriptor] = LRUCache(64)
@@ -136,7 +137,7 @@ def _run_protoc(root: Path, name: str) -> None:
 
 def _first_errors(done: subprocess.CompletedProcess[bytes], root: Path) -> str:
     said = done.stderr.decode("utf-8", "replace").replace(f"{root / _SOURCES}/", "")
-    errors = [line for line in said.splitlines() if line.strip() and " warning: " not in line]
+    errors = [line for line in said.splitlines() if line.strip() and not _WARNING.search(line)]
     if not errors:
         return f"protoc ended with status {done.returncode}"
     return "; ".join(errors[:3])[:1000]

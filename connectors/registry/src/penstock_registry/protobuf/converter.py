@@ -64,14 +64,15 @@ class ProtobufConverter(RegistryConverter[Descriptor]):
         return text, first if schema is None else self._message(schema, first.file)
 
     def _message(self, schema: Schema, file: FileDescriptor) -> Descriptor:
-        """Return the message of a file for a schema: that with its name, or the only one."""
+        """Return the message of a file for a schema: that with its name, with or without the package, or the only one."""
         name = message_name(schema, self._settings)
-        found = find_message(file, name)
-        if found is None and (len(file.message_types_by_name) == 1 or not schema.name):
+        messages = file.message_types_by_name
+        found = find_message(file, name) or messages.get(name.rpartition(".")[2])
+        if found is None and (len(messages) == 1 or not schema.name):
             return message_at(file, (0,))
         if found is None:
             raise DataError(
-                f"cannot write a value as Protobuf: the registered schema has several messages, and none is named {name}; give "
-                "the record's schema the name of one of them, for example with the transform SetSchemaMetadata"
+                f"cannot write a value as Protobuf: the registered schema has several messages, and none is named {name}; "
+                "give the record's schema the name of one of them, for example with the transform SetSchemaMetadata"
             )
         return found

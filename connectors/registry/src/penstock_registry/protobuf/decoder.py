@@ -10,9 +10,8 @@ from penstock import DataError, Schema, Type
 from penstock_registry.protobuf.logical import MESSAGES, from_message
 from penstock_registry.protobuf.settings import ProtobufSettings
 from penstock_registry.protobuf.to_schema import (
-    is_optional,
-    is_proto3_optional,
     is_repeated,
+    may_be_unset,
     real_oneof,
     union_field,
     unwrapped,
@@ -70,9 +69,7 @@ def _column(field: FieldDescriptor, decode: Decode | None, settings: ProtobufSet
     if field.message_type is not None:
         always = settings.null_structs and field.message_type.full_name not in MESSAGES.values()
         return _always(field, decode) if always else _present(field, decode)
-    if is_proto3_optional(field) or (settings.proto2_optional and is_optional(field)):
-        return _present(field, decode)
-    return _always(field, decode)
+    return _present(field, decode) if may_be_unset(field, settings) else _always(field, decode)
 
 
 def _always(field: FieldDescriptor, decode: Decode | None) -> Column:

@@ -9,6 +9,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from penstock import DataError, Float32, Float64, Int8, Int16, Int32, Int64, Schema, Type
 from penstock_registry.protobuf import names
 from penstock_registry.protobuf.logical import MESSAGES, to_message
+from penstock_registry.protobuf.paths import inside
 from penstock_registry.protobuf.settings import ProtobufSettings
 from penstock_registry.protobuf.to_schema import is_map, is_repeated, unwrapped
 
@@ -103,7 +104,7 @@ def field_encoders(schema: Schema, message: Descriptor, settings: ProtobufSettin
             written.add(target.name)
             encode = _nullable(field.schema, _field(field.schema, target, settings), settings)
         except DataError as e:
-            raise _inside(field.name, e) from None
+            raise inside(field.name, e) from None
         plain, bounds = _plain(field.schema, target)
         found.append(FieldEncoder(field.name, target.name, encode, plain, bounds))
     for each in message.fields:
@@ -123,14 +124,6 @@ def wrapped_encoder(schema: Schema, wrapper: Descriptor) -> Encode:
 
 def _name(name: str, settings: ProtobufSettings) -> str:
     return names.checked(name, scrub=True) if settings.scrub else name
-
-
-def _inside(name: str, error: DataError) -> DataError:
-    """Return an error with the path of a field."""
-    text, start = str(error), "field '"
-    return DataError(
-        f"{start}{name}.{text.removeprefix(start)}" if text.startswith(start) else f"{start}{name}': {text}"
-    )
 
 
 def _plain(schema: Schema, field: FieldDescriptor) -> tuple[frozenset[type], tuple[int, int] | None]:
@@ -168,7 +161,7 @@ def _members(union: Schema, message: Descriptor, settings: ProtobufSettings) -> 
             try:
                 found[field.name] = (target.name, _field(field.schema, target, settings))
             except DataError as e:
-                raise _inside(field.name, e) from None
+                raise inside(field.name, e) from None
     return found
 
 
@@ -187,7 +180,7 @@ def _union(union: Schema, members: Mapping[str, tuple[str, Encode]]) -> Encode:
                 try:
                     return target, encode(content)
                 except DataError as e:
-                    raise _inside(name, e) from None
+                    raise inside(name, e) from None
         raise DataError("no field of the oneof is set")
 
     return encode_union
@@ -277,7 +270,7 @@ def struct_encoder(encoders: list[FieldEncoder]) -> Encode:
             try:
                 content = encode(value.get(name))
             except DataError as e:
-                raise _inside(name, e) from None
+                raise inside(name, e) from None
             if content is not None:
                 if target is None:
                     target, content = content

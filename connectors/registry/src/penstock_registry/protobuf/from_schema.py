@@ -5,6 +5,7 @@ from typing import Final
 from penstock import DataError, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_registry.protobuf import names
+from penstock_registry.protobuf.paths import inside
 from penstock_registry.protobuf.settings import ProtobufSettings
 from penstock_registry.protobuf.text import EnumText, FieldText, FileText, MessageText, OneofText
 
@@ -76,8 +77,8 @@ def proto_text(schema: Schema, settings: ProtobufSettings) -> str:
     except DataError as e:
         raise DataError(f"cannot write a schema as Protobuf: {e}") from None
     raise DataError(
-        f"cannot write {schema.name or f'an {schema.type}'} as a whole in Protobuf, only in a field of a struct; put it "
-        "into one, for example with the transform HoistField"
+        f"cannot write {schema.name or f'the type {schema.type}'} as a whole in Protobuf, only in a field of a struct; "
+        "put it into one, for example with the transform HoistField"
     )
 
 
@@ -130,7 +131,7 @@ class _Writer:
                 else:
                     message.fields.append(self._field(message, field.schema, self._checked(field.name), number))
             except DataError as e:
-                raise DataError(f"field '{field.name}': {e}") from None
+                raise inside(field.name, e) from None
         _check_numbers(message)
         return message
 

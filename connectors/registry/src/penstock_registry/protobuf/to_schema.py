@@ -17,8 +17,8 @@ __all__ = [
     "connect_schema",
     "is_map",
     "is_optional",
-    "is_proto3_optional",
     "is_repeated",
+    "may_be_unset",
     "real_oneof",
     "union_field",
     "unwrapped",
@@ -95,16 +95,21 @@ def is_map(field: FieldDescriptor) -> bool:
 def real_oneof(field: FieldDescriptor) -> OneofDescriptor | None:
     """Return the oneof of a field; None also for the one that protoc adds to an `optional` field."""
     oneof = field.containing_oneof
-    return None if oneof is None or is_proto3_optional(field) else oneof
+    return None if oneof is None or _is_proto3_optional(field) else oneof
 
 
 def is_optional(field: FieldDescriptor) -> bool:
     """Return whether a field has the word `optional`, so that it may be not set."""
-    if is_proto3_optional(field):
+    if _is_proto3_optional(field):
         return True
     if field.containing_oneof is not None or is_repeated(field) or field.is_required:
         return False
     return _is_proto2(field.file)
+
+
+def may_be_unset(field: FieldDescriptor, settings: ProtobufSettings) -> bool:
+    """Return whether a field without a message is read as null if it is not set."""
+    return _is_proto3_optional(field) or (settings.proto2_optional and is_optional(field))
 
 
 def union_field(oneof: OneofDescriptor, settings: ProtobufSettings) -> str:
@@ -112,7 +117,7 @@ def union_field(oneof: OneofDescriptor, settings: ProtobufSettings) -> str:
     return f"{oneof.name}_{oneof.index}" if settings.indexed_unions else str(oneof.name)
 
 
-def is_proto3_optional(field: FieldDescriptor) -> bool:
+def _is_proto3_optional(field: FieldDescriptor) -> bool:
     """Return whether a field has the word `optional` in proto3."""
     oneof = field.containing_oneof
     return oneof is not None and len(oneof.fields) == 1 and field.name in _proto3_optional(field.containing_type)
@@ -179,8 +184,8 @@ class _Maker:
                 parameters[names.WRAPPER] = "true"
         elif self._settings.optional_fields:
             optional = optional or is_optional(field)
-        elif not self._settings.wrapper_fields:
-            optional = True
+        else:  # unlike in Java, where a null can be in a required field
+            optional = optional or not self._settings.wrapper_fields or may_be_unset(field, self._settings)
         parameters[names.TAG] = str(field.number)
         return replace(schema, optional=optional, parameters=parameters)
 
