@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import google.type.date_pb2
+from google.type import date_pb2
 
 __all__ = ["generated"]
 
@@ -18,7 +18,7 @@ def generated(text: str) -> Any:
     name = f"g{uuid.uuid4().hex[:10]}"
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / f"{name}.proto").write_text(text.replace("package shop;", f"package {name};"))
-        google_types = Path(google.type.date_pb2.__file__).parents[2]
+        google_types = Path(date_pb2.__file__).parents[2]
         subprocess.run(
             [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", f"-I{google_types}", f"--python_out={folder}",
              f"{name}.proto"],

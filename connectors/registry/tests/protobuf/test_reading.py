@@ -47,7 +47,7 @@ message Order {
 }
 message Cash { float amount = 1; }
 """
-EMPTY = {
+EMPTY: dict[str, Any] = {
     "payment_0": None, "id": 0, "note": None, "state": "OPEN", "history": [], "lines": {}, "extra": [], "first": None,
     "at": None, "day": None, "time": None, "comment": None, "big": 0, "wide": 0, "signed": 0, "from": False,
 }  # fmt: skip
@@ -73,11 +73,12 @@ def full(shop: Any) -> Any:
     return order
 
 
-FULL = {
+FULL: dict[str, Any] = {
     "payment_0": {"card": None, "cash": {"amount": 0.5}, "points": None}, "id": 2**40, "note": "n", "state": "CLOSED",
     "history": ["CLOSED", "OPEN"], "lines": {"a": {"price": 1.5, "tags": []}},
     "extra": [{"price": 0.0, "tags": [b"\0", b""]}], "first": {"price": 0.0, "tags": []},
-    "at": Instant(-1), "day": Instant(-86_400_000), "time": Instant(3_600_002), "comment": {"value": "c"}, "big": -1, "wide": 2**32 - 1, "signed": -1, "from": True,
+    "at": Instant(-1), "day": Instant(-86_400_000), "time": Instant(3_600_002), "comment": {"value": "c"},
+    "big": -1, "wide": 2**32 - 1, "signed": -1, "from": True,
 }  # fmt: skip
 
 
