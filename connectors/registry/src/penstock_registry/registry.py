@@ -15,11 +15,15 @@ from httpx2 import HTTPError, InvalidURL
 from penstock import ConfigError, DataError, Problem, RetriableError
 from penstock_registry.config import RegistryConfig
 
-__all__ = ["Found", "Reference", "Registry"]
+__all__ = ["Found", "InvalidSchemaError", "Reference", "Registry"]
 
 _OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
 _REFUSED_SECONDS: Final = 10
 """Seconds for which an answer that fails a record counts for the next records with the same question."""
+
+
+class InvalidSchemaError(DataError):
+    """The registry does not accept a schema as one of its format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Registry:
                 Problem("schema.registry.url", f"cannot set up the client: {type(e).__name__}: {e}")
             ) from e
         self._ids: LRUCache[tuple[str, str], int] = LRUCache(config.cache_size)
-        self._refusals: TTLCache[tuple[object, ...], str] = TTLCache(config.cache_size, _REFUSED_SECONDS)
+        self._refusals: TTLCache[tuple[object, ...], DataError] = TTLCache(config.cache_size, _REFUSED_SECONDS)
         self._asked = 0
 
     def id_of(self, subject: str, text: str) -> int:
@@ -141,14 +145,14 @@ class Registry:
     def _asking(self, what: str, question: tuple[object, ...]) -> Iterator[None]:
         refused = self._refusals.get(question)
         if refused is not None:
-            raise DataError(refused)
+            raise type(refused)(str(refused))
         self._forget_some()
         try:
             yield
         except SchemaRegistryError as e:
             error = self._explained(what, e)
             if isinstance(error, DataError):
-                self._refusals[question] = str(error)
+                self._refusals[question] = error
             raise error from e
         except (HTTPError, OAuthTokenError, OSError) as e:
             raise self._unavailable(what, _cause(e)) from e
@@ -171,7 +175,7 @@ class Registry:
             ):  # else the answer of a proxy, or of another path
                 return DataError(f"cannot {what}: it does not exist, says the registry at {self._where}: {said}")
             case 422:
-                return DataError(f"cannot {what}: it is not valid, says the registry: {said}")
+                return InvalidSchemaError(f"cannot {what}: it is not valid, says the registry: {said}")
             case 401 | 403:
                 return self._unavailable(
                     what, f"it refuses the credentials (status {status}); check basic.auth.* or bearer.*"
