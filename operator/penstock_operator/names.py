@@ -12,21 +12,26 @@ __all__ = [
     "ACTION_ANNOTATION",
     "CONNECTOR_LABEL",
     "DEFINITIONS",
+    "EXECUTOR",
     "FINALIZER",
     "GENERATION_ANNOTATION",
     "INCARNATION_ANNOTATION",
     "KEY_ANNOTATION",
+    "LAST_END_ANNOTATION",
     "MANAGED_BY",
     "OPERATOR_LABEL",
     "PLUGIN_VERSIONS_ANNOTATION",
     "PLUGIN_VERSION_LABEL",
     "POD_HASH_ANNOTATION",
+    "QUICK_ENDS_ANNOTATION",
     "ROLE_LABEL",
     "STATE_ANNOTATION",
     "TASK_LABEL",
     "UID_LABEL",
     "VERIFYING",
     "digest",
+    "executor_name",
+    "executor_number",
     "job_name",
     "label",
     "labels",
@@ -36,6 +41,7 @@ __all__ = [
     "plan_name",
     "pod_name",
     "request_name",
+    "spark_secret_name",
     "task_and_incarnation",
 ]
 
@@ -50,6 +56,8 @@ PLUGIN_VERSION_LABEL: Final = "penstock.dev/plugin-version-uid"
 """
 VERIFYING: Final = "verify"
 DEFINITIONS: Final = "definitions"
+EXECUTOR: Final = "executor"
+"""`ROLE_LABEL` of the pods of a task's Spark executors, which belong to the task's pod."""
 TASK_LABEL: Final = "penstock.dev/task"
 INCARNATION_ANNOTATION: Final = "penstock.dev/incarnation"
 GENERATION_ANNOTATION: Final = "penstock.dev/generation"
@@ -60,6 +68,10 @@ POD_HASH_ANNOTATION: Final = "penstock.dev/pod-hash"
 """Annotation of a task pod: the hash of everything that it was made from; a pod with another hash is outdated."""
 PLUGIN_VERSIONS_ANNOTATION: Final = "penstock.dev/plugin-versions"
 """Annotation of a task pod: the PluginVersions whose images it mounts, separated by commas."""
+QUICK_ENDS_ANNOTATION: Final = "penstock.dev/quick-ends"
+"""Annotation of an executor: how many executors before it, in a row, ended soon after their start."""
+LAST_END_ANNOTATION: Final = "penstock.dev/last-end"
+"""Annotation of an executor: how the one that it replaces ended, as a reason, a colon and a sentence."""
 FINALIZER: Final = "penstock.dev/reset-offsets"
 """Finalizer of a Connector with `deletion.offsets: Reset`, and of no other."""
 
@@ -96,6 +108,25 @@ def task_and_incarnation(pod: str) -> tuple[int, int]:
     if not (task.isdecimal() and incarnation.isdecimal()):
         return -1, 0
     return int(task), int(incarnation)
+
+
+def executor_name(task_pod: str, number: int) -> str:
+    """Return the name of an executor of a task's pod: `orders-in-0-1-e0`."""
+    return f"{task_pod}-e{number}"
+
+
+def executor_number(executor: str) -> int:
+    """Return the number of an executor, from its name; -1: it is not the name of an executor."""
+    number = executor.rpartition("-e")[2]
+    return int(number) if number.isdecimal() and number.isascii() else -1
+
+
+def spark_secret_name(task_pod: str, connector_uid: str) -> str:
+    """Return the name of the Secret of a task's pod and its executors.
+
+    A Connector that was deleted may have had a pod of the same name, whose Secret Kubernetes has not removed yet.
+    """
+    return f"{task_pod}-spark-{digest(connector_uid)[:_SHORT]}"
 
 
 def job_name(connector: str, action: str, key: str) -> str:

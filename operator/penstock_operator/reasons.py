@@ -48,6 +48,11 @@ class ConditionType(StrEnum):
         "Lagging",
         "`True`: the lag of a sink has grown for ten minutes; independent of `Ready`. Otherwise absent",
     )
+    EXECUTORS_READY = (
+        "ExecutorsReady",
+        "`True`: the tasks have all executors that they want now (`spec.spark.executors`). `False`: fewer, or the connector "
+        "cannot use executors; the tasks work without them, and `Ready` does not depend on it. Absent while none is wanted",
+    )
 
 
 class EventType(StrEnum):
@@ -61,7 +66,8 @@ class Use(Flag):
     """Places where users meet a reason.
 
     `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
-    `POD_START` and `API_SERVER` appear wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
+    `POD_START` and `API_SERVER` appear wherever a pod is waited for: at `Ready`, `UpdatePending`, `ExecutorsReady` and
+    tasks.
     """
 
     READY = auto()
@@ -73,6 +79,7 @@ class Use(Flag):
     CONFIG_VALID = auto()
     UPDATE_PENDING = auto()
     LAGGING = auto()
+    EXECUTORS = auto()
     TASK = auto()
     EVENT = auto()
     POD_START = auto()
@@ -142,8 +149,8 @@ class Reason(StrEnum):
     )
     STARTING = (
         "Starting",
-        Use.UNDER_WAY | Use.TASK,
-        "tasks start, or have not completed their first round yet",
+        Use.UNDER_WAY | Use.TASK | Use.EXECUTORS,
+        "tasks start, or have not completed their first round yet; executors start, or are not connected to their task yet",
         _WAIT,
         _NORMAL,
     )
@@ -310,8 +317,8 @@ class Reason(StrEnum):
     )
     HINDERED = (
         "Hindered",
-        Use.UNDER_WAY | Use.TASK,
-        "a running task has a temporary problem, such as an unreachable Kafka",
+        Use.UNDER_WAY | Use.TASK | Use.EXECUTORS,
+        "a running task has a temporary problem, such as an unreachable Kafka; a task cannot use its executors",
     )
     UNAVAILABLE = (
         "Unavailable",
@@ -433,6 +440,19 @@ class Reason(StrEnum):
         Use.LAGGING,
         "records arrive in the topics faster than the sink writes them",
         "raise `tasksMax` up to the number of partitions, or find what slows the sink; see its metrics",
+    )
+    CONNECTED = (
+        "Connected",
+        Use.EXECUTORS,
+        "all executors that tasks want now are connected to their task",
+        "",
+        _NORMAL,
+    )
+    UNUSED = (
+        "Unused",
+        Use.EXECUTORS,
+        "the connector, as it is configured, cannot use executors; its tasks deliver everything themselves",
+        "remove `spec.spark.executors`, or see the message",
     )
     OTHER_OPERATOR = (
         "OtherOperator",

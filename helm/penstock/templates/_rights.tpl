@@ -27,6 +27,12 @@
   resources: [secrets]
   verbs: [get, list, watch]
 {{- end }}
+{{- if .Values.rbac.executors }}
+# Those that tasks share with their Spark executors. A name cannot be part of the right to create.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create, delete]
+{{- end }}
 {{- end -}}
 
 {{- /* To identify the cluster by the uid of one namespace, if clusterId is not set. */ -}}

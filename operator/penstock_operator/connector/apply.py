@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from penstock_model.contracts.job import Action
 from penstock_operator.connector.decide.offsets_list import of_list
 from penstock_operator.connector.decide.step_outcome import soonest
+from penstock_operator.connector.executor_writes import ExecutorWrites
 from penstock_operator.connector.kafka_writes import (
     TRY_AGAIN,
     remove_records,
@@ -120,10 +121,14 @@ async def apply(
         control_again = await write_control(observed, decision, context)
     if decision.forget:
         records_again = await remove_records(observed.connector.connect_name, context)
-    # With a plan that is kept now, or a pod that was refused, another decision follows immediately.
-    at_once = 0.0 if decision.save or refused or is_refused else None if are_recorded else TRY_AGAIN
+    executors = ExecutorWrites(key, observed, manifests, context, cached)
+    await executors.write(decision)
+    # With a plan that is kept now, or an object that was refused, another decision follows immediately.
+    at_once = (
+        0.0 if decision.save or refused or is_refused or executors.is_refused else None if are_recorded else TRY_AGAIN
+    )
     requeue_after = soonest(at_once, states_again, control_again, records_again)
-    return Applied(requeue_after, created, queued, failed=failures.first)
+    return Applied(requeue_after, created + executors.created, queued, failed=failures.first)
 
 
 async def _publish(

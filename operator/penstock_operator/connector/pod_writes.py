@@ -21,7 +21,15 @@ from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
 from penstock_operator.names import OPERATOR_LABEL, UID_LABEL, label, pod_name, request_name
 from penstock_operator.reasons import Reason
 
-__all__ = ["create_pod", "delete_pod", "delete_request", "name_of_pod", "refusal_of", "refusal_of_pod"]
+__all__ = [
+    "create_pod",
+    "create_unless_present",
+    "delete_pod",
+    "delete_request",
+    "name_of_pod",
+    "refusal_of",
+    "refusal_of_pod",
+]
 
 
 async def create_pod(
@@ -38,14 +46,14 @@ async def create_pod(
         manifest = manifests.task(
             creation.plan, creation.task, creation.incarnation, creation.epoch, creation.state, snapshot
         )
-        await _create(key, manifest, manifests, context)
+        await create_unless_present(key, manifest, manifests, context)
         return True
     with context.job_slots.making(f"{key.namespace}/{creation.name}", key, urgent=observed.is_urgent) as has_slot:
         if has_slot:
             request = manifests.request(creation.name, _request(creation, observed.name.owner_mark, manifests, context))
             await put_config_map(key, request, context.kube, context.run)
             manifest = manifests.job(creation.name, creation.action, creation.key, creation.plan, plain=creation.plain)
-            await _create(key, manifest, manifests, context)
+            await create_unless_present(key, manifest, manifests, context)
         return has_slot
 
 
@@ -84,7 +92,7 @@ def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name
 def refusal_of(
     observed: Observation, name: str, refused: Refused, pod_hash: str = "", resources: str = RESOURCES_OF_JOBS
 ) -> Refusal:
-    """Return the refusal of an object that is kept under this name, with the time of the next attempt."""
+    """Return the refusal of an object, which is stored under this name, with the time of the next attempt."""
     reason, remedy = cause(refused, resources)
     text = refused.answer or str(refused)
     return after(
@@ -97,7 +105,15 @@ def refusal_of(
     )
 
 
-async def _create(key: Key, manifest: Mapping[str, Any], manifests: PodManifests, context: Context) -> None:
+async def create_unless_present(
+    key: Key, manifest: Mapping[str, Any], manifests: PodManifests, context: Context
+) -> None:
+    """Create a pod, if this Connector does not have it.
+
+    Raises:
+        OperatorError: a request to the API server failed.
+        Refused: also if a pod that is not this Connector's has its name.
+    """
     if await context.run(context.kube.create, manifest) is not None:
         return
     name = manifest["metadata"]["name"]

@@ -34,6 +34,7 @@ from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unforeseen
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONNECTOR
+from penstock_operator.names import EXECUTOR, ROLE_LABEL, label
 from penstock_operator.queue.backoff import RECONCILE_BACKOFF
 from penstock_operator.reasons import Reason
 
@@ -178,7 +179,8 @@ class Reconciler:
         """Update the Connector's metrics and its pod count; a removed pod may free quota."""
         reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))
-        pods = (*observed.pods.tasks, *observed.pods.jobs, *observed.pods.offsets_jobs)
+        own = observed.pods
+        pods = (*own.tasks, *own.jobs, *own.offsets_jobs, *own.executors)
         before, cached.pod_count = cached.pod_count, sum(p.phase is not Phase.ENDED for p in pods) + applied.created
         if cached.pod_count < before:
             self._try_refused_by_quota(key, context)
@@ -198,7 +200,8 @@ class Reconciler:
         context.rollout.forget(key)
         context.metrics.forget(key)
         try:
-            has_pods = bool(await context.run(pods_of, context, key))
+            found = await context.run(pods_of, context, key)
+            has_pods = any(label(p, ROLE_LABEL) != EXECUTOR for p in found)
         except Refused as e:
             if e.status != HTTPStatus.FORBIDDEN or (end := await end_of(key.namespace, context)) is None:
                 raise

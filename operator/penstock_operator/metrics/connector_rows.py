@@ -31,6 +31,7 @@ class ConnectorFigures:
         restarts: of its tasks, since the connector was created.
         ready: condition Ready is True; False if the operator cannot find that out.
         reason: reason of condition Ready, or why the operator cannot find that out.
+        executors: how many executors its tasks want, and how many are ready; None: it has none in its spec.
         active_topics: how many topics it has used (KIP-558); None: they are not tracked.
     """
 
@@ -44,6 +45,7 @@ class ConnectorFigures:
     ready: bool = False
     reason: str = ""
     active_topics: int | None = None
+    executors: tuple[int, int] | None = None
 
 
 class ConnectorRows:
@@ -117,6 +119,11 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
         "Topics that it has used since its creation or the last reset; absent while they are not tracked.",
         labels=names,
     )
+    executors = GaugeMetricFamily(
+        "penstock_connector_executors",
+        "Executors that its tasks want now, and those that are connected; absent without spec.spark.executors.",
+        labels=[*names, "state"],
+    )
     for key, f in shown.items():
         values = [*key, f.connector]
         info.add_metric([*values, f.class_name, f.type, f.version], 1)
@@ -128,4 +135,6 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
         restarts.add_metric(values, f.restarts)
         if f.active_topics is not None:
             topics.add_metric(values, f.active_topics)
-    return (info, state, tasks, ready, restarts, topics)
+        for word, number in zip(("wanted", "ready"), f.executors or (), strict=False):
+            executors.add_metric([*values, word], number)
+    return (info, state, tasks, ready, restarts, topics, executors)

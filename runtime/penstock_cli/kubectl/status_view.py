@@ -101,7 +101,9 @@ def _places(versions: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _task_table(namespace: str, tasks: Sequence[Mapping[str, Any]], measured: Measured, now: float) -> str:
-    rows = [["TASK", "STATE", "RECORDS/S", "LAG", "LAST RECORD", "RESTARTS", "POD", "VERSION", "REASON"]]
+    has_executors = any(t.get("executors") for t in tasks)
+    more = ["EXECUTORS"] if has_executors else []
+    rows = [["TASK", "STATE", "RECORDS/S", "LAG", "LAST RECORD", "RESTARTS", *more, "POD", "VERSION", "REASON"]]
     for task in tasks:
         pod = Pod(namespace, task.get("pod", ""))
         seen = [measured[pod]] if pod in measured else []
@@ -113,6 +115,7 @@ def _task_table(namespace: str, tasks: Sequence[Mapping[str, Any]], measured: Me
                 _lag([latest for _, latest in seen]),
                 _last_record(task, [latest for _, latest in seen], now),
                 str(task.get("restarts", 0)),
+                *([_executors(task)] if has_executors else []),
                 task.get("pod") or _NONE,
                 (task.get("versions") or {}).get("connector") or _NONE,
                 task.get("reason") or _NONE,
@@ -120,6 +123,12 @@ def _task_table(namespace: str, tasks: Sequence[Mapping[str, Any]], measured: Me
         )
     messages = (f"task {t['id']}: {printable(t['message'])}\n" for t in tasks if t.get("message"))
     return text_table(rows) + "".join(messages)
+
+
+def _executors(task: Mapping[str, Any]) -> str:
+    """Return how many executors are ready, of those that the task wants; the condition ExecutorsReady has the reason."""
+    executors = task.get("executors") or {}
+    return f"{executors.get('ready', 0)}/{executors['wanted']}" if executors.get("wanted") else _NONE
 
 
 def _condition_table(conditions: Sequence[Mapping[str, Any]], now: float) -> str:

@@ -13,6 +13,7 @@ __all__ = [
     "Conditions",
     "ConnectorStatus",
     "EpochStatus",
+    "ExecutorsStatus",
     "JobStatus",
     "OffsetsAction",
     "OffsetsActionState",
@@ -57,6 +58,15 @@ class PluginVersions(StatusPart):
     predicates: dict[str, str] | None = Field(None, description="The versions of the predicates, by alias.")
 
 
+class ExecutorsStatus(StatusPart):
+    """The executors of a task (spec.spark.executors)."""
+
+    wanted: Count = Field(ge=0, description="The number that the task should have now.")
+    ready: Count = Field(ge=0, description="The number that run and are connected to the task.")
+    reason: str | None = Field(None, description="Why fewer are ready, or why the task uses none, as one word.")
+    message: str | None = Field(None, description="The cause in a sentence.")
+
+
 class TaskStatus(StatusPart):
     """One task."""
 
@@ -97,6 +107,9 @@ class TaskStatus(StatusPart):
         "otherwise its loop completes all the time.",
     )
     versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
+    executors: ExecutorsStatus | None = Field(
+        None, description="Its executors. Absent while it wants none. It works without them, too."
+    )
     trace: str | None = Field(None, description="The trace of its last failure, shortened and without secrets.")
 
 
@@ -252,7 +265,8 @@ class ConnectorStatus(StatusPart):
         None,
         description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: a person must change "
         "something. ConfigValid: the configuration is good. These four are always present. UpdatePending: a change has not "
-        "reached all its tasks. Lagging: the lag of a sink grows. Conditions that other controllers add are kept.",
+        "reached all its tasks. Lagging: the lag of a sink grows. ExecutorsReady: the tasks have the executors "
+        "that they want; absent while they want none. Conditions that other controllers add are kept.",
     )
     connector: ResolvedConnector | None = Field(
         None, description="The plugin that spec.class and spec.version resolve to."

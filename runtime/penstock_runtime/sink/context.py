@@ -13,9 +13,9 @@ from penstock_java_compat.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.java_plugins.group_sinks import client_prefix, with_worker_clients
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.paused_partitions import PausedPartitions
+from penstock_runtime.sink.plugin_requests import PluginRequests
 from penstock_runtime.sink.reported_records import ReportedRecords
 from penstock_runtime.sink.sink_process import PutRetries, SinkProcess
 from penstock_runtime.spark.session import Spark
@@ -144,7 +144,7 @@ class SinkContext(TaskContext):
         """Return whether the sink's writers stage a backlog in several processes in parallel."""
         return self.connector.staged
 
-    def sink(self, pauses: PausedPartitions, asked: Asked, reported: ReportedRecords) -> Sink:
+    def sink(self, pauses: PausedPartitions, asked: PluginRequests, reported: ReportedRecords) -> Sink:
         """Return the driver half of the sink; its context forwards requests to these objects."""
         spec = self.spec
         sink = returned.instance(

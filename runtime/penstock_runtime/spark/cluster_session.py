@@ -89,7 +89,10 @@ def leave_surroundings(conf: Mapping[str, str], scratch: Scratch) -> None:
 
 
 def launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM with settings that everybody may see, because they are in its command line."""
+    """Start the JVM with these settings.
+
+    They must contain no secrets: they are in its command line, which every process of this machine can read.
+    """
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*conf.items()]))  # noqa: SLF001 (no public way)

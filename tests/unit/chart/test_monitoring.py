@@ -39,7 +39,8 @@ def samples(page: bytes) -> Labels:
 def measured() -> Labels:
     """Every metric of the code, with its labels; those that Prometheus adds are there too."""
     operator = Metrics(version="1", release="r")
-    operator.connector(Key("shop", "orders"), ConnectorFigures(state="Running", tasks={"Running": 1}, active_topics=1))
+    figures = ConnectorFigures(state="Running", tasks={"Running": 1}, active_topics=1, executors=(1, 1))
+    operator.connector(Key("shop", "orders"), figures)
     operator.requested("get", "Pod", 200)
     found = samples(operator.page())
     ref = PluginReference(reference="a:B", alias="B", version="1")

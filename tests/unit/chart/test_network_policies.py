@@ -38,8 +38,9 @@ def test_in_each_watched_namespace_only_who_reads_metrics_and_the_operator_get_i
     operator = rendered.one("Deployment")["spec"]["template"]["metadata"]["labels"]
     for namespace in ("shop", "audit"):
         assert found[namespace]["policyTypes"] == ["Ingress"]
-        (rule,) = found[namespace]["ingress"]
+        rule, *of_spark = found[namespace]["ingress"]
         assert rule["ports"] == [{"port": "metrics"}]
+        assert [p["port"] for r in of_spark for p in r["ports"] if not p["port"].startswith("spark-")] == []
         *others, own = rule["from"]
         assert others == who
         assert own["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": NAMESPACE}
@@ -59,7 +60,7 @@ def test_who_may_read_metrics_does_not_keep_the_charts_own_test_out(helm: Helm) 
     assert not own["podSelector"]["matchLabels"].items() <= operator.items()
 
 
-@pytest.mark.parametrize("role", ["task", "job"])
+@pytest.mark.parametrize("role", ["task", "job", names.EXECUTOR])
 def test_the_policy_is_about_all_pods_that_the_operator_makes_and_no_others(helm: Helm, role: str) -> None:
     rendered = helm.render(least(watchNamespaces=["shop"]))
     selected = policies(rendered)["shop"]["podSelector"]["matchLabels"]
@@ -72,8 +73,10 @@ def test_the_policy_is_about_all_pods_that_the_operator_makes_and_no_others(helm
 
 
 def test_the_open_port_is_the_one_with_the_metrics_of_tasks(helm: Helm) -> None:
-    (rule,) = policies(helm.render(least(watchNamespaces=["shop"])))["shop"]["ingress"]
-    assert rule["ports"] == [{"port": "metrics"}]
+    ports = [
+        r["ports"] for r in policies(helm.render(least(watchNamespaces=["shop"])))["shop"]["ingress"] if "from" not in r
+    ]
+    assert ports == [[{"port": "metrics"}]]
     assert pod_layout.METRICS_PORT == 9404  # which docs/tenants.md names
 
 
@@ -102,12 +105,32 @@ def test_closed_egress_leads_to_dns_and_kafka_and_each_pod_to_what_only_it_needs
     (pods,) = to_tasks["to"]
     made = names.labels(operator=f"{NAMESPACE}.penstock", connector="orders", uid="u", role="task", task=0)
     assert pods["podSelector"]["matchLabels"].items() <= made.items()
-    assert found["shop"]["egress"][2:] == DATABASE
+    *others, of_spark = found["shop"]["egress"][2:]
+    assert others == DATABASE
+    assert [p["port"] for p in of_spark["ports"]] == ["spark-master", "spark-driver", "spark-blocks"]
+    assert all("namespaceSelector" not in to for to in of_spark["to"])
+
+
+def test_executors_reach_the_tasks_of_their_release_and_both_fetch_blocks_from_each_other(helm: Helm) -> None:
+    _, from_executors, from_tasks = policies(helm.render(least(watchNamespaces=["shop"])))["shop"]["ingress"]
+
+    def selects(rule: Document, role: str, release: str = "penstock") -> bool:
+        made = names.labels(operator=f"{NAMESPACE}.{release}", connector="orders", uid="u", role=role, task=0)
+        (source,) = rule["from"]
+        return bool(source["podSelector"]["matchLabels"].items() <= made.items())
+
+    assert [p["port"] for p in from_executors["ports"]] == ["spark-master", "spark-driver", "spark-blocks"]
+    assert selects(from_executors, names.EXECUTOR)
+    assert [p["port"] for p in from_tasks["ports"]] == ["spark-blocks"]
+    assert selects(from_tasks, "task")
+    for rule, role in ((from_executors, "task"), (from_executors, "job"), (from_tasks, names.EXECUTOR)):
+        assert not selects(rule, role)
+    assert not selects(from_executors, names.EXECUTOR, "other")
 
 
 def test_connectors_reach_nothing_outside_and_no_api_server_unless_it_is_given(helm: Helm) -> None:
     found = policies(helm.render(closed(connectors=[])))["shop"]["egress"]
-    assert found[1:] == KAFKA
+    assert found[1:-1] == KAFKA
 
 
 def test_policies_of_two_releases_that_share_a_namespace_have_names_of_their_own(helm: Helm) -> None:

@@ -29,7 +29,7 @@ WATCHED = {
     "pods/log": {"get"},
     "configmaps": {"get", "list", "create", "patch", "delete"},
     "events": {"create", "list"},
-    "secrets": READ,
+    "secrets": READ | {"create", "delete"},
 }
 WEBHOOKS = "validatingwebhookconfigurations/penstock-operator.penstock-system.penstock.dev"
 CLUSTER: dict[tuple[str | None, str], set[str]] = {
@@ -93,7 +93,7 @@ def test_with_watched_namespaces_and_a_named_cluster_nothing_is_allowed_elsewher
 
 def test_without_watching_secrets_there_is_no_right_on_secrets_of_others(helm: Helm) -> None:
     for namespaces in ([], ["shop"]):
-        values = {"secrets": {"watch": False}, "watchNamespaces": namespaces}
+        values = {"secrets": {"watch": False}, "rbac": {"executors": False}, "watchNamespaces": namespaces}
         rendered = helm.render(least(**values, webhook=NO_WEBHOOK))
         assert not [name for _, name in rights(rendered) if name.startswith("secrets")]
         found = rights(helm.render(least(**values)))
@@ -102,6 +102,11 @@ def test_without_watching_secrets_there_is_no_right_on_secrets_of_others(helm: H
             (NAMESPACE, "secrets/penstock-webhook-authority"): {"get", "update"},
         }
         assert rendered.configuration["secrets"] == {"watch": False}
+
+
+def test_without_watching_secrets_those_for_executors_can_be_made_and_none_can_be_read(helm: Helm) -> None:
+    found = rights(helm.render(least(secrets={"watch": False}, watchNamespaces=["shop"], webhook=NO_WEBHOOK)))
+    assert {key: v for key, v in found.items() if key[1] == "secrets"} == {("shop", "secrets"): {"create", "delete"}}
 
 
 def test_a_given_hash_key_needs_no_right_to_make_one(helm: Helm) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.adoption import adopt_and_run
 from penstock_operator.connector.decide.config_check import known_config
+from penstock_operator.connector.decide.executors.step import executors_step
 from penstock_operator.connector.decide.held_template import (
     hashes_of_present_pods,
     is_template_refused,
@@ -58,6 +59,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         # The finalizer stays while deletion must reset offsets that are this Connector's.
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name.refusal is None
         finalizer = None if wanted == observed.has_finalizer else wanted
+    executors = executors_step(observed, outcome, pod_hash)
     return Decision(
         save=outcome.save,
         persisted=replace(topics.persisted, reconfiguration=observed.requested.reconfiguration),
@@ -77,7 +79,10 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         topics_reset=topics.mark,
         log_level=log_level_to_write(observed),
         used_tokens=() if is_deleted else newly_used(observed, topics.persisted, topics.mark),
-        requeue_after=soonest(offsets.requeue_after, topics.requeue_after, outcome.requeue_after),
+        executors=executors,
+        requeue_after=soonest(
+            offsets.requeue_after, topics.requeue_after, outcome.requeue_after, executors.requeue_after
+        ),
         queued=offsets.queued or outcome.queued,
         rollout=outcome.rollout,
     )

@@ -12,9 +12,18 @@ from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.reasons import Reason
 
-__all__ = ["KEPT_REASONS", "RESOURCES_OF_JOBS", "RESOURCES_OF_TASKS", "ApiTrouble", "cause", "reported_verdict"]
+__all__ = [
+    "KEPT_REASONS",
+    "RESOURCES_OF_EXECUTORS",
+    "RESOURCES_OF_JOBS",
+    "RESOURCES_OF_TASKS",
+    "ApiTrouble",
+    "cause",
+    "reported_verdict",
+]
 
 RESOURCES_OF_JOBS: Final = "job.resources of the release, which every job pod has"
+RESOURCES_OF_EXECUTORS: Final = "spec.spark.executors.resources"
 RESOURCES_OF_TASKS: Final = "spec.template.resources"
 
 _LASTS: Final = 3.0

@@ -1,12 +1,13 @@
 """Decision about a Connector: frozen values that `apply` carries out in a fixed order. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from penstock_model.contracts.job import Action, OffsetsWork
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import UsedToken
 from penstock_model.contracts.task_spec import TaskState
+from penstock_operator.connector.model.executors import ExecutorsDecision
 from penstock_operator.connector.model.offsets_list_map import OffsetsList
 from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan
@@ -80,6 +81,7 @@ class Decision:
     6. `drop`: after the status, which names another plan by now.
     7. `claim`, `control_state`, `log_level`, `topics_reset`, `forget`: to Kafka, which may be slow or unavailable. Pods do
        not wait for it; those just created have the state that running tasks get, in their task spec.
+    8. `executors`: last, since tasks work without them.
 
     Attributes:
         save: plans to keep, each in a ConfigMap.
@@ -101,6 +103,7 @@ class Decision:
         used_tokens: to record in Kafka; empty: the record is as it should be.
         requeue_after: decide again after this many seconds; None: when something happens.
         queued: a job pod waits for a slot.
+        executors: of its tasks.
         rollout: the Connector's progress in the rollout of the release; None: it should have no tasks.
     """
 
@@ -122,6 +125,7 @@ class Decision:
     topics_reset: str = ""
     log_level: str | None = None
     used_tokens: tuple[UsedToken, ...] = ()
+    executors: ExecutorsDecision = field(default_factory=ExecutorsDecision)
     requeue_after: float | None
     queued: bool
     rollout: Progress | None

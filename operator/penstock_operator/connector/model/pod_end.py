@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
+from penstock_model.contracts.pod_layout import EXECUTOR_CONTAINER, JOB_CONTAINER, TASK_CONTAINER
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import Reason
@@ -15,7 +15,12 @@ __all__ = ["DISRUPTIONS", "OUT_OF_MEMORY", "Ended", "disruption_of", "end_of", "
 OUT_OF_MEMORY: Final = "OOMKilled"
 """Reason that Kubernetes reports when the kernel kills a process that exceeds the container's memory limit."""
 
-_MAIN: Final = (TASK_CONTAINER, JOB_CONTAINER)
+_MEMORY_OF: Final = {
+    TASK_CONTAINER: ("task", "spec.template.resources.limits.memory"),
+    JOB_CONTAINER: ("job pod", "job.resources.limits.memory of the release"),
+    EXECUTOR_CONTAINER: ("executor", "spec.spark.executors.resources.limits.memory"),
+}
+"""By main container: the name of its process, and the setting of its memory."""
 _KILLED: Final = 137  # exit code after SIGKILL
 _SILENCE: Final = 60.0
 """Seconds before its end from which on a task that failed its health check is not ready; the kubelet ends it after 180 s."""
@@ -65,7 +70,7 @@ class Ended:
         word: the termination message of the process.
         at: seconds since 1970.
         memory_limit: memory limit of the container, as Kubernetes writes it; empty: it has none.
-        is_job: a job pod ended.
+        container: name of the container.
     """
 
     code: int | None
@@ -74,7 +79,7 @@ class Ended:
     word: TerminationMessage | None
     at: float
     memory_limit: str = ""
-    is_job: bool = False
+    container: str = TASK_CONTAINER
 
     @property
     def lost(self) -> bool:
@@ -109,16 +114,14 @@ class Ended:
         if self.word is not None and self.word.reason == OUT_OF_MEMORY and self.word.message:
             return f"{OUT_OF_MEMORY}: {self.word.message}"
         limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
-        who, setting = "task", "spec.template.resources.limits.memory"
-        if self.is_job:
-            who, setting = "job pod", "job.resources.limits.memory of the release"
+        who, setting = _MEMORY_OF[self.container]
         return f"{OUT_OF_MEMORY}: the {who} used more memory than {limit}; raise {setting}"
 
 
 def main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the status of the container that Penstock's process runs in; empty: it does not exist yet."""
     containers: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or ()
-    return next((c for c in containers if c["name"] in _MAIN), {})
+    return next((c for c in containers if c["name"] in _MEMORY_OF), {})
 
 
 def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
@@ -156,7 +159,7 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
         word=word,
         at=instant(terminated.get("finishedAt")) or created,
         memory_limit=_memory_limit(manifest),
-        is_job=main_container(status).get("name") == JOB_CONTAINER,
+        container=main_container(status).get("name", TASK_CONTAINER),
     )
 
 
@@ -198,7 +201,7 @@ def _may_be_disrupted(code: int | None) -> bool:
 
 def _memory_limit(manifest: Mapping[str, Any]) -> str:
     containers = (manifest.get("spec") or {}).get("containers") or ()
-    main: Mapping[str, Any] = next((c for c in containers if c["name"] in _MAIN), {})
+    main: Mapping[str, Any] = next((c for c in containers if c["name"] in _MEMORY_OF), {})
     return str(((main.get("resources") or {}).get("limits") or {}).get("memory") or "")
 
 

@@ -5,25 +5,27 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
+from penstock_model.contracts.pod_layout import EXECUTOR_CONTAINER, JOB_CONTAINER, TASK_CONTAINER
 from penstock_operator import names
 from penstock_operator.connector.model.pod_end import Ended, disruption_of, end_of, last_word_due, main_container
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType, Reason, Use
 
-__all__ = ["JobPod", "Phase", "Pod", "TaskPod", "pod_of"]
+__all__ = ["SPARK_VOLUME", "ExecutorPod", "JobPod", "Phase", "Pod", "TaskPod", "executor_of", "pod_of"]
 
 _LASTING: Final = frozenset(r for r in Reason if r.use is Use.POD_START)
 """Reasons of a waiting container that do not pass within a second without a change."""
 _REMEDIES: Final = {str(r): r.do for r in _LASTING if r.do}
 """Remedies for a pod that does not start; it starts automatically once the cause is removed."""
-_GENERATION_DIGITS: Final = 19
+_DIGITS: Final = 19
 _SLOW: Final = 10.0
 """Seconds that a pod may take to start before its status reports it."""
 _LOOK: Final = 30.0
 """Seconds after which a pod that starts slowly is looked at again."""
 _LITTLE_CPU: Final = 0.5
 """Cores."""
+SPARK_VOLUME: Final = "penstock-spark"
+"""Volume with the secret that a task's pod and its executors share."""
 
 
 class Phase(StrEnum):
@@ -41,7 +43,7 @@ class Pod:
     Attributes:
         name, uid: of the pod.
         owner: the uid of the Connector.
-        role: `task` or `job`; of a pod that verifies a PluginVersion, `names.VERIFYING`.
+        role: `task`, `job` or `names.EXECUTOR`; of a pod that verifies a PluginVersion, `names.VERIFYING`.
         phase: its phase.
         created: when.
         started: when its container started; None: not yet.
@@ -119,6 +121,7 @@ class TaskPod(Pod):
         address: its IP address; empty: it has none yet.
         unready_since: when its readiness probe began to fail, after it had passed; None: it passes, or never did.
         last_word_due: its process has ended, and until then its kubelet may report why; None: no report is awaited.
+        spark_secret: name of the Secret that it shares with its executors; empty: it can have no executors.
     """
 
     task: int = 0
@@ -131,6 +134,7 @@ class TaskPod(Pod):
     address: str = ""
     unready_since: float | None = None
     last_word_due: float | None = None
+    spark_secret: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +170,89 @@ class JobPod(Pod):
         return self.phase is not Phase.ENDED and self.leaving is None
 
 
+@dataclass(frozen=True, slots=True)
+class ExecutorPod(Pod):
+    """Pod of a Spark executor of one task.
+
+    Attributes:
+        number: its number, which is free again when the pod no longer exists.
+        task: number of its task.
+        task_pod: UID of the task's pod that it works for; empty: it is not known.
+        quick_ends: how many executors before it, in a row, ended soon after their start.
+        last_end: how the one that it replaces ended, as a reason and a sentence; None: it replaces none.
+    """
+
+    number: int = 0
+    task: int = 0
+    task_pod: str = ""
+    quick_ends: int = 0
+    last_end: tuple[str, str] | None = None
+
+
+def executor_of(manifest: Mapping[str, Any], now: float) -> ExecutorPod | None:
+    """Return the executor of a pod's manifest; None: it is another pod."""
+    metadata = manifest["metadata"]
+    if names.label(manifest, names.ROLE_LABEL) != names.EXECUTOR:
+        return None
+    annotations, task = metadata.get("annotations") or {}, names.label(manifest, names.TASK_LABEL) or ""
+    owners = (o for o in metadata.get("ownerReferences") or () if o.get("kind") == "Pod")
+    reason, _, message = str(annotations.get(names.LAST_END_ANNOTATION, "")).partition(": ")
+    return ExecutorPod(
+        **_common(manifest, now, None),
+        number=names.executor_number(metadata["name"]),
+        task=_number(task),
+        task_pod=next((str(o.get("uid")) for o in owners), ""),
+        quick_ends=_number(annotations.get(names.QUICK_ENDS_ANNOTATION, "")),
+        last_end=(reason, message) if reason else None,
+    )
+
+
 def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
-    """Return the pod of a manifest; None: it is not one of Penstock's."""
+    """Return the pod of a manifest; None: it is an executor's, or not one of Penstock's."""
     metadata = manifest["metadata"]
     annotations = metadata.get("annotations") or {}
-    labels = metadata.get("labels") or {}
     status = manifest.get("status") or {}
+    match names.label(manifest, names.ROLE_LABEL):
+        case "task":
+            task, incarnation = names.task_and_incarnation(metadata["name"])
+            due = last_word_due(manifest, now)
+            common = _common(manifest, now, due)
+            return TaskPod(
+                **common,
+                task=task,
+                incarnation=incarnation,
+                pod_hash=annotations.get(names.POD_HASH_ANNOTATION, ""),
+                generation=_number(annotations.get(names.GENERATION_ANNOTATION, "")),
+                state=annotations.get(names.STATE_ANNOTATION, "Running"),
+                image=_image(manifest),
+                plugin_versions=tuple(filter(None, annotations.get(names.PLUGIN_VERSIONS_ANNOTATION, "").split(","))),
+                address=status.get("podIP") or "",
+                unready_since=_unready_since(status, common["started"]),
+                last_word_due=due,
+                spark_secret=_spark_secret(manifest),
+            )
+        case "job" | names.VERIFYING:
+            return JobPod(
+                **_common(manifest, now, None),
+                action=annotations.get(names.ACTION_ANNOTATION, ""),
+                key=annotations.get(names.KEY_ANNOTATION, ""),
+                accepted=instant(status.get("startTime")),
+                image=_image(manifest),
+            )
+        case _:
+            return None
+
+
+def _common(manifest: Mapping[str, Any], now: float, due: float | None) -> dict[str, Any]:
+    """Return the fields of `Pod`; `due`: `TaskPod.last_word_due`."""
+    metadata, status = manifest["metadata"], manifest.get("status") or {}
+    labels = metadata.get("labels") or {}
     created = instant(metadata.get("creationTimestamp")) or now
-    is_task = labels.get(names.ROLE_LABEL) == "task"
-    due = last_word_due(manifest, now) if is_task else None
     ended = end_of(manifest, created) if due is None else None
     started = _started(status)
     leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
     is_job = labels.get(names.ROLE_LABEL) in ("job", names.VERIFYING)  # its deadline may have passed before it started
-    common: dict[str, Any] = {
+    return {
         "name": metadata["name"],
         "uid": metadata["uid"],
         "owner": labels.get(names.UID_LABEL, ""),
@@ -196,32 +269,6 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
         "disruption": disruption_of(manifest),
         "cpu_limit": _cpu_limit(manifest),
     }
-    match common["role"]:
-        case "task":
-            task, incarnation = names.task_and_incarnation(metadata["name"])
-            return TaskPod(
-                **common,
-                task=task,
-                incarnation=incarnation,
-                pod_hash=annotations.get(names.POD_HASH_ANNOTATION, ""),
-                generation=_generation(annotations.get(names.GENERATION_ANNOTATION, "")),
-                state=annotations.get(names.STATE_ANNOTATION, "Running"),
-                image=_image(manifest),
-                plugin_versions=tuple(filter(None, annotations.get(names.PLUGIN_VERSIONS_ANNOTATION, "").split(","))),
-                address=status.get("podIP") or "",
-                unready_since=_unready_since(status, started),
-                last_word_due=due,
-            )
-        case "job" | names.VERIFYING:
-            return JobPod(
-                **common,
-                action=annotations.get(names.ACTION_ANNOTATION, ""),
-                key=annotations.get(names.KEY_ANNOTATION, ""),
-                accepted=instant(status.get("startTime")),
-                image=_image(manifest),
-            )
-        case _:
-            return None
 
 
 def _started(status: Mapping[str, Any]) -> float | None:
@@ -238,14 +285,21 @@ def _unready_since(status: Mapping[str, Any], started: float | None) -> float | 
     return since
 
 
-def _generation(text: str) -> int:
-    """Return the generation in an annotation; 0 if a user who may change pods has written something else there."""
-    return int(text) if text.isdecimal() and text.isascii() and len(text) < _GENERATION_DIGITS else 0
+def _spark_secret(manifest: Mapping[str, Any]) -> str:
+    volumes = (manifest.get("spec") or {}).get("volumes") or ()
+    return next(
+        (str(v["secret"].get("secretName")) for v in volumes if v["name"] == SPARK_VOLUME and "secret" in v), ""
+    )
+
+
+def _number(text: str) -> int:
+    """Return the number in an annotation or label; 0 if a user who may change pods has written something else there."""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < _DIGITS else 0
 
 
 def _main(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     containers: Sequence[Mapping[str, Any]] = (manifest.get("spec") or {}).get("containers") or ()
-    return next((c for c in containers if c["name"] in (TASK_CONTAINER, JOB_CONTAINER)), {})
+    return next((c for c in containers if c["name"] in (TASK_CONTAINER, JOB_CONTAINER, EXECUTOR_CONTAINER)), {})
 
 
 def _image(manifest: Mapping[str, Any]) -> str:

@@ -14,9 +14,11 @@ from penstock.errors import Problem
 from penstock_model.backoff import ExponentialBackoff
 from penstock_operator.reasons import Reason
 
-__all__ = ["Refusal", "after", "of_plan", "pause", "present", "with_room"]
+__all__ = ["Refusal", "after", "of_executor", "of_plan", "of_secret", "pause", "present", "with_room", "without_room"]
 
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=300.0)
+_STILL_WANTED: Final = 30.0
+"""Seconds after its next attempt was due, within which a pod that is still requested was tried again."""
 _FORGOTTEN_AFTER: Final = 600.0
 """Seconds after its next attempt was due: the pod is no longer requested."""
 
@@ -64,6 +66,16 @@ def of_plan(name: str) -> str:
     return f"configmaps/{name}"
 
 
+def of_executor(name: str) -> str:
+    """Return the name under which the refusal of an executor's pod is kept: no other pod of the Connector waits for it."""
+    return f"executors/{name}"
+
+
+def of_secret(name: str) -> str:
+    """Return the name under which the refusal of a Secret is kept."""
+    return f"secrets/{name}"
+
+
 def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dict[str, Refusal]:
     """Return the refusals that still count, by pod name. After a change of the Connector no pod waits any longer."""
     return {
@@ -71,6 +83,12 @@ def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dic
         for name, r in refusals.items()
         if now < r.again_at + _FORGOTTEN_AFTER
     }
+
+
+def without_room(refusals: Mapping[str, Refusal], now: float) -> str | None:
+    """Return the pod of a task or job that a quota has refused, and that is still wanted; None: there is none."""
+    wanted = (n for n, r in refusals.items() if r.reason == Reason.QUOTA_EXCEEDED and now < r.again_at + _STILL_WANTED)
+    return min((n for n in wanted if "/" not in n), default=None)
 
 
 def with_room(refusals: Mapping[str, Refusal], now: float) -> dict[str, Refusal]:

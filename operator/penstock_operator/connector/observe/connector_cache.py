@@ -23,6 +23,7 @@ class CachedConnector:
         reported_trouble: the trouble that the status reports, and the generation of the Connector at that time.
         run_by: another operator, whose pods and plans exist; empty: none, or not looked up yet.
         refusals: pods that the API server refused, by name.
+        spark_secrets: whether the Secret exists that a task's pod shares with its executors, by the pod's uid.
         failed_writes: names of objects that the API server did not delete or create in the last run, without refusing them.
         pod_count: number of its pods.
         namespace_ends: the API server answered that the namespace is being deleted.
@@ -43,6 +44,7 @@ class CachedConnector:
     reported_trouble: tuple[Verdict, int] | None = None
     run_by: str = ""
     refusals: dict[str, Refusal] = field(default_factory=dict)
+    spark_secrets: dict[str, bool] = field(default_factory=dict)
     failed_writes: frozenset[str] = frozenset()
     pod_count: int = 0
     namespace_ends: bool = False

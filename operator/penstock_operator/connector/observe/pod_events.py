@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from penstock_operator.connector.model.pod_status import JobPod, Pod, TaskPod
+from penstock_operator.connector.model.pod_status import ExecutorPod, JobPod, Pod, TaskPod
 from penstock_operator.connector.observe.subject import Subject
 from penstock_operator.errors import OperatorError
 from penstock_operator.kubernetes.kinds import EVENT
@@ -16,6 +16,7 @@ from penstock_operator.reasons import Reason
 __all__ = ["explained"]
 
 log = logging.getLogger(__name__)
+OwnPod = TaskPod | JobPod | ExecutorPod
 _CURRENT: Final = 600.0
 """Seconds after which a warning no longer counts: a kubelet that wrote many writes one in five minutes for each pod."""
 _NEAR_END: Final = 60.0
@@ -29,7 +30,7 @@ _LENGTH: Final = 1024
 """Characters of a message."""
 
 
-async def explained(subject: Subject, pods: Sequence[TaskPod | JobPod]) -> tuple[TaskPod | JobPod, ...]:
+async def explained(subject: Subject, pods: Sequence[OwnPod]) -> tuple[OwnPod, ...]:
     """Return the pods with the words of a warning where their status does not say why they start slowly, or why they ended.
 
     The kubelet evicts a pod that fills a volume, and says so in the pod's status only if the process did not end in order.
@@ -84,7 +85,7 @@ def _cause(pod: Pod, events: Sequence[Mapping[str, Any]], subject: Subject) -> t
     return before if before in current else max(current, key=lambda words: (current[words], words), default=None)
 
 
-def _with_cause(pod: TaskPod | JobPod, cause: tuple[str, str] | None) -> TaskPod | JobPod:
+def _with_cause(pod: OwnPod, cause: tuple[str, str] | None) -> OwnPod:
     if cause is None:
         return pod
     reason, note = cause

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from penstock_model.contracts.job_answer import read_answer
@@ -11,7 +12,8 @@ from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_operator import names
 from penstock_operator.connector.model.observed_pods import ObservedPods
 from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
-from penstock_operator.connector.model.pod_status import JobPod, Phase, TaskPod, pod_of
+from penstock_operator.connector.model.pod_status import ExecutorPod, JobPod, Phase, TaskPod, executor_of, pod_of
+from penstock_operator.connector.model.refused_pods import Refusal, of_secret
 from penstock_operator.connector.observe.pod_events import explained
 from penstock_operator.connector.observe.subject import Subject
 from penstock_operator.context import Context
@@ -55,29 +57,46 @@ async def look_up_pods(
     pods = [p for p in (pod_of(m, subject.now) for m in manifests) if p is not None]
     # This operator neither counts nor ends pods of another one, whichever of the two runs the Connector.
     theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != this_operator}
-    own = await explained(subject, [p for p in pods if p.owner == subject.uid and p.uid not in theirs])
+    executors = [e for e in (executor_of(m, subject.now) for m in manifests) if e is not None]
+    mine = [p for p in (*pods, *executors) if p.owner == subject.uid and p.uid not in theirs]
+    own = await explained(subject, mine)
+    tasks = [_waiting_for_secret(p, cached.refusals) for p in own if isinstance(p, TaskPod)]
     jobs = [p for p in own if isinstance(p, JobPod)]
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(subject, p) for p in jobs if p.phase is Phase.ENDED}
     cached.logs = logs
     written = subject.connector.request_texts(context.settings.worker)
     answers = {p.name: read_answer(logs[p.uid], written) for p in jobs if p.uid in logs}
-    unready = [
-        p
-        for p in own
-        if isinstance(p, TaskPod) and p.unready_since is not None and p.phase is Phase.RUNNING and p.leaving is None
-    ]
+    unready = [p for p in tasks if p.unready_since is not None and p.phase is Phase.RUNNING and p.leaving is None]
     causes = await _ask(context, unready)
+    cached.spark_secrets = {p.uid: cached.spark_secrets[p.uid] for p in tasks if _is_known(p, cached.spark_secrets)}
     return ObservedPods(
-        tasks=tuple(p for p in own if isinstance(p, TaskPod)),
+        tasks=tuple(tasks),
         jobs=tuple(p for p in jobs if p.action not in OFFSETS_ACTIONS),
         offsets_jobs=tuple(p for p in jobs if p.action in OFFSETS_ACTIONS),
+        executors=tuple(p for p in own if isinstance(p, ExecutorPod)),
+        spark_secrets=dict(cached.spark_secrets),
         foreign=tuple(p.name for p in pods if p.owner != subject.uid),
         answers=answers,
         unready_causes=causes,
         refusals=dict(cached.refusals),
         other_operator=cached.run_by,
     )
+
+
+def _waiting_for_secret(pod: TaskPod, refusals: Mapping[str, Refusal]) -> TaskPod:
+    """Return the pod with the refusal of the Secret that it waits for as the reason why it does not start."""
+    refusal = refusals.get(of_secret(pod.spark_secret)) if pod.phase is Phase.WAITING else None
+    if refusal is None:
+        return pod
+    message = f"Secret {pod.spark_secret} for its executors cannot be created: {refusal.message}"
+    return replace(pod, hindrance=(refusal.reason, message))
+
+
+def _is_known(pod: TaskPod, known: Mapping[str, bool]) -> bool:
+    """Return whether it is known if the Secret of a pod exists: it does not if the pod waits for it."""
+    is_missed = pod.phase is Phase.WAITING and pod.hindrance is not None and pod.spark_secret in pod.hindrance[1]
+    return pod.uid in known and not is_missed
 
 
 async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:

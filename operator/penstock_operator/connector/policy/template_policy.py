@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from penstock.errors import Problem
 from penstock_model.resources.connector import Connector
+from penstock_operator.connector.model.pod_status import SPARK_VOLUME
 from penstock_operator.connector.policy.pod_security import items, mapping, violations
 from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.kubernetes.pod_fields import template_problems
@@ -20,7 +21,7 @@ __all__ = ["refusals", "with_init_containers", "with_template_policy", "without_
 
 _OURS: Final = "PENSTOCK_"
 _FOLDER: Final = "/etc/penstock"
-_VOLUMES: Final = ("plan", "request", "scratch")
+_VOLUMES: Final = ("plan", "request", "scratch", SPARK_VOLUME)
 _PREFIXES: Final = ("secret-", "penstock-plugin-")
 _LONGEST: Final = 65_536  # characters of JSON
 _OPENS: Final = "the platform's podSecurity.level:"

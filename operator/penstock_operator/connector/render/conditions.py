@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock_operator.connector.model.executors import ExecutorsState
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
 from penstock_operator.connector.render.status_size import CONDITION_BYTES, cut
 from penstock_operator.kubernetes.times import timestamp
@@ -63,6 +64,7 @@ def all_conditions(
     now: float,
     pending: Pending | None = None,
     lagging: str = "",
+    executors: ExecutorsState | None = None,
 ) -> list[dict[str, Any]]:
     """Return the conditions, by type. UpdatePending and Lagging are present only while true.
 
@@ -74,6 +76,7 @@ def all_conditions(
         now: seconds since 1970.
         pending: for UpdatePending; None: no change is pending.
         lagging: for Lagging; empty: no lag grows.
+        executors: for ExecutorsReady; None: no executor is wanted.
     """
     writer = _Writer(previous, generation, now)
     valid = "Unknown" if config.valid is None else str(config.valid)
@@ -83,6 +86,9 @@ def all_conditions(
         conditions.append(writer.condition(ConditionType.UPDATE_PENDING, "True", pending.reason, pending.message))
     if lagging:
         conditions.append(writer.condition(ConditionType.LAGGING, "True", Reason.LAG_GROWS, lagging))
+    if executors is not None:
+        status = str(executors.ready)
+        conditions.append(writer.condition(ConditionType.EXECUTORS_READY, status, executors.reason, executors.message))
     return sorted(conditions, key=lambda c: str(c["type"]))
 
 

@@ -42,6 +42,7 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
     pending_reason = before.conditions.get(ConditionType.UPDATE_PENDING, {}).get("reason")
     if pending is not None and pending.reason != pending_reason:
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
+    yield from _executors_event(before, decision)
     if after.reconfiguration != before.reconfiguration:
         reason = Reason.RECONFIGURATION_REQUESTED
         yield _event(reason.event, reason, "the plugin requests a task reconfiguration", "Reconcile")
@@ -57,6 +58,14 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
             yield _event(reason.event, reason, f"{action.action} ({action.token}): {action.message}", "Offsets")
     if decision.finalizer is False and verdict.reason == Reason.OFFSETS_KEPT:
         yield _event(Reason.OFFSETS_KEPT.event, Reason.OFFSETS_KEPT, verdict.message, "Delete")
+
+
+def _executors_event(before: PersistedState, decision: Decision) -> Iterator[ConnectorEvent]:
+    """Yield an Event if executors are missing for another reason than before, unless they only start."""
+    state, known = decision.executors.state, before.conditions.get(ConditionType.EXECUTORS_READY, {})
+    if state is None or state.ready or state.reason in (known.get("reason"), Reason.STARTING):
+        return
+    yield _event(EventType.WARNING, state.reason, state.message, "Executors")
 
 
 def _task_events(before: PersistedTask, after: PersistedTask) -> Iterator[ConnectorEvent]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock_model.resources.connector import default_connect_name
 from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.executors import executors_of
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.verdict import Kind
 from penstock_operator.metrics import ConnectorFigures
@@ -27,7 +28,16 @@ def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
         ready=decision.verdict.kind is Kind.READY,
         reason=str(decision.verdict.reason),
         active_topics=observed.records.active_topic_count,
+        executors=_executors(decision),
     )
+
+
+def _executors(decision: Decision) -> tuple[int, int] | None:
+    """Return how many executors its tasks want, and how many are ready; None: it has none in its spec."""
+    if decision.plan is None or not any(executors_of(t) is not None for t in decision.plan.tasks):
+        return None
+    of_tasks = decision.executors.tasks.values()
+    return sum(t.wanted for t in of_tasks), sum(t.ready for t in of_tasks)
 
 
 def undecided(document: Mapping[str, Any], reason: str) -> ConnectorFigures:

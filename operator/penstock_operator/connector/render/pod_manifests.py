@@ -1,24 +1,29 @@
 """Render the manifests of a connector's pods and of the objects that they read, with secure defaults. Pure."""
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from penstock_model.contracts import pod_layout as layout
+from penstock_model.contracts.executor_pod import ExecutorPod
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
+from penstock_model.resources.executors import Executors
 from penstock_operator import names
+from penstock_operator.connector.model.executors import CreateExecutor, executors_of
 from penstock_operator.connector.model.plans import Plan, PodSettings
 from penstock_operator.connector.model.pod_resources import job_resources
+from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.connector.policy.template_policy import with_init_containers
 from penstock_operator.connector.render.job_volumes import sharable
 from penstock_operator.connector.render.pod_hash import pod_hash
-from penstock_operator.connector.render.pod_spec import pod_spec
+from penstock_operator.connector.render.pod_spec import SPARK_SECRET_KEY, pod_spec, with_executors
 from penstock_operator.settings import Settings
 
 __all__ = ["FIELDS_OF_TASKS", "PodManifests", "metadata"]
@@ -29,6 +34,15 @@ _CONTAINER_FIELDS: Final = frozenset(
 """Fields of `spec.template` that belong to the container; the others belong to the pod."""
 FIELDS_OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
 """Fields of `spec.template` that a job pod does not use."""
+_BLOCKS: Final = "spark-blocks"
+_PORTS: Final = {
+    "spark-master": layout.SPARK_MASTER_PORT,
+    "spark-driver": layout.SPARK_DRIVER_PORT,
+    _BLOCKS: layout.SPARK_BLOCKS_PORT,
+}
+"""Ports of a task's pod for its executors, by the names that the chart's NetworkPolicies use."""
+_EXECUTOR_GRACE: Final = 10
+"""Seconds that an executor has to end; its batch is lost in any case."""
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
 """Annotation for the autoscaler, which otherwise keeps the node of each pod: its owner is of a kind that the autoscaler does
 not know, and it has a local volume.
@@ -159,6 +173,52 @@ class PodManifests:
         whole = self._with_template(pod, layout.JOB_CONTAINER, besides=FIELDS_OF_TASKS)
         return {**whole, "spec": sharable(whole["spec"])}
 
+    def executor(self, creation: CreateExecutor) -> dict[str, Any]:
+        """Return the pod of an executor, which Kubernetes deletes together with the pod of its task.
+
+        It has the image and plugins of the task's pod, and of `spec.template` what job pods have. It mounts no Secret of
+        the Connector, since the task sends values with variables resolved.
+        """
+        plan, pod, settings = creation.plan, creation.pod, self.settings
+        executors = executors_of(plan.tasks[pod.task]) or Executors(max=1)
+        resources = executors.resources
+        parts = (("requests", resources.requests), ("limits", resources.limits))
+        pod_settings = replace(plan.pod_settings, resources={k: dict(v) for k, v in parts if v}, secrets=())
+        command = (layout.EXECUTOR_MODULE,)
+        spec = pod_spec(settings, layout.EXECUTOR_CONTAINER, command, pod_settings, plan.mounts, reports_missing=True)
+        spec = with_executors(spec, pod.spark_secret, {_BLOCKS: layout.SPARK_BLOCKS_PORT})
+        host = f"[{pod.address}]" if ":" in pod.address else pod.address
+        work = ExecutorPod(master=f"spark://{host}:{layout.SPARK_MASTER_PORT}", cores=resources.cores)
+        container = spec["containers"][0]
+        container["env"] = [{"name": layout.EXECUTOR_VARIABLE, "value": work.to_json()}, *container["env"]]
+        spec["terminationGracePeriodSeconds"] = _EXECUTOR_GRACE
+        annotations = {names.QUICK_ENDS_ANNOTATION: str(creation.quick_ends)} if creation.quick_ends else {}
+        if creation.last_end is not None:
+            annotations[names.LAST_END_ANNOTATION] = ": ".join(creation.last_end)
+        meta = self._metadata_of_pod(pod, creation.name, names.EXECUTOR)
+        meta["annotations"] = annotations
+        whole = self._with_template(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec},
+            layout.EXECUTOR_CONTAINER,
+            besides=FIELDS_OF_TASKS,
+        )
+        return {**whole, "spec": sharable(whole["spec"])}
+
+    def spark_secret(self, pod: TaskPod, secret: str) -> dict[str, Any]:
+        """Return the Secret that a task's pod shares with its executors, which Kubernetes deletes together with the pod."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": self._metadata_of_pod(pod, pod.spark_secret, names.EXECUTOR),
+            "immutable": True,
+            "data": {SPARK_SECRET_KEY: base64.b64encode(secret.encode()).decode()},
+        }
+
+    def _metadata_of_pod(self, pod: TaskPod, name: str, role: str) -> dict[str, Any]:
+        """Return the metadata of an object that belongs to a task's pod."""
+        meta = metadata(self.connector, name, operator=self.operator, role=role, task=pod.task)
+        return {**meta, "ownerReferences": [names.owner_reference("v1", "Pod", pod.name, pod.uid)]}
+
     def pod_settings_of(self, plan: Plan | None) -> PodSettings:
         """Return the settings of the pods of a plan; without a plan, those of newly requested pods."""
         return self.pod_settings if plan is None else plan.pod_settings
@@ -220,6 +280,8 @@ class PodManifests:
         container |= _probes(ends=settings.task.liveness_probe)
         container["env"] = [{"name": layout.POD_IDENTITY_VARIABLE, "value": identity.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
+        if executors_of(plan.tasks[task]) is not None:
+            spec = with_executors(spec, names.spark_secret_name(name, own.uid or ""), _PORTS)
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
         return self._with_template(pod, layout.TASK_CONTAINER)

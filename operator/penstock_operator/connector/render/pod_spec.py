@@ -1,23 +1,25 @@
 """Render the common parts of all pods of Penstock: one container of the runtime, with secure defaults. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_operator.connector.model.plans import PodSettings
+from penstock_operator.connector.model.pod_status import SPARK_VOLUME
 from penstock_operator.connector.render.plugin_volumes import plugin_volumes
 from penstock_operator.settings import Settings
 
-__all__ = ["pod_spec"]
+__all__ = ["SPARK_SECRET_KEY", "pod_spec", "with_executors"]
 
+SPARK_SECRET_KEY: Final = "secret"  # noqa: S105 (its name)
 _SCRATCH: Final = "scratch"
 
 
 def pod_spec(
     settings: Settings,
     container: str,
-    command: tuple[str, str],
+    command: tuple[str, ...],
     pod_settings: PodSettings,
     plugins: Sequence[PluginMount],
     *,
@@ -28,7 +30,7 @@ def pod_spec(
     Args:
         settings: settings of the release.
         container: its name.
-        command: the module that it runs, and the file that this reads.
+        command: the module that it runs, and its arguments.
         pod_settings: the settings that come from the release.
         plugins: images of PluginVersions that it mounts.
         reports_missing: whether its process reports which Secrets are missing; otherwise it does not start without them.
@@ -69,6 +71,28 @@ def pod_spec(
         "volumes": [*volumes, *images.volumes],
         "tolerations": _lost_node(settings.task.node_lost_seconds),
     }
+
+
+def with_executors(spec: Mapping[str, Any], secret: str, ports: Mapping[str, int]) -> dict[str, Any]:
+    """Return the spec of a pod of a task or executor with what both need to connect to each other.
+
+    Args:
+        spec: result of `pod_spec`.
+        secret: name of the Secret that both share.
+        ports: at which its container can be reached, by name.
+    """
+    (container,) = spec["containers"]
+    mount = {"name": SPARK_VOLUME, "mountPath": layout.SPARK_SECRET_FILE.rpartition("/")[0], "readOnly": True}
+    item = {"key": SPARK_SECRET_KEY, "path": layout.SPARK_SECRET_FILE.rpartition("/")[2]}
+    opened = [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()]
+    container = {
+        **container,
+        "ports": [*container.get("ports", ()), *opened],
+        "env": [*container["env"], _field(layout.POD_IP_VARIABLE, "status.podIP")],
+        "volumeMounts": [*container["volumeMounts"], mount],
+    }
+    volume = {"name": SPARK_VOLUME, "secret": {"secretName": secret, "items": [item]}}
+    return {**spec, "containers": [container], "volumes": [*spec["volumes"], volume]}
 
 
 def _lost_node(seconds: int) -> list[dict[str, Any]]:

@@ -55,7 +55,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 "lastRecord": timestamp(max(records))
                 if (records := [t.last_record for t in tasks if t.last_record])
                 else "",
-                "tasks": [task_status(t) for t in tasks],
+                "tasks": [{**task_status(t), **_executors(decision, t.id)} for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
                 "restartActions": [write(h) for h in persisted.handled],
                 "offsetsActions": [write(h) for h in persisted.offsets],
@@ -71,6 +71,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             observed.now,
             decision.pending,
             _lagging(observed, tasks),
+            decision.executors.state,
         ),
         "taskSummary": f"{running}/{len(wanted)}",
         "replicas": sum(p.phase is not Phase.ENDED for p in observed.pods.tasks),
@@ -82,6 +83,19 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }
     return with_short_texts(status)
+
+
+def _executors(decision: Decision, task: int) -> dict[str, Any]:
+    """Return the executors of a task, as a field of its entry; empty: it wants none."""
+    if (found := decision.executors.tasks.get(task)) is None:
+        return {}
+    return {
+        "executors": {
+            "wanted": found.wanted,
+            "ready": found.ready,
+            **without_empty({"reason": str(found.reason), "message": found.message}),
+        }
+    }
 
 
 def _lagging(observed: Observation, tasks: Sequence[PersistedTask]) -> str:

@@ -21,6 +21,8 @@ _ACTION_MESSAGE: Final = 500
 _OFFSETS_MESSAGE: Final = 1_000
 """Larger, since it may list every problem of a configuration."""
 _MESSAGES: Final = 16 << 10
+_EXECUTORS_MESSAGES: Final = 8 << 10
+"""Limit of all messages about executors; the tasks beyond it have only the reason."""
 _TOPICS: Final = 20 << 10
 
 
@@ -44,7 +46,7 @@ def with_short_texts(status: Mapping[str, Any]) -> dict[str, Any]:
     if short.get("activeTopics"):
         short["activeTopics"] = _within(short["activeTopics"], _TOPICS)
     if short.get("tasks"):
-        tasks = _shortened(short["tasks"], "message", _MESSAGES)
+        tasks = _with_short_executors(_shortened(short["tasks"], "message", _MESSAGES))
         bare = {**short, "tasks": [{k: v for k, v in t.items() if k != "trace"} for t in tasks]}
         short["tasks"] = _shortened(
             tasks, "trace", MOST_BYTES - _size(bare) - len(tasks) * (_LEAST_BYTES + len(', "trace": ""'))
@@ -77,6 +79,17 @@ def _shortened(tasks: Sequence[Mapping[str, Any]], field: str, room: int) -> lis
                     short = {**short, field: cut(str(task[field]), least, hint)}
                     least -= 10
         shortened.append(short)
+    return shortened
+
+
+def _with_short_executors(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    left, shortened = _EXECUTORS_MESSAGES, []
+    for task in tasks:
+        executors = task.get("executors") or {}
+        left -= _size(executors.get("message", ""))
+        if left < 0 and executors:
+            executors = {k: v for k, v in executors.items() if k != "message"}
+        shortened.append({**task, **({"executors": executors} if executors else {})})
     return shortened
 
 

@@ -44,6 +44,7 @@ def template(request: JobRequest) -> JobAnswer:
                 config=config,
                 plugins=plugins,
                 worker=request.worker,
+                settings=connector.spec.for_task(),
             )
             for n in range(count)
         ),

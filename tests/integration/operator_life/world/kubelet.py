@@ -94,6 +94,7 @@ class Kubelet:
         self._classes: dict[str, str] = {}
         self._definitions: dict[str, PackedDefinitions] = {}
         self._loses_logs = False
+        self._wishes: dict[str, int] = {}
         self._logs: dict[str, str] = {}
         self._ended: set[str] = set()
         self._latest: dict[str, Json] = {}
@@ -166,6 +167,33 @@ class Kubelet:
         """The logs of pods that look into images are gone from now on."""
         self._loses_logs = True
 
+    def wants_executors(self, connector: str, number: int | None) -> None:
+        """Let the tasks of a connector, by its Connect name, report that they want so many executors from now on."""
+        with self._lock:
+            self._wishes.pop(connector, None)
+            if number is not None:
+                self._wishes[connector] = number
+            concerned = [t for t in self.tasks.values() if t.spec.connector == connector]
+        for task in concerned:
+            self.records.report(self._report(task, task.state.upper()))
+
+    def kill(self, pod: str) -> None:
+        """The process of a task, in the pod `<namespace>/<name>`, is killed."""
+        with self._lock:
+            uid, task = next((u, t) for u, t in self.tasks.items() if key_of(t.pod) == pod)
+            del self.tasks[uid]
+            self._ended.add(uid)
+        self._status(task.pod, "Failed", _terminated("task", 137, ""))
+
+    def executors(self, connector: str) -> list[str]:
+        """The names of the executors of a connector, `<namespace>/<name>`, that are there."""
+        return sorted(
+            p["metadata"]["name"]
+            for p in list(self.pods.objects.values())
+            if f"{p['metadata']['namespace']}/{p['metadata']['labels'].get(names.CONNECTOR_LABEL)}" == connector
+            and p["metadata"]["labels"][names.ROLE_LABEL] == names.EXECUTOR
+        )
+
     def breaks(self, image: str) -> None:
         """Tasks with this image fail as soon as they have started."""
         self._broken.add(image)
@@ -230,7 +258,7 @@ class Kubelet:
             try:
                 self._step(uid)
             except ApiRefused as e:
-                if e.code not in (404, 409):
+                if e.code not in (404, 409) or "secrets" in str(e):  # a pod waits for the Secret that it mounts
                     self._closing.wait(_AGAIN)
                     continue
             except (urllib3.exceptions.HTTPError, OSError):
@@ -264,7 +292,8 @@ class Kubelet:
             if unpullable := _images(pod) & self._unpullable:
                 self._back_off(pod, min(unpullable))
                 return
-            does = {"job": self._job, names.VERIFYING: self._verify}
+            self._find_secrets(pod)
+            does = {"job": self._job, names.VERIFYING: self._verify, names.EXECUTOR: self._run_executor}
             does.get(pod["metadata"]["labels"][names.ROLE_LABEL], self._start)(pod)
 
     def _unplaceable(self, pod: Json) -> None:
@@ -312,6 +341,17 @@ class Kubelet:
             self._logs[uid] = _line(request, self.answers(request))
         self._ended.add(uid)
         self._status(pod, "Succeeded", _terminated("job", 0, TerminationMessage(exit_code=0).to_message()))
+
+    def _find_secrets(self, pod: Json) -> None:
+        """Read the Secrets that a pod cannot start without; raises `ApiRefused` if one does not exist."""
+        for volume in pod["spec"]["volumes"]:
+            if "secret" in volume and not volume["secret"].get("optional"):
+                self.api.call(
+                    "GET", f"/api/v1/namespaces/{pod['metadata']['namespace']}/secrets/{volume['secret']['secretName']}"
+                )
+
+    def _run_executor(self, pod: Json) -> None:
+        self._status(pod, "Running", {"name": "executor", "state": {"running": {"startedAt": _now()}}})
 
     def _verify(self, pod: Json) -> None:
         image = next(v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v)
@@ -402,6 +442,7 @@ class Kubelet:
             since=int(time.time() * 1000),
             versions={"connector": task.spec.plugins["connector"].version},
             progress="steady",
+            executors_wanted=self._wishes.get(task.spec.connector),
         )
 
     def _data(self, pod: Json, volume: str) -> dict[str, str]:
@@ -415,6 +456,7 @@ class Kubelet:
             "metadata": {"uid": meta["uid"]},
             "status": {
                 "phase": phase,
+                "podIP": "10.1.0.7",
                 "containerStatuses": [
                     {"image": "x", "imageID": "", "ready": phase == "Running", "restartCount": 0, **container}
                 ],

@@ -106,3 +106,12 @@ def test_versions_are_listed_by_place_with_the_tasks_that_run_them() -> None:
         ["transforms.cast", "2.0", "0,1,2"],
         ["value.converter", "1.0", "1,2"],
     ]
+
+
+def test_tasks_that_want_executors_have_a_column_for_them() -> None:
+    shown = connector()
+    assert "EXECUTORS" not in connector_view(shown, {}, NOW)
+    shown["status"]["tasks"][0]["executors"] = {"wanted": 2, "ready": 1, "reason": "QuotaExceeded"}
+    head, first, second = connector_view(shown, {}, NOW).splitlines()[3:6]
+    place = head.index("EXECUTORS")
+    assert [line[place:].split()[0] for line in (first, second)] == ["1/2", "-"]

@@ -22,3 +22,15 @@ def test_no_text_of_a_connector_spoils_the_page_for_the_others(text: str) -> Non
         if sample.name == "penstock_connector_info"
     }
     assert read == {"odd": text, "plain": "FileStreamSource"}
+
+
+def test_a_connector_with_executors_has_rows_for_them_and_no_other_has() -> None:
+    rows = ConnectorRows()
+    rows.put(Key("shop", "large"), ConnectorFigures(executors=(4, 1)))
+    rows.put(Key("shop", "plain"), ConnectorFigures())
+    found = [s for f in text_string_to_metric_families(rows.page().decode()) for s in f.samples]
+    executors = [s for s in found if s.name == "penstock_connector_executors"]
+    assert [(s.labels["name"], s.labels["state"], s.value) for s in executors] == [
+        ("large", "wanted", 4),
+        ("large", "ready", 1),
+    ]

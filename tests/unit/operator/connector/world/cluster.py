@@ -9,9 +9,17 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator import names
 from penstock_operator.connector.model.plan_config_map import plan_of
 from penstock_operator.connector.model.plans import Plan
-from penstock_operator.connector.model.pod_status import JobPod, TaskPod, pod_of
+from penstock_operator.connector.model.pod_status import (
+    SPARK_VOLUME,
+    ExecutorPod,
+    JobPod,
+    Pod,
+    TaskPod,
+    executor_of,
+    pod_of,
+)
 from penstock_operator.key import Key
-from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, NAMESPACE, POD
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, NAMESPACE, POD, SECRET
 from penstock_operator.kubernetes.times import timestamp
 
 from ...fake_api_answers import Object
@@ -111,6 +119,18 @@ class Cluster:
         return dict(self._pods)
 
     @property
+    def executors(self) -> dict[str, ExecutorPod]:
+        """The pods of executors of the Connector as the operator reads them, by name."""
+        manifests = [m for m in self.server.list(POD, KEY.namespace) if names.label(m, names.UID_LABEL) == UID]
+        return {e.name: e for e in (executor_of(m, self.now) for m in manifests) if e is not None}
+
+    @property
+    def spark_secrets(self) -> dict[str, Object]:
+        """The Secrets that tasks share with their executors, by name."""
+        found = self.server.list(SECRET, KEY.namespace)
+        return {s["metadata"]["name"]: s for s in found if names.label(s, names.ROLE_LABEL) == names.EXECUTOR}
+
+    @property
     def plans(self) -> list[Plan]:
         """The plans that are kept, the oldest first."""
         maps = [m for m in self.server.list(CONFIG_MAP, KEY.namespace) if names.label(m, names.ROLE_LABEL) == "plan"]
@@ -179,6 +199,8 @@ class Cluster:
         def change(pod: Object) -> None:
             pod["spec"]["nodeName"] = "node-1"
             pod["status"] = {"phase": "Running", "startTime": timestamp(self.now), "containerStatuses": [container]}
+            if any(v["name"] == SPARK_VOLUME for v in pod["spec"].get("volumes", ())):
+                pod["status"]["podIP"] = "10.1.0.7"
 
         self.edit_pod(name, change)
 
@@ -225,7 +247,7 @@ class Cluster:
 
         self.edit_pod(name, change)
 
-    def finish_deletion(self, pod: TaskPod | JobPod) -> bool:
+    def finish_deletion(self, pod: Pod) -> bool:
         """A pod that was deleted ends; False: its node is away, or a finalizer holds it still."""
         if pod.node == _AWAY:
             return False

@@ -10,7 +10,7 @@ from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
 from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
-from penstock_operator.connector.model.pod_status import JobPod, Phase, TaskPod
+from penstock_operator.connector.model.pod_status import ExecutorPod, JobPod, Phase, TaskPod
 from penstock_operator.connector.model.secrets import examine, references
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD, SECRET
@@ -57,6 +57,8 @@ class ClusterWithJobs(ClusterWithTasks):
         """What the API server finds wrong in a task's pod."""
         self.job_validation: Callable[[Request], Answer | None] = lambda request: None
         """What it finds wrong in a job pod."""
+        self.executor_validation: Callable[[Request], Answer | None] = lambda request: None
+        """What it finds wrong in the pod of an executor, or in a Secret for executors."""
         self.admits_jobs = True
         """Whether admission lets job pods be created."""
         self.keeps_plans = True
@@ -81,12 +83,24 @@ class ClusterWithJobs(ClusterWithTasks):
             return True
         self.hinder_unpullable()
         reports = self.reports
-        return any(self._act(pod, reports) for pod in self.pods.values())
+        return any(self._act(pod, reports) for pod in self.pods.values()) or any(
+            self._act_executor(pod) for pod in self.executors.values()
+        )
+
+    def _act_executor(self, pod: ExecutorPod) -> bool:
+        if pod.leaving is not None:
+            return self.finish_deletion(pod)
+        if pod.phase is not Phase.WAITING or pod.hindrance is not None:
+            return False
+        self.start(pod.name)
+        return True
 
     def _act(self, pod: TaskPod | JobPod, reports: Mapping[int, Report]) -> bool:
         if pod.leaving is not None:
             return self.finish_deletion(pod)
         if pod.phase is Phase.WAITING and pod.hindrance is None:
+            if isinstance(pod, TaskPod) and pod.spark_secret and pod.spark_secret not in self.spark_secrets:
+                return False  # the kubelet tries again to mount it
             self.start(pod.name)
             return True
         if pod.phase is not Phase.RUNNING:
@@ -105,6 +119,8 @@ class ClusterWithJobs(ClusterWithTasks):
         role = names.label(request.body, names.ROLE_LABEL)
         if request.kind is CONFIG_MAP and role == "plan" and not self.keeps_plans:
             return over_quota(CONFIG_MAP, request.name)
+        if role == names.EXECUTOR and (wrong := self.executor_validation(request)) is not None:
+            return wrong
         if request.kind is POD and role == "task":
             self.tries.append(request.name)
             if self.refuses(request.name):

@@ -8,6 +8,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied
 from penstock_operator.connector.model.decision import Decision
+from penstock_operator.connector.model.executors import ExecutorsDecision
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.plan_hashes import release_hash
 from penstock_operator.connector.observe.connector_cache import CachedConnector
@@ -120,6 +121,7 @@ class OperatorProcess:
             drop=(),
             control_state=None,
             forget=False,
+            executors=ExecutorsDecision(),
             requeue_after=requeue_after,
         )
 
@@ -226,4 +228,5 @@ def does_anything(decision: Decision) -> bool:
         or decision.forget
         or decision.drop
         or decision.publish
+        or decision.executors.has_actions
     )

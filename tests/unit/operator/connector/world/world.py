@@ -263,7 +263,8 @@ class World(ClusterWithJobs):
         self.hinder_unpullable()
 
     def _synchronize_secrets(self) -> None:
-        present = {s["metadata"]["name"]: s for s in self.server.list(SECRET, KEY.namespace)}
+        found = self.server.list(SECRET, KEY.namespace)
+        present = {s["metadata"]["name"]: s for s in found if "ownerReferences" not in s["metadata"]}
         for name, values in self.secrets.items():
             data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
             if name not in present:

@@ -1,0 +1,103 @@
+"""What the status and the condition `ExecutorsReady` report about executors. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from penstock_model.contracts.task_reports import Report
+from penstock_operator.connector.model.executors import ExecutorsState, TaskExecutors
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.pod_status import ExecutorPod, Phase, TaskPod
+from penstock_operator.connector.model.refused_pods import of_executor
+from penstock_operator.kubernetes.times import timestamp
+from penstock_operator.names import executor_name
+from penstock_operator.reasons import Reason
+
+__all__ = ["state_of", "task_executors"]
+
+_LENGTH: Final = 500
+"""Characters of the message of one task."""
+_NAMED: Final = 20
+"""Limit of tasks whose message is in the condition."""
+
+
+def task_executors(
+    pod: TaskPod,
+    report: Report,
+    wanted: int,
+    kept: Sequence[ExecutorPod],
+    observed: Observation,
+    due: Mapping[int, float],
+    taken: str | None,
+) -> TaskExecutors | None:
+    """Return what the status shows of a task's executors; None: it wants none, for no reason.
+
+    Args:
+        pod: pod of the task.
+        report: the pod's own.
+        wanted: number that the task should have.
+        kept: those that count towards it.
+        observed: the Connector.
+        due: by number of those that have ended, in how many seconds each is replaced.
+        taken: pod of a task or job that a quota has refused, for which executors make room; None: there is none.
+    """
+    trouble = report.executors_trouble or ""
+    if wanted == 0:
+        is_unused = report.executors_wanted is None and trouble
+        return TaskExecutors(0, 0, Reason.UNUSED, trouble[:_LENGTH]) if is_unused else None
+    running = sum(e.phase is Phase.RUNNING for e in kept)
+    ready = min(running, running if report.executors is None else report.executors, wanted)
+    if ready == wanted:
+        return TaskExecutors(wanted, ready)
+    if taken is not None:
+        message = f"executors make room in a ResourceQuota for pod {taken}"
+        return TaskExecutors(wanted, ready, Reason.QUOTA_EXCEEDED, message)
+    reason, message = next(_causes(pod, kept, observed, due, trouble))
+    return TaskExecutors(wanted, ready, reason, message[:_LENGTH])
+
+
+def _causes(
+    pod: TaskPod, kept: Sequence[ExecutorPod], observed: Observation, due: Mapping[int, float], trouble: str
+) -> Iterator[tuple[str, str]]:
+    """Yield reasons and messages, the most telling first."""
+    present = {e.name for e in observed.pods.executors}
+    for number in range(len(present) + 1):
+        refusal = observed.pods.refusals.get(of_executor(name := executor_name(pod.name, number)))
+        if refusal is not None and name not in present:
+            yield refusal.reason, f"pod {name} is refused: {refusal.message}"
+    for executor in kept:
+        if executor.hindrance is not None:
+            reason, message = executor.hindrance
+            yield reason, f"pod {executor.name} does not start: {message}"
+    for executor in kept:
+        if executor.ended is not None:
+            again = timestamp(observed.now + due[executor.number])
+            yield executor.ended.reason, f"pod {executor.name} ended ({executor.ended.describe()}), until {again}"
+    for executor in kept:
+        if executor.last_end is not None and executor.phase is not Phase.RUNNING:
+            reason, message = executor.last_end
+            yield reason, f"pod {executor.name} starts again, since it ended ({message})"
+    if trouble:
+        yield Reason.HINDERED, trouble
+    starting = [e for e in kept if e.phase is Phase.WAITING]
+    if starting:
+        first = min(starting, key=lambda e: e.created)
+        yield Reason.STARTING, f"pod {first.name} starts, since {timestamp(first.created)}"
+    yield Reason.STARTING, "executors start, or are not connected to the task yet"
+
+
+def state_of(tasks: Mapping[int, TaskExecutors]) -> ExecutorsState | None:
+    """Return the contents of `ExecutorsReady`; None: no executor is wanted."""
+    short = {n: t for n, t in tasks.items() if t.reason}
+    if not short:
+        wanted = sum(t.wanted for t in tasks.values())
+        return (
+            ExecutorsState(True, Reason.CONNECTED, f"{wanted} of {wanted} executors are connected") if tasks else None
+        )
+    told = [f"task {n}: {_number(t)}{t.message}" for n, t in sorted(short.items())[:_NAMED]]
+    rest = len(short) - len(told)
+    message = "; ".join([*told, *([f"and {rest} more tasks"] if rest else [])])
+    return ExecutorsState(False, min(short.items())[1].reason, message)
+
+
+def _number(task: TaskExecutors) -> str:
+    return f"{task.ready} of {task.wanted} executors are ready: " if task.wanted else ""

@@ -1,0 +1,201 @@
+"""Step for the executors of all tasks: which are created, deleted and replaced. Pure.
+
+A task reports how many executors it can use now; the Connector bounds that. Executors belong to one pod of a task, with
+which Kubernetes deletes them. They only make a backlog faster, so nothing of the tasks depends on this step.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from penstock_model.contracts.task_reports import Report
+from penstock_model.resources import restart_policy
+from penstock_model.resources.connector import Restart
+from penstock_operator.connector.decide.executors.report import state_of, task_executors
+from penstock_operator.connector.decide.step_outcome import StepOutcome, soonest
+from penstock_operator.connector.model.executors import (
+    CreateExecutor,
+    ExecutorsDecision,
+    TaskExecutors,
+    executors_of,
+)
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.plans import Plan, PodHashOf
+from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_status import ExecutorPod, Phase, TaskPod
+from penstock_operator.connector.model.refused_pods import of_executor, of_secret, pause, without_room
+from penstock_operator.names import executor_name
+
+__all__ = ["executors_step"]
+
+_MOST_CREATED: Final = 20
+"""Limit of executors that one run creates: the Connector's other work must not wait for hundreds."""
+_ORDER: Final = (Phase.RUNNING, Phase.WAITING, Phase.ENDED)
+"""Order in which executors stay when fewer are wanted; among equals, the lowest numbers stay."""
+_END_LENGTH: Final = 300
+"""Characters of the end of an executor that its successor keeps."""
+
+
+def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHashOf) -> ExecutorsDecision:
+    """Return the decision about the executors of all tasks.
+
+    Args:
+        observed: the Connector.
+        outcome: of the steps for its tasks: nothing is created for a pod that is deleted now.
+        pod_hash: returns the hash of the contents that a task's pod must have.
+    """
+    pods = observed.pods
+    if observed.namespace_ends or not (pods.executors or any(p.spark_secret for p in pods.tasks)):
+        return ExecutorsDecision()
+    leaving = {p.uid for p in outcome.delete}
+    leaving |= {p.uid for p in pods.tasks if p.phase is Phase.ENDED or p.leaving is not None}
+    steps = [
+        _TaskStep.of(observed, outcome, pod_hash, pod).step()
+        for pod in sorted(pods.tasks, key=lambda p: p.task)
+        if pod.spark_secret and pod.uid not in leaving and pod.uid == outcome.persisted.task(pod.task).pod_uid
+    ]
+    alive = {p.uid for p in pods.tasks if p.phase is not Phase.ENDED}
+    without_task = (e for e in pods.executors if e.task_pod not in alive and e.leaving is None)
+    delete = (*(e for s in steps for e in s.delete), *without_task)
+    create = tuple(c for s in steps for c in s.create)
+    new = [p for p in pods.tasks if _needs_secret(observed, p) and p.uid not in leaving]
+    useless = [p for p in pods.tasks if _has_useless_secret(observed, p)]
+    names = [*(of_executor(e.name) for e in delete), *(of_secret(p.spark_secret) for p in (*new, *useless))]
+    pauses = {name: left for name in names if (left := pause(pods.refusals.get(name), observed.now))}
+    tasks = {s.task: s.shown for s in steps if s.shown is not None}
+    return ExecutorsDecision(
+        create_secrets=tuple(p for p in new if of_secret(p.spark_secret) not in pauses),
+        delete=tuple(e for e in delete if of_executor(e.name) not in pauses),
+        create=create[:_MOST_CREATED],
+        delete_secrets=tuple(p for p in useless if of_secret(p.spark_secret) not in pauses),
+        tasks=tasks,
+        state=state_of(tasks),
+        requeue_after=soonest(
+            0.0 if len(create) > _MOST_CREATED else None, *(s.requeue_after for s in steps), *pauses.values()
+        ),
+    )
+
+
+def _needs_secret(observed: Observation, pod: TaskPod) -> bool:
+    """Return whether a pod may wait for its Secret. One that has started had it, and another one would differ."""
+    is_known = observed.pods.spark_secrets.get(pod.uid, False)
+    return bool(pod.spark_secret) and pod.phase is Phase.WAITING and not is_known
+
+
+def _has_useless_secret(observed: Observation, pod: TaskPod) -> bool:
+    """Return whether the Secret of a pod may exist that has ended, and is kept for its log."""
+    may_exist = observed.pods.spark_secrets.get(pod.uid, True)
+    return bool(pod.spark_secret) and pod.phase is Phase.ENDED and pod.leaving is None and may_exist
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Actions for the executors of one task, and what the status shows of them."""
+
+    task: int
+    delete: tuple[ExecutorPod, ...] = ()
+    create: tuple[CreateExecutor, ...] = ()
+    shown: TaskExecutors | None = None
+    requeue_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _TaskStep:
+    """Step of one task.
+
+    Attributes:
+        observed: the Connector.
+        pod: the current pod of the task.
+        plan: from which the pod was made; None: none is known, so no executor can be created.
+        report: the pod's own; None: it has not reported yet.
+    """
+
+    observed: Observation
+    pod: TaskPod
+    plan: Plan | None
+    report: Report | None
+
+    @classmethod
+    def of(cls, observed: Observation, outcome: StepOutcome, pod_hash: PodHashOf, pod: TaskPod) -> "_TaskStep":
+        report = observed.records.reports.get(pod.task)
+        plans = (outcome.plan, *outcome.save, *reversed(observed.plans))
+        fits = (p for p in plans if p is not None and _is_of(p, pod, pod_hash))
+        own = report if report is not None and report.pod_uid == pod.uid else None
+        return cls(observed, pod, next(fits, None), own)
+
+    def step(self) -> _Step:
+        executors = [e for e in self.observed.pods.executors if e.task_pod == self.pod.uid]
+        if self.report is None:  # it starts, or Kafka cannot be read: what exists stays
+            return _Step(self.pod.task)
+        taken = without_room(self.observed.pods.refusals, self.observed.now)
+        wanted, wish = self._wanted(), self._wanted() if taken is None else 0
+        staying = sorted((e for e in executors if e.leaving is None), key=lambda e: (_ORDER.index(e.phase), e.number))
+        kept, surplus = staying[:wish], staying[wish:]
+        due = {e.number: left for e in kept if (left := self._until_replaced(e)) is not None}
+        replaced = [e for e in kept if due.get(e.number) == 0.0] if self._can_create() else []
+        create = [self._successor(e) for e in replaced]
+        pauses: list[float] = []
+        for number in self._free_numbers(executors, wish - len(kept)):
+            name = executor_name(self.pod.name, number)
+            if left := pause(self.observed.pods.refusals.get(of_executor(name)), self.observed.now):
+                pauses.append(left)  # the others would be refused for the same reason
+                break
+            create.append(CreateExecutor(name, self._plan(), self.pod))
+        looks = (e.look_after(self.observed.now) for e in kept)
+        return _Step(
+            self.pod.task,
+            delete=(*surplus, *replaced),
+            create=tuple(create),
+            shown=task_executors(self.pod, self.report, wanted, kept, self.observed, due, taken),
+            requeue_after=soonest(*pauses, *(left for left in due.values() if left), *looks),
+        )
+
+    def _wanted(self) -> int:
+        """Return how many executors the task should have."""
+        assert self.report is not None
+        if self.report.executors_wanted is None:
+            return 0
+        bounds = executors_of(self.plan.tasks[self.pod.task]) if self.plan is not None else None
+        if bounds is None:  # its pod is replaced as soon as that is possible
+            present = sum(e.task_pod == self.pod.uid and e.leaving is None for e in self.observed.pods.executors)
+            return min(self.report.executors_wanted, present)
+        return max(bounds.min, min(self.report.executors_wanted, bounds.max))
+
+    def _can_create(self) -> bool:
+        return self.plan is not None and self.pod.phase is Phase.RUNNING and self.pod.address != ""
+
+    def _plan(self) -> Plan:
+        assert self.plan is not None
+        return self.plan
+
+    def _free_numbers(self, executors: Sequence[ExecutorPod], count: int) -> Iterator[int]:
+        """Yield the lowest numbers that no pod has: one that is being deleted has its own until it is gone."""
+        used = {e.number for e in executors}
+        if self._can_create():
+            free = (n for n in range(len(used) + max(0, count)) if n not in used)
+            yield from (n for n, _ in zip(free, range(count), strict=False))
+
+    def _until_replaced(self, executor: ExecutorPod) -> float | None:
+        """Return the seconds until an executor that has ended is replaced; None: it has not ended."""
+        if executor.ended is None:
+            return None
+        delay = _restart(executor, executor.ended).delay or 0.0
+        return max(0.0, executor.ended.at + delay - self.observed.now)
+
+    def _successor(self, executor: ExecutorPod) -> CreateExecutor:
+        assert executor.ended is not None
+        quick_ends = _restart(executor, executor.ended).history.losses
+        end = executor.ended.reason, executor.ended.describe()[:_END_LENGTH]
+        return CreateExecutor(executor.name, self._plan(), self.pod, quick_ends, end)
+
+
+def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
+    """Return whether a pod is as one that would be made from this plan now."""
+    return pod.task < len(plan.tasks) and pod_hash(plan, pod.task) == pod.pod_hash
+
+
+def _restart(executor: ExecutorPod, ended: Ended) -> restart_policy.RestartDecision:
+    """Return when an executor is replaced: as a task that is lost, for any end."""
+    lived = max(0.0, ended.at - (executor.started or executor.created))
+    history = restart_policy.RestartHistory(losses=executor.quick_ends)
+    return restart_policy.next_restart(restart_policy.TaskEnd.LOST, lived=lived, history=history, policy=Restart())
