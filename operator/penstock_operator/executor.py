@@ -31,7 +31,10 @@ class Pool:
         self._calls: set[Future[Any]] = set()
 
     async def is_idle(self, *, within: float) -> bool:
-        """Return whether every call has ended within this many seconds, even those whose callers no longer wait."""
+        """Wait up to this many seconds for all calls, and return whether they have ended.
+
+        These include calls whose callers no longer wait.
+        """
         return not (await asyncio.to_thread(wait, [*self._calls], within)).not_done
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
-from penstock_model.resources.policy_binding import selector_of
+from penstock_model.resources.policy_selection import selector_of
 from penstock_operator.admission.webhook import Webhook
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.model.plan_hashes import release_hash
@@ -149,8 +149,9 @@ class Operator:
             Server(self._settings.metrics.port, {"/metrics": metrics_page(self._metrics.page)}),
         ]
         # Also on standby: the Service selects every operator that is ready.
-        webhook = Webhook(self._settings, self._kube) if self._settings.webhook.enabled else None
-        if webhook is not None:
+        webhook: Webhook | None = None
+        if self._settings.webhook.enabled:
+            webhook = Webhook(self._settings, self._kube, self._metrics.reviewed)
             webhook.start()
         watching: KopfWatch | None = None
         tasks = [self._task("heart", self._live())]

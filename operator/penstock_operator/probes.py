@@ -2,15 +2,15 @@
 
 import json
 import logging
-import socket
-import socketserver
 import threading
 import time
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Final
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from penstock_operator.dual_stack import DualStackServer
 
 __all__ = ["Check", "Heartbeat", "Page", "Server", "metrics_page", "probe_page"]
 
@@ -101,17 +101,7 @@ class Server:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
                 log.debug(format, *args)
 
-        class Listener(ThreadingHTTPServer):
-            daemon_threads = True
-            address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-
-            def server_bind(self) -> None:
-                if self.address_family == socket.AF_INET6:
-                    self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-                socketserver.TCPServer.server_bind(self)  # HTTPServer's looks this machine's name up in DNS
-                self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
-
-        self._server = Listener(("::" if Listener.address_family == socket.AF_INET6 else "", port), Handler)
+        self._server = DualStackServer(port, Handler)
         self.port: int = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True).start()
 

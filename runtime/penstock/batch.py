@@ -101,7 +101,7 @@ class RecordBatch:
 
     @property
     def headers(self) -> tuple[()] | list[tuple[Header, ...]]:
-        """Return `()` if no record has headers, else a list of tuples."""
+        """Return the headers of each record as a list of tuples, or `()` if no record has headers."""
         held = self.held_headers
         return held.rows if isinstance(held, UnreadHeaders) else held
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from json import JSONDecoder
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NoReturn
@@ -65,10 +66,19 @@ class Kubectl:
         """
         return _object(self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings), words[0])
 
-    def json_or_none(self, *words: str) -> dict[str, Any] | None:
-        """Run a command with `--ignore-not-found`; None: there is no such resource. Raises as `json`."""
-        text = self.text(*words, "--ignore-not-found", "--output=json")
-        return _object(text, words[0]) if text.strip() else None
+    def resources(self, *words: str, stdin: str | None = None, has_warnings: bool = False) -> list[dict[str, Any]]:
+        """Run a command and return the resources that it prints, singly or in Lists. Raises as `json`."""
+        text = self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings)
+        found, decoder, rest = list[dict[str, Any]](), JSONDecoder(), text.lstrip()
+        while rest:
+            try:
+                value, end = decoder.raw_decode(rest)
+            except ValueError:
+                value, end = None, 0
+            whole = _checked(value, words[0])
+            found += whole["items"] if whole.get("kind") == "List" else [whole]
+            rest = rest[end:].lstrip()
+        return found
 
     def connector(self, name: str) -> dict[str, Any]:
         """Return a Connector. Raises as `text`."""
@@ -110,6 +120,10 @@ def _object(text: str, command: str) -> dict[str, Any]:
         found = json.loads(text)
     except ValueError:
         found = None
+    return _checked(found, command)
+
+
+def _checked(found: Any, command: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConnectError(
             f"cannot read the output of kubectl {command}: it is not only JSON; check that no wrapper or credential plugin "

@@ -14,10 +14,10 @@ from penstock_model.connect.variables import resolve
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.policy_binding import bind, name_of, rivalry
+from penstock_model.resources.policy_selection import PolicyBinding, bind, name_of, rivalry
 from penstock_runtime.plugins.config_providers import ConfigProviders
 
-__all__ = ["show_topics"]
+__all__ = ["conflicts", "show_topics"]
 
 _KIND: Final = "TopicCreationPolicy"
 _FIELD: Final = "spec.topicCreationPolicyRef"
@@ -72,13 +72,10 @@ def _rules(
         raise ConfigError(Problem("--policy", f"is missing: the Connector names the policy {named}; give its file"))
     documents = () if file is None else [d for d in read_resources(file, _KIND) if _is_in_namespace(d, own.namespace)]
     found = bind(named, own.labels, spec.config, documents)
-    problems = [Problem(name, f"this {_KIND} cannot be applied: {why}") for name, why in found.invalid.items()]
+    problems = conflicts(found)
     if found.missing:
         held = ", ".join(map(name_of, documents)) or "no policy"
         problems.append(Problem(_FIELD, f"names {found.missing}, but {file} holds {held}"))
-    if found.rivals:
-        problems.append(Problem("", rivalry(found.rivals)))
-    problems += found.refused
     if problems:
         raise ConfigError(problems)
     if file is not None and found.policy is None and not found.selected and named is None:
@@ -91,6 +88,14 @@ def _rules(
     with ConfigProviders(worker, secrets) as providers:
         texts = resolve(given, secrets, providers=providers.table).checked()
     return TopicRules.of(texts, enabled=True), limits
+
+
+def conflicts(found: PolicyBinding) -> list[Problem]:
+    """Return why the policies that apply to a Connector, and its own rules, cannot be applied together."""
+    problems = [Problem(name, f"this {_KIND} cannot be applied: {why}") for name, why in found.invalid.items()]
+    if found.rivals:
+        problems.append(Problem("", rivalry(found.rivals)))
+    return [*problems, *found.refused]
 
 
 def _is_in_namespace(document: Mapping[str, Any], namespace: str | None) -> bool:

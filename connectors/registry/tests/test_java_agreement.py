@@ -12,7 +12,6 @@ from penstock_registry.avro.reader import AvroReader
 from penstock_registry.avro.settings import AvroSettings
 from penstock_registry.avro.types import parse_avro
 from penstock_registry.avro.writer import AvroWriter
-from penstock_registry.wire import prefix
 
 CASES: Final = [json.loads(line) for line in Path(__file__).with_name("java_cases.jsonl").read_text().splitlines()]
 
@@ -44,8 +43,8 @@ def test_values_have_the_schema_and_the_bytes_that_java_gives_them(case: Any) ->
     schema, value = enveloped().to_connect("t", json.dumps(case["envelope"]).encode())
     text = ANYTHING_JSON if schema is None else avro_json(schema, settings(case))
     assert text == case["avro"]
-    writer = AvroWriter(schema, parse_avro(text), 1, settings(case))
-    expected = prefix(1) + bytes.fromhex(case["hex"])
+    writer = AvroWriter(schema, parse_avro(text), settings(case))
+    expected = bytes.fromhex(case["hex"])
     if value is not None:
         assert writer.write(value) == expected
         assert writer.write_all([value, value]) == [expected, expected]
@@ -54,7 +53,7 @@ def test_values_have_the_schema_and_the_bytes_that_java_gives_them(case: Any) ->
 @pytest.mark.parametrize("case", [*cases("read"), *cases("write")])
 def test_messages_have_the_schema_and_the_value_that_java_reads(case: Any) -> None:
     reader = AvroReader(parse_avro(case["avro"]), settings(case), None)
-    message = prefix(1) + bytes.fromhex(case["hex"])
+    message = bytes.fromhex(case["hex"])
     schema, value = reader.read(message)
     many_schema, many = reader.read_all([message, message])
     assert list(many) == [value, value]

@@ -20,7 +20,7 @@ PLAIN = AvroSettings()
 def written(schema: Schema, value: Any, settings: AvroSettings = PLAIN) -> Any:
     """Convert a value to a message and back, and return the result."""
     of = parse_avro(avro_json(schema, settings))
-    message = AvroWriter(schema, of, 1, settings).write(value)
+    message = AvroWriter(schema, of, settings).write(value)
     assert message is not None
     return AvroReader(of, settings, None).read(message)[1]
 

@@ -366,7 +366,7 @@ def test_base64_in_an_array_of_bytes_is_read_as_in_a_column_of_bytes(database: A
         bare(raws=[1]),
     )
     assert len(refused) == 2
-    assert "must be base64" in refused[0]
+    assert "it is not Base64" in refused[0]
     assert database.rows("SELECT raws FROM orders") == [([b"hi", None, b""],), ([[b"h"], [b"i"]],)]
 
 

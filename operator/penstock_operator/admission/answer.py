@@ -28,6 +28,11 @@ class Answer:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
+    @property
+    def result(self) -> str:
+        """Return the result for the metrics."""
+        return "refused" if self.problems else "warned" if self.warnings else "allowed"
+
 
 ALLOWED: Final = Answer()
 

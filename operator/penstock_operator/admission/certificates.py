@@ -137,7 +137,7 @@ def _signs() -> x509.KeyUsage:
 def _private(pem: bytes) -> ec.EllipticCurvePrivateKey:
     key = serialization.load_pem_private_key(pem, None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError("the key is not one of an elliptic curve")
+        raise TypeError("the key is not an elliptic-curve key")
     return key
 
 

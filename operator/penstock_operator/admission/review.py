@@ -13,7 +13,7 @@ from penstock_model.contracts.definitions import Definitions
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
 from penstock_model.resources.plugin_offers import offer_of, offered
-from penstock_model.resources.policy_binding import PolicyBinding, bind, rivalry
+from penstock_model.resources.policy_selection import PolicyBinding, bind, rivalry
 from penstock_model.validation.connector import PluginKnowledge, check_connector
 from penstock_model.validation.topics import PolicyUse
 from penstock_model.validation.unknown_properties import Unknown
@@ -55,6 +55,8 @@ def is_reviewed(request: Mapping[str, Any], settings: Settings) -> bool:
     watched = settings.watch_namespaces
     if request.get("operation") not in _OPERATIONS or request.get("subResource"):
         return False
+    if (request.get("kind") or {}).get("kind") not in _CHECKS:
+        return False
     if watched and request.get("namespace") not in watched:
         return False
     found, before = request.get("object"), request.get("oldObject")
@@ -80,9 +82,7 @@ def review(
     """
     if not is_reviewed(request, settings):
         return ALLOWED
-    check = _CHECKS.get(request.get("kind", {}).get("kind", ""))
-    if check is None:
-        return ALLOWED
+    check = _CHECKS[request["kind"]["kind"]]
     is_update = request.get("operation") == "UPDATE"
     scope = _Scope(view, settings, unknown, release, is_update)
     answer = check(_named(request["object"], request), scope)

@@ -3,14 +3,15 @@
 import json
 import logging
 import socket
-import socketserver
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
+
+from penstock_operator.dual_stack import DualStackServer
 
 __all__ = ["HttpsServer", "Respond"]
 
@@ -136,16 +137,8 @@ class HttpsServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
                 log.debug(format, *args)
 
-        class Listener(ThreadingHTTPServer):
-            daemon_threads = True
+        class Listener(DualStackServer):
             request_queue_size = 128
-            address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-
-            def server_bind(self) -> None:
-                if self.address_family == socket.AF_INET6:
-                    self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-                socketserver.TCPServer.server_bind(self)  # HTTPServer's looks this machine's name up in DNS
-                self.server_name, self.server_port = socket.gethostname(), int(self.server_address[1])
 
             def verify_request(self, request: Any, client_address: Any) -> bool:
                 return slots.acquire(blocking=False)
@@ -166,7 +159,7 @@ class HttpsServer:
             def handle_error(self, request: Any, client_address: Any) -> None:
                 log.debug("A connection to the webhook from %s ended", client_address[0])
 
-        self._server = Listener(("::" if Listener.address_family == socket.AF_INET6 else "", port), Handler)
+        self._server = Listener(port, Handler)
         self.port: int = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, name=f"https-{self.port}", daemon=True).start()
 

@@ -52,6 +52,7 @@ class Webhook:
     Args:
         settings: settings of the release.
         kube: the API server.
+        on_review: called after each review with the kind of the object, the result and the seconds.
         certificates: folder of a mounted certificate.
         clock: seconds since 1970.
     """
@@ -60,11 +61,13 @@ class Webhook:
         self,
         settings: Settings,
         kube: Kube,
+        on_review: Callable[[str, str, float], None],
         certificates: Path = CERTIFICATE_DIR,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
         self._kube = kube
+        self._on_review = on_review
         self._quick = kube.within_seconds(_CONNECT_SECONDS, _READ_SECONDS)
         self._views = Views(self._quick)
         self._trust = Trust(settings, kube)
@@ -74,7 +77,7 @@ class Webhook:
         self._mounted: tuple[bytes, bytes] | None = None
         self._context: ssl.SSLContext | None = None
         self._server: HttpsServer | None = None
-        self._told = ""
+        self._reported = ""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="webhook", daemon=True)
 
@@ -102,8 +105,17 @@ class Webhook:
         if unknown is None:
             return None
         request = document["request"]
-        answer = self._answer(request, unknown) if is_reviewed(request, self._settings) else ALLOWED
+        answer = self._reviewed(request, unknown) if is_reviewed(request, self._settings) else ALLOWED
         return admission_review(str(request["uid"]), request, answer)
+
+    def _reviewed(self, request: Mapping[str, Any], unknown: UnknownProperties) -> Answer:
+        began, result = time.monotonic(), "failed"
+        try:
+            answer = self._answer(request, unknown)
+            result = answer.result
+        finally:
+            self._on_review(request["kind"]["kind"], result, time.monotonic() - began)
+        return answer
 
     def _answer(self, request: Mapping[str, Any], unknown: UnknownProperties) -> Answer:
         namespace, began = str(request.get("namespace") or ""), time.monotonic()
@@ -124,10 +136,10 @@ class Webhook:
             pause = _RETRY_SECONDS
             try:
                 self.renew()
-                self._told, pause = "", _AGAIN_SECONDS
+                self._reported, pause = "", _AGAIN_SECONDS
             except (ConnectError, OSError, ssl.SSLError) as e:
-                if str(e) != self._told:
-                    self._told = str(e)
+                if str(e) != self._reported:
+                    self._reported = str(e)
                     log.warning("The webhook's certificate cannot be renewed, so objects may not be checked: %s", e)
             except Exception:
                 log.exception("The webhook's certificate cannot be renewed, so objects may not be checked")

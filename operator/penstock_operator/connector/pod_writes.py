@@ -92,7 +92,7 @@ def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name
 def refusal_of(
     observed: Observation, name: str, refused: Refused, pod_hash: str = "", resources: str = RESOURCES_OF_JOBS
 ) -> Refusal:
-    """Return the refusal of an object that is kept under this name, with the time of the next attempt."""
+    """Return the refusal of an object, which is stored under this name, with the time of the next attempt."""
     reason, remedy = cause(refused, resources)
     text = refused.answer or str(refused)
     return after(

@@ -119,7 +119,7 @@ class Records:
     def epoch(self, connector: str) -> PlanEpoch | None:
         """Return the greatest epoch in its tasks' incarnation records, or None if no record is readable.
 
-        Tasks with a smaller one end.
+        A task with a smaller epoch ends itself.
         """
         known = self._connectors.get(connector)
         epochs = [s for v in (known.incarnations.values() if known else ()) if (s := _epoch(v)) is not None]

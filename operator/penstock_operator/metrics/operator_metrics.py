@@ -14,6 +14,8 @@ from penstock_operator.metrics.connector_rows import ConnectorFigures, Connector
 __all__ = ["Metrics", "QueueFigures", "RolloutFigures"]
 
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
+_REVIEW_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2)
+"""After two seconds, the API server does not wait for the answer."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,21 @@ class Metrics:
             ["verb", "kind", "code"],
             registry=self.registry,
         )
+        self._reviews = Counter(
+            "penstock_operator_reviews",
+            "Reviews of objects by the webhook; failed: an error in the review.",
+            ["kind", "result"],
+            registry=self.registry,
+        )
+        for kind in ("Connector", "PluginVersion", "TopicCreationPolicy"):
+            for result in ("allowed", "warned", "refused", "failed"):
+                self._reviews.labels(kind, result)
+        self._review_seconds = Histogram(
+            "penstock_operator_review_seconds",
+            "How long reviews took.",
+            buckets=_REVIEW_SECONDS,
+            registry=self.registry,
+        )
         self._kafka = Gauge("penstock_operator_kafka_up", "1: the status topic can be read.", registry=self.registry)
         self._compacted = Gauge(
             "penstock_operator_status_topic_compacted",
@@ -109,6 +126,11 @@ class Metrics:
     def reconciled(self, outcome: str, seconds: float) -> None:
         """Count a reconciliation; its outcome is `done`, `error` or `timeout`."""
         self._reconciles.labels(outcome).observe(seconds)
+
+    def reviewed(self, kind: str, result: str, seconds: float) -> None:
+        """Count a review; its result is `allowed`, `warned`, `refused` or `failed`."""
+        self._reviews.labels(kind, result).inc()
+        self._review_seconds.observe(seconds)
 
     def requested(self, verb: str, kind: str, code: int) -> None:
         """Count a request to the API server."""

@@ -140,7 +140,7 @@ def failed(seen: Seen, reason: str, message: str) -> Step:
 
 
 def published(found: Step, where: PublishedDefinitions) -> Step:
-    """Return the step once its definitions are in a ConfigMap."""
+    """Return the step after its definitions have been stored in a ConfigMap."""
     assert found.finding is not None
     return replace(found, finding=replace(found.finding, definitions=where), publish=None)
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_model.resources.policy_binding import selector_of
+from penstock_model.resources.policy_selection import selector_of
 from penstock_model.resources.topic_creation_policy import ConnectorSelector
 
 __all__ = ["PolicySelectors"]

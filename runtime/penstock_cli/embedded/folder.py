@@ -82,7 +82,7 @@ def require_free(port: int) -> None:
     """Raise ConnectError if a port that the user chose is in use."""
     if not _is_free(port):
         raise ConnectError(
-            f"port {port} on 127.0.0.1 is taken: another program listens there. Choose another, or 0 for any"
+            f"port {port} on 127.0.0.1 is taken: another program listens there. Choose another port, or 0 for any free port"
         )
 
 

@@ -178,7 +178,7 @@ def parser() -> argparse.ArgumentParser:
     )
     level.add_argument("--reset", action="store_true", help="return to the level of the release, for all tasks")
     level.add_argument("--tasks", metavar="0,2", help="only of these tasks")
-    plan = add("plan", "show what applying manifests would change, and which tasks it would restart")
+    plan = add("plan", "show what applying manifests would change: fields, restarts of tasks, new topics")
     plan.add_argument("-f", "--filename", required=True, metavar="FILE", help="manifests; - is standard input")
     explain = add("explain", "describe a plugin of the namespace, with its configuration")
     explain.add_argument("name", metavar="CLASS", help="an alias such as Cast, or a Java class name")

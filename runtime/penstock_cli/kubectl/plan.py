@@ -1,10 +1,14 @@
-"""`kubectl penstock plan`: which pods an edit would restart, from a dry run of the API server."""
+"""`kubectl penstock plan`: which pods an edit would restart and which topics it would create, from a dry run."""
 
+import json
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
+from penstock.errors import ConnectError
 from penstock_cli.kubectl.plan_changes import changes_of, effect_of
+from penstock_cli.kubectl.planned_topics import concerns_topics, planned_topics
 from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.offsets.given import document_of
 from penstock_cli.text_table import text_table
@@ -12,9 +16,27 @@ from penstock_model.contracts.exit_codes import ExitCode
 
 __all__ = ["show_plan"]
 
+_Json = Mapping[str, Any]
+
+
+class _Name(NamedTuple):
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, resource: _Json) -> "_Name":
+        group, slash, _ = resource["apiVersion"].partition("/")
+        own = resource["metadata"]
+        return cls(group if slash else "", resource["kind"], own.get("namespace", ""), own.get("name", ""))
+
+    def is_a(self, kind: str) -> bool:
+        return (self.group, self.kind) == ("penstock.dev", kind)
+
 
 def show_plan(kubectl: Kubectl, file: str) -> ExitCode:
-    """Print the changes that applying a file would make to Connectors, and their effect on running tasks.
+    """Print the changes that applying a file would make to Connectors, their effect on running tasks, and new topics.
 
     Args:
         kubectl: of the cluster.
@@ -24,60 +46,72 @@ def show_plan(kubectl: Kubectl, file: str) -> ExitCode:
         ConfigError: the file cannot be read.
         ConnectError: the API server refuses the manifests, or cannot be reached.
     """
-    text = document_of(file)
-    documents = _applied(kubectl, text, has_warnings=True)
-    connectors = _connectors(documents)
-    by_manager: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
-    for key, document in connectors.items():
-        live = _live(kubectl, document)
-        planned = document
-        if (manager := _applier(live)) is not None:
-            if manager not in by_manager:
-                words = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
-                by_manager[manager] = _connectors(_applied(kubectl, text, *words))
-            planned = by_manager[manager][key]
-        sys.stdout.write(_described(planned, live))
-    if others := len(documents) - len(connectors):
+    # Only read, with their namespaces: the API server is asked when it is known who applies each resource.
+    given = kubectl.resources(
+        "create", "--dry-run=client", "--validate=ignore", "--filename=-", stdin=document_of(file)
+    )
+    words = ("get", "--ignore-not-found", "--show-managed-fields", "--filename=-")
+    live = {_Name.of(r): r for r in kubectl.resources(*words, stdin=_list(given))}
+    planned = _applied(kubectl, given, live)
+
+    @cache
+    def policies(namespace: str) -> Sequence[_Json] | str:
+        return _policies(kubectl, namespace, planned)
+
+    connectors = {name: resource for name, resource in planned.items() if name.is_a("Connector")}
+    for name, connector in connectors.items():
+        sys.stdout.write(_described(name, connector, live.get(name), policies))
+    if others := len(planned) - len(connectors):
         sys.stdout.write(f"{others} other resource{'' if others == 1 else 's'}: not planned\n")
     return ExitCode.OK
 
 
-def _applied(kubectl: Kubectl, text: str, *words: str, has_warnings: bool = False) -> Sequence[Mapping[str, Any]]:
-    """Return the resources as they would be after `kubectl apply`."""
-    answer = kubectl.json("apply", "--dry-run=server", "--filename=-", *words, stdin=text, has_warnings=has_warnings)
-    items: Sequence[Mapping[str, Any]] = answer["items"] if answer.get("kind") == "List" else [answer]
-    return items
+def _applied(kubectl: Kubectl, given: Sequence[_Json], live: Mapping[_Name, _Json]) -> dict[_Name, _Json]:
+    """Return the resources as they would be after whoever applies each of them has applied it."""
+    by_manager: dict[str | None, list[_Json]] = {}
+    for resource in given:
+        by_manager.setdefault(_applier(live.get(_Name.of(resource))), []).append(resource)
+    planned: dict[_Name, _Json] = {}
+    for manager, resources in by_manager.items():
+        words = () if manager is None else ("--server-side", "--force-conflicts", f"--field-manager={manager}")
+        command = ("apply", "--dry-run=server", "--filename=-", *words)
+        planned |= {_Name.of(r): r for r in kubectl.resources(*command, stdin=_list(resources), has_warnings=True)}
+    return {name: planned[name] for name in map(_Name.of, given) if name in planned}
 
 
-def _connectors(documents: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:
-    return {(d["metadata"]["namespace"], d["metadata"]["name"]): d for d in documents if d.get("kind") == "Connector"}
-
-
-def _applier(live: Mapping[str, Any] | None) -> str | None:
+def _applier(live: _Json | None) -> str | None:
     """Return the field manager that applies a resource on the server, such as Flux; None: there is none."""
     entries = () if live is None else live["metadata"].get("managedFields") or ()
     return next((e["manager"] for e in entries if e["operation"] == "Apply" and not e.get("subresource")), None)
 
 
-def _live(kubectl: Kubectl, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    own = document["metadata"]
-    words = ("get", "connectors.penstock.dev", own["name"], f"--namespace={own['namespace']}")
-    # Without the namespace of the command line, which may be another one.
-    place = Kubectl(tuple(o for o in kubectl.options if not o.startswith("--namespace=")))
-    return place.json_or_none(*words, "--show-managed-fields")
+def _policies(kubectl: Kubectl, namespace: str, planned: Mapping[_Name, _Json]) -> Sequence[_Json] | str:
+    """Return the TopicCreationPolicies of a namespace, with those of the file; a text: why they cannot be read."""
+    try:
+        there = kubectl.resources("get", "topiccreationpolicies.penstock.dev", f"--namespace={namespace}")
+    except ConnectError as e:
+        return str(e)
+    edited = {n: r for n, r in planned.items() if n.is_a("TopicCreationPolicy") and n.namespace == namespace}
+    return [*({_Name.of(r): r for r in there} | edited).values()]
 
 
-def _described(document: Mapping[str, Any], live: Mapping[str, Any] | None) -> str:
-    own = document["metadata"]
-    name = f"{own['namespace']}/{own['name']}"
-    if live is None:
-        return f"{name}: new; up to {document['spec'].get('tasksMax', 1)} tasks start after validation\n"
-    changes = changes_of(live, document)
+def _list(resources: Sequence[_Json]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": resources})
+
+
+def _described(
+    name: _Name, after: _Json, before: _Json | None, policies: Callable[[str], Sequence[_Json] | str]
+) -> str:
+    title = f"{name.namespace}/{name.name}"
+    if before is None:
+        start = f"{title}: new; up to {after['spec'].get('tasksMax', 1)} tasks start after validation\n"
+        return start + planned_topics(after, None, policies(name.namespace))
+    changes = changes_of(before, after)
     if not changes:
-        return f"{name}: unchanged\n"
-    running = [
-        t["id"] for t in (live.get("status") or {}).get("tasks") or () if t.get("state") in ("Running", "Paused")
-    ]
+        return f"{title}: unchanged\n"
+    tasks = (before.get("status") or {}).get("tasks") or ()
+    running = [t["id"] for t in tasks if t.get("state") in ("Running", "Paused")]
     rows = [("FIELD", "BEFORE", "AFTER"), *changes]
-    effect = effect_of(changes, live["spec"], document["spec"])
-    return f"{name}: {effect} ({len(running)} running)\n{text_table(rows)}"
+    effect = effect_of(changes, before["spec"], after["spec"])
+    topics = planned_topics(after, before, policies(name.namespace)) if concerns_topics(changes) else ""
+    return f"{title}: {effect} ({len(running)} running)\n{text_table(rows)}{topics}"

@@ -14,10 +14,13 @@ _ABSENT: Final = "-"
 _HIDDEN: Final = "[hidden]"
 _PREFIX: Final = "penstock.dev/"
 _ANNOTATIONS: Final = "annotations."
+_LABELS: Final = "labels."
 _PLANNED: Final = frozenset(
     ("config", "class", "version", *(field.alias or name for name, field in TaskSettings.model_fields.items()))
 )
 """Fields whose change makes a new plan."""
+_SELECTING: Final = frozenset(("topicCreationPolicyRef", "labels"))
+"""Fields that select TopicCreationPolicies."""
 _NO_SECRETS: Final = ("onSecretChange", "secretName")
 _ALL_RESTART: Final = "all tasks restart"
 _OF_ANNOTATIONS: Final = {
@@ -46,7 +49,7 @@ class _Leaf(NamedTuple):
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Return the changed fields of the spec and annotations of `penstock.dev/`, secret ones without their values.
+    """Return the changed fields of the spec, labels, and annotations of `penstock.dev/`, secret ones without their values.
 
     Args:
         before: the Connector.
@@ -89,7 +92,7 @@ def effect_of(changes: Sequence[Change], before: Mapping[str, Any], after: Mappi
         effects.append("all tasks restart, if the plugin makes another number of tasks")
     if fields & _PLANNED:
         effects.append("tasks whose configuration changes are replaced after validation; if it fails, all keep running")
-    if "topicCreationPolicyRef" in fields:
+    if fields & _SELECTING:
         effects.append("tasks are replaced one by one, if the rules change")
     if "template" in fields:
         effects.append("tasks are replaced with the new pod template")
@@ -118,6 +121,8 @@ def _leaves(connector: Mapping[str, Any]) -> Iterator[tuple[str, _Leaf]]:
     for name, value in (connector["metadata"].get("annotations") or {}).items():
         if name.startswith(_PREFIX):
             yield f"{_ANNOTATIONS}{name}", _Leaf(value, is_secret("", value))
+    for name, value in (connector["metadata"].get("labels") or {}).items():
+        yield f"{_LABELS}{name}", _Leaf(value, is_secret(name, value))
 
 
 def _parts(field: str, name: str, value: Any) -> Iterator[tuple[str, _Leaf]]:

@@ -8,12 +8,12 @@ from typing import Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_cli.plugin.archive import check_repository, write_image
+from penstock_cli.plugin.build_traces import remove_traces
 from penstock_cli.plugin.classes import LookedAt, classes_of
 from penstock_cli.plugin.declaration import declaration, manifest
 from penstock_cli.plugin.examined import problems_of, warnings_of
 from penstock_cli.plugin.installed import Installed, install
 from penstock_cli.plugin.runtime_image import packages, this_architecture
-from penstock_cli.plugin.traces import remove_traces
 
 __all__ = ["Built", "Contents", "build", "look_at"]
 

@@ -12,7 +12,7 @@ from penstock_model.connect.versions import VersionRange
 from penstock_model.contracts.definitions import ClassDefinition, Definitions
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import KINDS
-from penstock_model.resources.plugin_resolution import resolve_plugins
+from penstock_model.resources.version_selection import resolve_plugins
 
 __all__ = ["KnownPlugins", "find_definitions", "version_problems"]
 

@@ -143,7 +143,7 @@ class TaskFence:
         self._seen.clear()
 
     def refence(self, writer: StatusWriter) -> None:
-        """Apply rule 4. Raises as `begin` does."""
+        """Increment `fence` in the record, and fence all transactional ids again (rule 4). Raises as `begin` does."""
         self.check()
         self.current = replace(self.current, fence=self.current.fence + 1)
         self._write(writer)

@@ -152,7 +152,7 @@ def supersede(
     greatest = max(recorded_generation(entries, name), 0 if known is None else known.generation)
     if newest is not None and greatest > newest:
         raise Superseded(
-            f"Connector {name} was started since this was asked for: plan generation {greatest} is recorded, and at most "
+            f"Connector {name} was started since this was requested: plan generation {greatest} is recorded, and at most "
             f"{newest} was expected"
         )
     epoch = PlanEpoch.of_owner(max(least, 1 + greatest), place.owner, yields=yields)

@@ -12,8 +12,8 @@ from penstock.sink import TopicPartition
 from penstock_kafka.murmur2 import partition_of
 from penstock_kafka.offset_deletion import check_deletion
 from penstock_model.contracts.job import JobRequest, OffsetsWork
+from penstock_runtime.job.alter_request import read_sink_offsets, read_source_offsets
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
-from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
 from penstock_runtime.job.offsets_target import Target
 from penstock_runtime.job.sink_positions import check_positions, positions_of
 from penstock_runtime.job.with_kafka import ClientErrors

@@ -235,7 +235,11 @@ class RecordConsumer:
         return self._of_brokers(watermarks_of, partitions)
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Ask the brokers for the end of each partition, in half the time of `bounds`."""
+        """Ask the brokers for the end of each partition: one request instead of the two of `bounds`.
+
+        Raises:
+            RetriableError: as `bounds`.
+        """
         return self._of_brokers(end_offsets, partitions)
 
     def _of_brokers(self, ask: Callable[[Consumer, list[TopicPartition], float], T], of: Iterable[TopicPartition]) -> T:

@@ -65,7 +65,7 @@ class Losses:
 
     @staticmethod
     def of_records(error: KafkaError) -> bool:
-        """Return whether records cause the error, so that sending them one by one finds which."""
+        """Return whether records cause the error, so that sending them one by one shows which."""
         if error.code() in _OF_THE_PRODUCER | _OF_THE_TOPIC:
             return False
         return type(translated(error, "")) is ConnectError

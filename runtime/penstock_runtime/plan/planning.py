@@ -22,8 +22,8 @@ from penstock_model.validation.clients import check_clients, unused_overrides
 from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
 from penstock_model.validation.topics import PolicyUse, check_topic_rules
 from penstock_model.validation.unknown_properties import Known, typed_properties, unknown_properties
-from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.java_plugins.hosts import use_java
+from penstock_runtime.java_plugins.jvm_redaction import hide
 from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.delivery import check_boundary, check_delivery, check_rate_limit, exactly_once
 from penstock_runtime.plan.java import check_java, java_warnings

@@ -15,9 +15,9 @@ from penstock_model.connect.versions import Version
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class
 from penstock_runtime.java_plugins.config_provider import KIND, JavaConfigProvider
-from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.java_plugins.java_class import PREFIX
 from penstock_runtime.java_plugins.java_error import JavaError
+from penstock_runtime.java_plugins.jvm_redaction import hide
 from penstock_runtime.plugins.plugin_path import java_plugins
 
 __all__ = ["ConfigProviders"]

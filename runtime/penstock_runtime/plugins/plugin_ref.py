@@ -127,7 +127,11 @@ def make(cls: type[_P], context: PluginContext) -> _P:
 
 
 def check_variant(found: PluginRef[Plugin], name: str) -> None:
-    """Raise ConfigError unless the name has a variant (`$Key`, `$Value`) exactly if the plugin requires one."""
+    """Check the variant in a name (`$Key`, `$Value`).
+
+    Raises:
+        ConfigError: the name has no variant and the plugin requires one, or the plugin does not have the variant.
+    """
     if issubclass(found.cls, JavaClass):
         return  # a nested class of Java is a separate plugin
     variants = found.cls.variants if issubclass(found.cls, Transform) else ()

@@ -13,9 +13,9 @@ from penstock_java_compat.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.java_plugins.group_sinks import client_prefix, with_worker_clients
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.paused_partitions import PausedPartitions
+from penstock_runtime.sink.plugin_requests import PluginRequests
 from penstock_runtime.sink.reported_records import ReportedRecords
 from penstock_runtime.sink.sink_process import PutRetries, SinkProcess
 from penstock_runtime.spark.session import Spark
@@ -43,6 +43,13 @@ class SinkContext(TaskContext):
     def connector(self) -> SinkConnector:
         """Connector plugin."""
         return cast("SinkConnector", self.plugin())
+
+    @property
+    def driver_only(self) -> str | None:
+        """See `TaskContext.driver_only`. With a rate limit, the driver reads, and Spark still writes DataFrames."""
+        if (reason := super().driver_only) is not None or not self.connector.buffering:
+            return reason
+        return "its sink keeps records in the memory of one process"
 
     @property
     def batch_timeout(self) -> float:
@@ -137,7 +144,7 @@ class SinkContext(TaskContext):
         """Return whether the sink's writers stage a backlog in several processes in parallel."""
         return self.connector.staged
 
-    def sink(self, pauses: PausedPartitions, asked: Asked, reported: ReportedRecords) -> Sink:
+    def sink(self, pauses: PausedPartitions, asked: PluginRequests, reported: ReportedRecords) -> Sink:
         """Return the driver half of the sink; its context forwards requests to these objects."""
         spec = self.spec
         sink = returned.instance(

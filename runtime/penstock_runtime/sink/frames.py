@@ -56,7 +56,10 @@ class FramePut:
         return self._sink.ordered
 
     def put(self, consumed: Sequence[Consumed]) -> Summary:
-        """Write as `SinkProcess.put` does, or only a part: `Summary.unfinished` is set, and the offsets are of that part."""
+        """Write records as `SinkProcess.put` does, possibly only a part of them.
+
+        In this case `Summary.unfinished` is set, and the offsets are those of the part.
+        """
         summary = Summary()
         partitions: dict[TopicPartition, list[Run]] = {}
         failures: list[tuple[Consumed, Sequence[Failure]]] = []

@@ -59,7 +59,9 @@ class RangeReader:
                 if consumed.source != of:
                     continue
                 if consumed.offset[0] < position:
-                    raise RetriableError(f"Offsets of {of.topic}-{of.partition} have moved back; was it recreated?")
+                    raise RetriableError(
+                        f"Cannot read {of.topic}-{of.partition}: its offsets have moved back; was the topic recreated?"
+                    )
                 portion, self._rest = _split(consumed, end)
                 if portion is not None:
                     position = portion.next_offset

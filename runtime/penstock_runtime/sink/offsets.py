@@ -14,11 +14,11 @@ from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, wait
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.foreign_commits import ForeignCommits
 from penstock_runtime.sink.paused_partitions import PausedPartitions
+from penstock_runtime.sink.plugin_requests import PluginRequests
 
 __all__ = ["SinkOffsets"]
 
@@ -62,7 +62,7 @@ class SinkOffsets:
         longest: float,
         pauses: PausedPartitions | None = None,
         sets_back: bool = True,
-        asked: Asked | None = None,
+        asked: PluginRequests | None = None,
         settle: Callable[[], None] = lambda: None,
         commits: bool = True,
         clock: Callable[[], float] = time.monotonic,
@@ -70,7 +70,7 @@ class SinkOffsets:
         self._sink = sink
         self._pauses = pauses or PausedPartitions()
         self._sets_back = sets_back
-        self._asked = asked or Asked()
+        self._asked = asked or PluginRequests()
         self._settle = settle
         self._commits = commits
         self.held: frozenset[TopicPartition] = frozenset()

@@ -173,9 +173,9 @@ def _write(
 
 
 def end_file(slots: str | Path) -> Path:
-    """Return the file whose existence ends the parts of workers on this machine as if their time were over.
+    """Return the file that makes workers on this machine end their parts early, as soon as it exists.
 
-    Workers on other machines do not see it: a stop waits until their time is over, which is `batch.max.ms`.
+    Workers on other machines do not see it: a stop waits for the end of their parts, at most `batch.max.ms`.
     """
     return Path(slots) / "end"
 

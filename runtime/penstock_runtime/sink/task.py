@@ -25,7 +25,6 @@ from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink import task_state
-from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.batch_reader import BatchReader
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
@@ -34,6 +33,7 @@ from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.paused_partitions import PausedPartitions
+from penstock_runtime.sink.plugin_requests import PluginRequests
 from penstock_runtime.sink.reported_records import ReportedRecords
 from penstock_runtime.sink.sink_process import SinkProcess
 from penstock_runtime.sink.spark_batches import SparkBatches
@@ -80,7 +80,7 @@ class SinkTask:
             spark = None
         self._spark = spark
         self._clock = clock
-        pauses, asked = PausedPartitions(), Asked()
+        pauses, asked = PausedPartitions(), PluginRequests()
         self._reported = ReportedRecords(
             lambda trouble, lost: context.writing_process(
                 stopping.is_set, sleep=lambda s: wait(s, stopping), trouble=trouble, lost=lost

@@ -96,7 +96,7 @@ def assigned(state: State, *, fetching: bool) -> State:
 
 
 def detached(state: State) -> State:
-    """Return the state when the next read is not where the consumer fetches, or the sink has returned its positions."""
+    """Return the state after positions changed: the consumer needs an assignment, or the sink has returned its positions."""
     match state:
         case Reading() | Detached() | Unknown():
             return Detached()

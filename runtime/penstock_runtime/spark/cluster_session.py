@@ -62,6 +62,11 @@ class Absence:
         self._begin(_UNREGISTERED.format(cause(error)), self._pause)
         self._pause = min(2 * self._pause, _LONGEST)
 
+    def begin_unstarted(self, error: BaseException) -> None:
+        """Do as `begin_refused` when the task's own Master, or the session, could not be started."""
+        self._begin(f"it could not be started: {cause(error)}", self._pause)
+        self._pause = min(2 * self._pause, _LONGEST)
+
     def end(self) -> None:
         """Record that the cluster is used."""
         self.trouble, self._pause = None, _AGAIN
@@ -84,7 +89,10 @@ def leave_surroundings(conf: Mapping[str, str], scratch: Scratch) -> None:
 
 
 def launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM with settings that everybody may see, because they are in its command line."""
+    """Start the JVM with these settings.
+
+    They must contain no secrets: they are in its command line, which every process of this machine can read.
+    """
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*conf.items()]))  # noqa: SLF001 (no public way)

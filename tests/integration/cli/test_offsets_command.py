@@ -256,7 +256,7 @@ def test_a_start_while_it_asks_makes_a_yes_void(pods: Pods) -> None:
     assert pods.answer(Action.PLAN, resource, prepare=True).epoch is not None
     os.write(terminal, b"y\n")
     said = os.read(terminal, 1000)
-    while b"was started since this was asked for" not in said:
+    while b"was started since this was requested" not in said:
         said += os.read(terminal, 1000)
     assert process.wait(30) == 3
     os.close(terminal)

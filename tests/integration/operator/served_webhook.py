@@ -19,7 +19,7 @@ from ..cluster_api.api import Api, ApiRefused
 from ..ports import free_port
 from ..running import until
 
-__all__ = ["Appliers", "Served", "connector", "fields"]
+__all__ = ["Appliers", "Served", "connector", "fields", "uncounted"]
 
 Json = dict[str, Any]
 
@@ -36,6 +36,10 @@ def connector(namespace: str, name: str = "orders-in", **config: Any) -> Json:
 def fields(refused: ApiRefused) -> set[str]:
     """The fields that an answer names."""
     return {c["field"] for c in refused.answer["details"]["causes"]}
+
+
+def uncounted(kind: str, result: str, seconds: float) -> None:
+    """Where no metrics are asked for."""
 
 
 class Served:
@@ -65,7 +69,7 @@ class Served:
 
     def start(self, clock: Callable[[], float] = time.time) -> Webhook:
         """Start it, and wait until the API server asks it."""
-        webhook = self.webhook = Webhook(self.settings, self.kube, clock=clock)
+        webhook = self.webhook = Webhook(self.settings, self.kube, uncounted, clock=clock)
         webhook.start()
         until(lambda: webhook.port is not None)
         until(self.is_asked)

@@ -23,7 +23,7 @@ from ..cluster_api.api import Api, ApiRefused
 from ..ports import free_port
 from ..running import until
 from .faults import FaultProxy
-from .served_webhook import Appliers, Served, connector, fields
+from .served_webhook import Appliers, Served, connector, fields, uncounted
 from .test_operator import Running, document
 from .test_status_topic import make
 
@@ -203,7 +203,7 @@ def test_operators_of_a_release_that_start_together_share_one_authority(
         made.settings.model_copy(update={"webhook": made.settings.webhook.model_copy(update={"port": port})})
         for port in ports
     ]
-    webhooks = [Webhook(settings, kube) for settings in all_settings]
+    webhooks = [Webhook(settings, kube, uncounted) for settings in all_settings]
     try:
         for webhook in webhooks:
             webhook.start()
@@ -222,7 +222,7 @@ def test_a_certificate_of_another_controller_is_taken_over_when_it_is_renewed(
     made.install()
     host = f"{made.settings.webhook.service}.{namespace}.svc"
     own = made.settings.webhook.model_copy(update={"certificate": "Mounted"})
-    webhook = Webhook(made.settings.model_copy(update={"webhook": own}), kube, certificates=tmp_path)
+    webhook = Webhook(made.settings.model_copy(update={"webhook": own}), kube, uncounted, certificates=tmp_path)
     try:
         for n in range(2):
             authority = certificates.new_authority(f"cert-manager {n}", time.time())

@@ -12,7 +12,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import offered
-from penstock_model.resources.plugin_resolution import resolve_plugins
+from penstock_model.resources.version_selection import resolve_plugins
 
 from ..pods import Pods, pods, shown
 from ..running import PLUGINS, new_name, until

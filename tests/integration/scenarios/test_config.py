@@ -9,7 +9,7 @@ import pytest
 from penstock import ConfigError
 from penstock_model.connect.plugin_chain import asked_plugins
 from penstock_model.resources.plugin_offers import offered
-from penstock_model.resources.plugin_resolution import resolve_plugins
+from penstock_model.resources.version_selection import resolve_plugins
 
 from ..lab import Lab
 from ..running import Processes

@@ -8,7 +8,7 @@ from penstock import ConfigError
 from penstock_model.connect.plugin_chain import asked_plugins
 from penstock_model.contracts.verification import FoundClass, classes_text, read_classes
 from penstock_model.resources.plugin_offers import class_names, is_unread, offered, offers_of
-from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_plugins
+from penstock_model.resources.version_selection import ResolvedPlugins, resolve_plugins
 
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 MYSQL = "io.debezium.connector.mysql.MySqlConnector"

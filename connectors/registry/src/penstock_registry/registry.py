@@ -15,11 +15,19 @@ from httpx2 import HTTPError, InvalidURL
 from penstock import ConfigError, DataError, Problem, RetriableError
 from penstock_registry.config import RegistryConfig
 
-__all__ = ["Found", "Registry"]
+__all__ = ["Found", "Reference", "Registry"]
 
 _OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
 _REFUSED_SECONDS: Final = 10
 """Seconds for which an answer that fails a record counts for the next records with the same question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Schema that another one uses by a name: a type, a file or a URI, depending on the format."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +38,13 @@ class Found:
         id: its id.
         kind: `AVRO`, `JSON` or `PROTOBUF`.
         text: the schema.
-        references: the texts of the schemas that it uses, each after those that it uses itself.
+        references: the schemas that it uses, each after those that it uses itself.
     """
 
     id: int
     kind: str
     text: str
-    references: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 class Registry:
@@ -115,17 +123,19 @@ class Registry:
                 f"cannot use the schema with id {number}: it is one of {kind}, and the converter is for {self._kind}; "
                 "configure the converter that fits"
             )
-        references: dict[tuple[str | None, int | None], str] = {}
+        references: dict[tuple[str, str | None, int | None], Reference] = {}
         self._collect(schema.references or [], references)
         return Found(number, kind, _text(schema), tuple(references.values()))
 
-    def _collect(self, references: list[SchemaReference], into: dict[tuple[str | None, int | None], str]) -> None:
+    def _collect(
+        self, references: list[SchemaReference], into: dict[tuple[str, str | None, int | None], Reference]
+    ) -> None:
         for each in references:
-            key = (each.subject, each.version)
+            key = (each.name or "", each.subject, each.version)
             if key not in into:
                 schema = self._client.get_version(str(each.subject), each.version or "latest", deleted=True).schema
                 self._collect(schema.references or [], into)
-                into[key] = _text(schema)
+                into[key] = Reference(each.name or "", _text(schema))
 
     @contextmanager
     def _asking(self, what: str, question: tuple[object, ...]) -> Iterator[None]:

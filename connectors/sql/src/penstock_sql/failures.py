@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from penstock import ConnectError, RetriableError
 from penstock_sql.dialects.base import Dialect
-from penstock_sql.dialects.meaning import Meaning
+from penstock_sql.dialects.error_meaning import Meaning
 from penstock_sql.dialects.registry import DIALECTS
 
 __all__ = ["FOREIGN", "Meaning", "as_connect_errors", "may_be_of_a_row", "meaning", "words", "words_of_row"]

@@ -68,12 +68,12 @@ class Canary:
         follow = "follows" if rest == 1 else "follow"
         then = follow if self.follows else f"{follow}, with what else was changed,"
         if persisted.failure:
-            told = (
+            failed = (
                 f"{what}, since a canary failed ({persisted.failure}); return to the previous version, or use another. "
             )
             they = "It" if rest == 1 else "They"
             return Pending(
-                Reason.CANARY_FAILED, f"{told}{they} {then} after {duration:g} s without a failure", canary=True
+                Reason.CANARY_FAILED, f"{failed}{they} {then} after {duration:g} s without a failure", canary=True
             )
         wait = "once all canaries run, " if left is None else ""
         return Pending(

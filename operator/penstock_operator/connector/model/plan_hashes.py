@@ -9,6 +9,7 @@ from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
 from penstock_operator.connector.model.plans import TOPIC_CREATION, Plan, PodSettings, mounts_json
+from penstock_operator.connector.model.secret_changes import secrets_hash
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.settings import Settings
 
@@ -19,7 +20,6 @@ __all__ = [
     "latest_request",
     "own_hash",
     "release_hash",
-    "secrets_hash",
 ]
 
 _IGNORED: Final = "ignored"
@@ -88,28 +88,14 @@ def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool =
         reports: of its tasks. A task that was replaced meanwhile requests nothing any longer, so that `before` stays.
         is_refused: the configuration was refused since, so that a repeated request counts: the cause may be over.
     """
-    told = (r.asked for r in reports if r.asked is not None and r.asked > before)
-    return max((a for a in told if is_refused or split_from(a) != split_from(before)), default=before)
+    requests = (r.asked for r in reports if r.asked is not None and r.asked > before)
+    return max((a for a in requests if is_refused or split_from(a) != split_from(before)), default=before)
 
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
     """Return whether topic creation affects the plan: overrides of that client, a worker that creates no topics."""
     is_off = worker.get(TOPIC_CREATION, "true").strip().lower() != "true"
     return is_off or any(name.startswith(_ADMIN) for name in connector.spec.config)
-
-
-def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, restarted: str = "") -> str:
-    """Return the hash of the Secrets with which a connector's tasks should run; empty: Secrets are not read.
-
-    With `onSecretChange: Ignore`, or if the release does not read Secrets, it stays that of the last plan, so that
-    neither a changed Secret nor a change of either setting restarts anything. It also stays if no Secret is named, so
-    that another key of the release restarts nothing. A restart of the connector uses the current values of the Secrets.
-    """
-    is_seen = bool(secrets.names) and (secrets.hash is not None or bool(secrets.missing))
-    follows = connector.spec.on_secret_change == "Restart" and is_seen  # noqa: S105 (no password)
-    if follows or last is None or last.restarted != restarted:
-        return secrets.hash or ""
-    return last.secrets
 
 
 def own_hash(

@@ -20,7 +20,7 @@ class RequestedPlan:
         own_hash: hash of the part of these inputs that is the Connector's own, and not the release's.
         own_hash_toggled: the same with the other value of `onSecretChange`.
         secrets: the Secrets in the configuration, as far as they are known.
-        secrets_in_force: the hash of the Secrets that the tasks should have (`plan_hashes.secrets_hash`).
+        secrets_in_force: the hash of the Secrets that the tasks should have (`secret_changes.secrets_hash`).
         reconfiguration: the last request of the plugin for a task reconfiguration; the hashes include it.
         policy: resolved from the TopicCreationPolicies that apply.
         plugin: its class and version, resolved with the PluginVersions of the namespace.

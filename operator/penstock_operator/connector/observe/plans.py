@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock_operator.connector.model.plan_hashes import has_changed_itself, inputs_hash, own_hash, secrets_hash
+from penstock_operator.connector.model.plan_hashes import has_changed_itself, inputs_hash, own_hash
 from penstock_operator.connector.model.plans import Plan, PodSettings, plan_hash
 from penstock_operator.connector.model.requested_plan import RequestedPlan
 from penstock_operator.connector.model.resolutions import PluginResolution
+from penstock_operator.connector.model.secret_changes import secrets_hash
 from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.secret_values import SecretValues
 from penstock_operator.connector.observe.stored_plans import plans_of, readable_maps

@@ -77,25 +77,25 @@ def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, .
     A topic keeps its entry of the status, so that only another set of names changes the status. While the status topic has
     not been read yet, all entries stay.
     """
-    status, told = subject.context.status, _told(subject.document.get("status") or {}, subject.persisted)
+    status, active = subject.context.status, _active(subject.document.get("status") or {}, subject.persisted)
     if not subject.context.settings.worker_config.topic_tracking_enable:
         return (), None
     if is_refused:
         return (), 0
     if not status.caught_up:
-        return tuple(told.values()), max(
-            len(told), int((subject.document.get("status") or {}).get("activeTopicCount") or 0)
+        return tuple(active.values()), max(
+            len(active), int((subject.document.get("status") or {}).get("activeTopicCount") or 0)
         )
     found = status.active_topics(subject.connector.connect_name)
-    return tuple(told.get(t.name) or ActiveTopic(t.name, t.task, t.discovered / 1000) for t in found), len(found)
+    return tuple(active.get(t.name) or ActiveTopic(t.name, t.task, t.discovered / 1000) for t in found), len(found)
 
 
-def _told(status: Mapping[str, Any], persisted: PersistedState) -> dict[str, ActiveTopic]:
+def _active(status: Mapping[str, Any], persisted: PersistedState) -> dict[str, ActiveTopic]:
     """Return the active topics since the last reset in a status, which this operator or an earlier one wrote."""
     resets = (a.at for a in persisted.offsets if a.action == RESET_TOPICS and a.result == "Succeeded")
-    reset, told = max(resets, default=0.0), {}
+    reset, active = max(resets, default=0.0), {}
     for topic in status.get("activeTopics") or ():
         since = instant(topic.get("since"))
         if since is not None and since >= reset:
-            told[str(topic["name"])] = ActiveTopic(str(topic["name"]), int(topic["task"]), since)
-    return told
+            active[str(topic["name"])] = ActiveTopic(str(topic["name"]), int(topic["task"]), since)
+    return active

@@ -12,7 +12,7 @@ from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.plugin_offers import class_names, is_unread, offered, offering, unverified
-from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_plugins
+from penstock_model.resources.version_selection import ResolvedPlugins, resolve_plugins
 from penstock_operator.connector.model.plans import Plan, PluginRequest
 from penstock_operator.connector.model.resolutions import PluginResolution
 

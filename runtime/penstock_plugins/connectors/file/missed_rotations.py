@@ -104,7 +104,7 @@ def _open(file: Sibling) -> Handle | None:
     try:
         return open_at(file.path, file.device, file.inode)
     except OSError as e:
-        raise RetriableError(f"File {file.path} had the path before and cannot be read: {e.strerror}.") from e
+        raise RetriableError(f"Cannot read rotated file {file.path}: {e.strerror}.") from e
 
 
 def _was_read(file: Sibling, ends: Collection[str]) -> bool:

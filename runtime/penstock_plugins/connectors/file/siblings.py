@@ -154,7 +154,10 @@ def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = 
 
 
 def is_named_later(file: Sibling, other: Sibling) -> bool:
-    """Return whether a file's name means that it had the path after the other. False for a number and a date."""
+    """Return whether a file's name means that it had the path after the other.
+
+    False if one name has a number and the other a date, which cannot be compared.
+    """
     alike = bool(_NUMBER.fullmatch(file.mark)) == bool(_NUMBER.fullmatch(other.mark))
     return alike and _name_order(file) > _name_order(other)
 

@@ -22,12 +22,12 @@ from penstock.errors import ConnectError
 from penstock_model.resources.task_settings import Java
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins import class_archive
-from penstock_runtime.java_plugins.hidden import hidden
 from penstock_runtime.java_plugins.host_jar import archive, class_path
 from penstock_runtime.java_plugins.java_error import JvmEnded
 from penstock_runtime.java_plugins.jvm.ends import cause_of_end
 from penstock_runtime.java_plugins.jvm.heap import Heap
 from penstock_runtime.java_plugins.jvm.options import environment, jvm_options
+from penstock_runtime.java_plugins.jvm_redaction import hidden
 from penstock_runtime.logs import say
 from penstock_runtime.process import cgroup, start_tied
 

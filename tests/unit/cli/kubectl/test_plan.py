@@ -154,3 +154,11 @@ def test_a_restart_of_a_stopped_connector_restarts_nothing() -> None:
     stopped = edited(state="Stopped")
     changes = changes_of(connector(stopped), connector(stopped, restart="r1", alter_offsets="a1 {}"))
     assert effect_of(changes, stopped, stopped) == "offsets are altered if the connector is stopped"
+
+
+def test_labels_are_compared_since_they_select_policies() -> None:
+    before, after = connector(BEFORE), connector(BEFORE)
+    before["metadata"]["labels"], after["metadata"]["labels"] = {"team": "shop"}, {"team": "stock", "tier": "1"}
+    changes = changes_of(before, after)
+    assert changes == [("labels.team", "shop", "stock"), ("labels.tier", "-", "1")]
+    assert effect_of(changes, BEFORE, BEFORE) == "tasks are replaced one by one, if the rules change"

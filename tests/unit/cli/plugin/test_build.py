@@ -16,7 +16,7 @@ import yaml
 from penstock import ConfigError
 from penstock_cli.__main__ import main
 from penstock_cli.plugin.build import build
-from penstock_cli.plugin.traces import _portable
+from penstock_cli.plugin.build_traces import _portable
 
 from .images import Image
 

@@ -90,7 +90,7 @@ def test_another_range_begins_with_a_seek() -> None:
 
 def test_recreated_topic_is_detected() -> None:
     of, _ = reader(records(0, 1))
-    with pytest.raises(RetriableError, match="Offsets of t-0 have moved back; was it recreated"):
+    with pytest.raises(RetriableError, match="t-0: its offsets have moved back; was the topic recreated"):
         read(of, 5, 8)
 
 

@@ -11,10 +11,10 @@ from penstock import TopicPartition as Partition
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.paused_partitions import PausedPartitions
+from penstock_runtime.sink.plugin_requests import PluginRequests
 
 A, B = Partition("a", 0), Partition("b", 0)
 
@@ -112,7 +112,7 @@ class Told(Sink):
 class World:
     def __init__(self, sink: Told | None = None, *, sets_back: bool = True, **held: int) -> None:
         self.now = 0.0
-        self.asked = Asked()
+        self.asked = PluginRequests()
         self.sink = sink or Told()
         self.group = Group(**held)
         self.fence = Fence()

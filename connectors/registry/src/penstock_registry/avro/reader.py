@@ -8,7 +8,6 @@ from typing import Any
 from fastavro import schemaless_reader
 
 from penstock import DataError, Fields, Schema
-from penstock_registry import wire
 from penstock_registry.avro.decoder import Decode, decode_anything, decoder
 from penstock_registry.avro.physical import physical_schema
 from penstock_registry.avro.settings import AvroSettings
@@ -19,7 +18,7 @@ __all__ = ["AvroReader"]
 
 
 class AvroReader:
-    """Reader of messages with one schema.
+    """Reader of data with one schema, without the prefix of a message.
 
     Args:
         of: the schema in Avro.
@@ -44,12 +43,10 @@ class AvroReader:
             self._decode = decoder(of, self.schema)
             self._names = [f.name for f in of.fields] if of.kind == "record" else []
 
-    def read(self, message: bytes) -> tuple[Schema | None, Any]:
+    def read(self, data: bytes) -> tuple[Schema | None, Any]:
         """Return the schema and the value of a message."""
-        file = BytesIO(message)
-        file.seek(wire.PREFIX_LENGTH)
         try:
-            value: Any = schemaless_reader(file, self._physical, None)
+            value: Any = schemaless_reader(BytesIO(data), self._physical, None)
         except Exception as e:
             raise DataError(
                 f"cannot read a message as Avro: its bytes do not fit its schema ({type(e).__name__}); the message is "
@@ -59,11 +56,11 @@ class AvroReader:
             return None, None
         return self.schema, value if self._decode is None else self._decode(value)
 
-    def read_all(self, messages: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
+    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
         """Return the schema and the values of messages with this schema. If one fails, all fail: `read` finds it."""
-        physical, skipped = self._physical, wire.PREFIX_LENGTH
+        physical = self._physical
         try:
-            values: list[Any] = [schemaless_reader(BytesIO(message[skipped:]), physical, None) for message in messages]
+            values: list[Any] = [schemaless_reader(BytesIO(each), physical, None) for each in data]
         except Exception as e:
             raise DataError("cannot read messages as Avro") from e
         decode = self._decode

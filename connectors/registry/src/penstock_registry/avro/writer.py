@@ -6,7 +6,6 @@ from typing import Any
 from fastavro import schemaless_writer
 
 from penstock import DataError, Fields, Same, Schema, Type
-from penstock_registry import wire
 from penstock_registry.avro import names
 from penstock_registry.avro.encoder import FieldEncoder, encode_anything, encoder, field_encoders
 from penstock_registry.avro.physical import physical_schema
@@ -25,22 +24,20 @@ class _Chunks(list[bytes]):
 
 
 class AvroWriter:
-    """Writer of values of one schema in Confluent's format.
+    """Writer of values of one schema, without the prefix of a message.
 
     Args:
         schema: the schema in Connect; None for values without one.
         of: the schema in Avro.
-        number: its id in the registry.
         settings: settings of the mapping.
 
     Raises:
         DataError: the Avro schema cannot hold such values.
     """
 
-    def __init__(self, schema: Schema | None, of: AvroType, number: int, settings: AvroSettings) -> None:
+    def __init__(self, schema: Schema | None, of: AvroType, settings: AvroSettings) -> None:
         self._schema = schema
         self._physical = physical_schema(of)
-        self._prefix = wire.prefix(number)
         self._encode = encode_anything if schema is None else encoder(schema, of, settings)
         self._fields: list[FieldEncoder] | None = None
         self._common: dict[str, Any] = {}
@@ -49,21 +46,21 @@ class AvroWriter:
             self._fields, self._common = field_encoders(schema, of, settings)
 
     def write(self, value: Any) -> bytes | None:
-        """Return the message of a value; None for null."""
+        """Return the data of a value; None for null."""
         if value is None and (self._schema is None or self._schema.optional):
             return None
         try:
             datum = self._encode(value)
         except DataError as e:
             raise DataError(f"cannot write a value as Avro: {e}") from None
-        return self._messages([datum])[0]
+        return self._encoded([datum])[0]
 
-    def write_all(self, values: Sequence[Any]) -> list[bytes | None]:
-        """Return the messages of many values. If one fails, all fail: `write` finds it."""
+    def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
+        """Return the data of many values. If one fails, all fail: `write` finds it."""
         if self._fields is not None:
             fields = values if isinstance(values, Fields) else Fields.of(values)
             if fields is not None:
-                return list(self._messages(self._rows(self._fields, fields)))
+                return self._encoded(self._rows(self._fields, fields))
         return [self.write(value) for value in values]
 
     def _rows(self, encoders: list[FieldEncoder], fields: Fields) -> Sequence[Any]:
@@ -77,7 +74,7 @@ class AvroWriter:
         columns.update({name: Same(value) for name, value in self._common.items()})
         return Fields(columns, len(fields)).rows()
 
-    def _messages(self, data: Sequence[Any]) -> list[bytes]:
+    def _encoded(self, data: Sequence[Any]) -> list[bytes]:
         physical = self._physical
         chunks: Any = _Chunks()  # fastavro uses no other method of a file
         try:
@@ -85,8 +82,7 @@ class AvroWriter:
                 schemaless_writer(chunks, physical, datum)
         except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as e:
             raise DataError(f"cannot write a value as Avro: {type(e).__name__}") from e
-        prefix = self._prefix
-        return [prefix + chunk for chunk in chunks]
+        return list(chunks)
 
 
 def _column(of: FieldEncoder, fields: Fields) -> list[Any] | Same:

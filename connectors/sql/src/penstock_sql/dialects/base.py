@@ -12,9 +12,9 @@ import sqlalchemy
 from sqlalchemy import Connection, Engine, Select
 
 from penstock import Problem
+from penstock_sql.dialects.error_meaning import QUOTED, Meaning, has_value
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind, kind_of
-from penstock_sql.dialects.meaning import QUOTED, Meaning, has_value
 from penstock_sql.names import TableName
 
 __all__ = [

@@ -413,7 +413,7 @@ def _time(value: int) -> Any:
     if value == _DAY_MS:
         return "24:00:00"  # Python's time cannot represent it
     if not 0 <= value < _DAY_MS:
-        raise DataError("the number is not a time of day in milliseconds")
+        raise DataError("cannot write a number into a time column: it is not a time of day in milliseconds")
     return _at(int(value)).time()
 
 
@@ -425,7 +425,7 @@ def _bytes(value: Any) -> Any:
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
-        raise DataError("a text in a binary column must be base64") from None
+        raise DataError("cannot write a text into a binary column: it is not Base64") from None
 
 
 def _json(value: Any) -> Any:

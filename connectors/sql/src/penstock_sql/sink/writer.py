@@ -20,7 +20,7 @@ from penstock_sql.sink.order import keys_to_compare, write_of, writes
 from penstock_sql.sink.positions import Position
 from penstock_sql.sink.rows import Refused, Rows, rows_of
 from penstock_sql.sink.tables import MissingTable, Tables
-from penstock_sql.sink.unavailable import Placeholder
+from penstock_sql.sink.unavailable_values import Placeholder
 
 __all__ = ["SqlWriter", "writers_name"]
 

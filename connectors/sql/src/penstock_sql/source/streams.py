@@ -124,7 +124,7 @@ class Stream:
 
     @property
     def waits(self) -> float:
-        """Seconds for which rows that were found have waited for transactions that could commit earlier rows."""
+        """Seconds for which new rows have been held back, because open transactions may still commit earlier rows."""
         return 0.0 if self._waits_since is None else self._clock() - self._waits_since
 
     def held_by(self, connection: Connection) -> str:

@@ -17,14 +17,14 @@ from sqlalchemy.sql.elements import quoted_name
 
 from penstock import Problem
 from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Url, Write
+from penstock_sql.dialects.error_meaning import Meaning
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
-from penstock_sql.dialects.mariadb import catalog, errors, form, put, session, types
+from penstock_sql.dialects.mariadb import catalog, errors, put, session, table_form, types
 from penstock_sql.dialects.mariadb.address import read_mariadb
 from penstock_sql.dialects.mariadb.fields import field_of_mariadb
 from penstock_sql.dialects.mariadb.horizon import Looks
 from penstock_sql.dialects.mariadb.reading import MariadbCursor
-from penstock_sql.dialects.meaning import Meaning
 from penstock_sql.dialects.statements import driver, run
 from penstock_sql.names import TableName
 
@@ -122,10 +122,10 @@ class MariaDb(Dialect):
         return put.same_keys(connection, keys, rows, form)
 
     def table_form(self, connection: Connection, table: TableName) -> str:
-        return form.table_form(connection, table)
+        return table_form.table_form(connection, table)
 
     def require_transactions(self, connection: Connection, table: TableName) -> None:
-        form.require_transactions(connection, table)
+        table_form.require_transactions(connection, table)
 
     def column_name(self, described: str) -> str:
         return described.replace("``", "`")  # SQLAlchemy parses SHOW CREATE TABLE, and leaves backticks doubled

@@ -6,7 +6,7 @@ from typing import Final
 
 import pymysql
 
-from penstock_sql.dialects.meaning import Meaning
+from penstock_sql.dialects.error_meaning import Meaning
 
 __all__ = ["may_be_of_a_row", "meaning", "words"]
 

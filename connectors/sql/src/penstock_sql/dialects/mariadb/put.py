@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 
 from penstock_sql.dialects.base import Write
 from penstock_sql.dialects.mariadb import session
-from penstock_sql.dialects.mariadb.form import is_key
 from penstock_sql.dialects.mariadb.literals import chunks
+from penstock_sql.dialects.mariadb.table_form import is_key
 from penstock_sql.dialects.statements import driver, quoted, run
 
 __all__ = ["begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]

@@ -14,10 +14,10 @@ from sqlalchemy.pool import NullPool
 from penstock import ConnectError
 from penstock_sql.dialects import reflection
 from penstock_sql.dialects.base import Address, Columns, Dialect, Place, Transactions, Url, Write
+from penstock_sql.dialects.error_meaning import Meaning
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
-from penstock_sql.dialects.meaning import Meaning
-from penstock_sql.dialects.postgresql import catalog, deferred, errors, fields, form, put, types
+from penstock_sql.dialects.postgresql import catalog, deferred, errors, fields, put, table_form, types
 from penstock_sql.dialects.postgresql.address import read_postgresql
 from penstock_sql.dialects.postgresql.horizon import Horizon
 from penstock_sql.dialects.statements import compiled, driver, run
@@ -114,10 +114,10 @@ class PostgreSql(Dialect):
         return put.same_keys(connection, keys, rows, form)
 
     def table_form(self, connection: Connection, table: TableName) -> str:
-        return form.table_form(connection, table)
+        return table_form.table_form(connection, table)
 
     def may_keep(self, connection: Connection, table: TableName, columns: Sequence[str]) -> Sequence[str]:
-        return form.may_keep(connection, table, columns)
+        return table_form.may_keep(connection, table, columns)
 
     def column_type(self, generic: Any, *, key: bool = False) -> Any:
         return types.column_type(generic)

@@ -7,7 +7,7 @@ from typing import Final
 import psycopg
 from sqlalchemy import Connection
 
-from penstock_sql.dialects.meaning import QUOTED, Meaning
+from penstock_sql.dialects.error_meaning import QUOTED, Meaning
 from penstock_sql.dialects.statements import driver
 
 __all__ = ["column_named", "may_be_of_a_row", "meaning", "raised_text", "words", "words_of_row"]

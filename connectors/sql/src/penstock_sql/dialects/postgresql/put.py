@@ -7,7 +7,7 @@ import psycopg
 from sqlalchemy import Connection
 
 from penstock_sql.dialects.base import Write
-from penstock_sql.dialects.postgresql.form import has_policies
+from penstock_sql.dialects.postgresql.table_form import has_policies
 from penstock_sql.dialects.statements import driver, quoted, run
 
 __all__ = [

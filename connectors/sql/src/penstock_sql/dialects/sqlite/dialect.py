@@ -14,8 +14,8 @@ from sqlalchemy.pool import NullPool
 from penstock import Problem
 from penstock_sql.dialects import reflection
 from penstock_sql.dialects.base import Address, Columns, Dialect, Url, Write
+from penstock_sql.dialects.error_meaning import Meaning
 from penstock_sql.dialects.fields import Field, NumericMapping
-from penstock_sql.dialects.meaning import Meaning
 from penstock_sql.dialects.sqlite import errors, fields, put, types
 from penstock_sql.dialects.sqlite.address import read_sqlite
 from penstock_sql.dialects.statements import compiled, driver

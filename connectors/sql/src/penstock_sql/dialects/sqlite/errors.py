@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Final
 
-from penstock_sql.dialects.meaning import Meaning
+from penstock_sql.dialects.error_meaning import Meaning
 
 __all__ = ["may_be_of_a_row", "meaning"]
 

@@ -8,7 +8,7 @@ import pytest
 from penstock.errors import ConfigError
 from penstock.offsets import SourcePartition
 from penstock.sink import TopicPartition
-from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
+from penstock_runtime.job.alter_request import read_sink_offsets, read_source_offsets
 
 SINK = {"kafka_topic": "t", "kafka_partition": 0}
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from penstock.sink import TopicPartition
 
-__all__ = ["Asked"]
+__all__ = ["PluginRequests"]
 
 
-class Asked:
+class PluginRequests:
     """Collects the sink's requests; the task's loop acts on them between two batches."""
 
     def __init__(self) -> None:

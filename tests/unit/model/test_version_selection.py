@@ -9,7 +9,7 @@ from penstock_model.connect.plugin_chain import asked_plugins
 from penstock_model.connect.plugin_names import BUILT_INS, PluginKind, is_built_in
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import class_names, offered
-from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_plugins
+from penstock_model.resources.version_selection import ResolvedPlugins, resolve_plugins
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 KINDS: dict[PluginKind, type[Plugin]] = {

@@ -1,0 +1,207 @@
+"""Base class of converters for schemas in a registry: which schema a record has, and caches."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from cachetools import LRUCache
+
+from penstock import Converter, DataError, Fields, Schema
+from penstock.fields import row_picker
+from penstock_registry import wire
+from penstock_registry.config import RegistryConfig
+from penstock_registry.registry import Found, Registry
+from penstock_registry.subjects import strategy_named
+
+__all__ = ["RegistryConverter", "SchemaReader", "SchemaWriter"]
+
+Parsed = TypeVar("Parsed")
+
+
+class SchemaWriter(Protocol):
+    """Writer of values of one schema, without the prefix of a message."""
+
+    def write(self, value: Any) -> bytes | None:
+        """Return the data of a value; None for null."""
+
+    def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
+        """Return the data of many values. If one fails, all fail: `write` finds it."""
+
+
+class SchemaReader(Protocol):
+    """Reader of data with one schema, without the prefix of a message."""
+
+    def read(self, data: bytes) -> tuple[Schema | None, Any]:
+        """Return the schema and the value."""
+
+    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
+
+
+class RegistryConverter(Converter, Generic[Parsed]):
+    """Converter for schemas in a registry, in Confluent's wire format.
+
+    A subclass is for one format. `Parsed` is its form of a schema that has been parsed, once for each schema.
+    """
+
+    kind: ClassVar[str]
+    """The registry's name of the format: `AVRO`, `JSON` or `PROTOBUF`."""
+
+    @abstractmethod
+    def schema_text(self, schema: Schema | None) -> str:
+        """Return the text of the schema to register, for the schema of a value or for values without one."""
+
+    @abstractmethod
+    def parse(self, text: str, found: Found | None) -> Parsed:
+        """Return the parsed form of a schema, which is of the registry if `found` is not None."""
+
+    @abstractmethod
+    def record_name(self, parsed: Parsed) -> str | None:
+        """Return the name of the record, which strategies can use for its subject; None if it is not a record."""
+
+    @abstractmethod
+    def has_version(self, parsed: Parsed) -> bool:
+        """Return whether a schema says its version itself, so that its version in the registry does not matter."""
+
+    @abstractmethod
+    def new_writer(self, schema: Schema | None, parsed: Parsed) -> SchemaWriter:
+        """Return a writer for values with a schema in Connect, which is None without one."""
+
+    @abstractmethod
+    def new_reader(self, parsed: Parsed, version: int | None) -> SchemaReader:
+        """Return a reader for data with a schema, which has this version in its subject."""
+
+    def configure(self, config: RegistryConfig, *, is_key: bool) -> None:
+        self._config = config
+        self._is_key = is_key
+        self._strategy = strategy_named(config.key_strategy if is_key else config.value_strategy)
+        self._registry = Registry(config, self.kind)
+        self._schemas: LRUCache[Schema | None, tuple[str, Parsed]] = LRUCache(config.cache_size)
+        self._writers: LRUCache[tuple[Schema | None, int, str], SchemaWriter] = LRUCache(config.cache_size)
+        self._readers: LRUCache[tuple[str, int], SchemaReader] = LRUCache(config.cache_size)
+        self._last: tuple[str, Schema | None, int, SchemaWriter] | None = None
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        """Return the message of a value; None for null."""
+        if value is None and (schema is None or schema.optional):
+            return None
+        number, writer = self._writer(topic, schema)
+        data = writer.write(value)
+        return None if data is None else wire.prefix(number) + data
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        """Return the schema and the value of a message."""
+        if data is None:
+            return None, None
+        return self._reader(topic, wire.schema_id(data)).read(data[wire.PREFIX_LENGTH :])
+
+    def from_connect_batch(
+        self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
+    ) -> list[bytes | None]:
+        """Convert as `from_connect` does, by columns where the values are structs."""
+        if isinstance(topic, list):
+            return _grouped(topic, values, lambda each, rows: self.from_connect_batch(each, schema, rows))
+        if not isinstance(values, Fields) and None in values:
+            return [self.from_connect(topic, schema, value) for value in values]
+        number, writer = self._writer(topic, schema)
+        prefix = wire.prefix(number)
+        return [None if data is None else prefix + data for data in writer.write_all(values)]
+
+    def to_connect_batch(
+        self, topic: str, data: Sequence[bytes | None]
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Convert as `to_connect` does. Messages with one schema become columns."""
+        ids = [None if message is None else wire.schema_id(message) for message in data]
+        distinct = set(ids)
+        if len(distinct) != 1 or None in distinct:
+            pairs = _grouped(ids, data, lambda number, messages: self._pairs(topic, number, messages))
+            return [schema for schema, _ in pairs], [value for _, value in pairs]
+        (number,) = distinct
+        return self._read_all(topic, number or 0, data)
+
+    def close(self) -> None:
+        """Close the connections to the registry."""
+        if hasattr(self, "_registry"):
+            self._registry.close()
+
+    def _pairs(self, topic: str, number: int | None, messages: Sequence[Any]) -> list[tuple[Schema | None, Any]]:
+        if number is None:
+            return [(None, None)] * len(messages)
+        schema, values = self._read_all(topic, number, messages)
+        schemas = schema if isinstance(schema, list) else [schema] * len(values)
+        return [(None if value is None else of, value) for of, value in zip(schemas, values, strict=True)]
+
+    def _read_all(
+        self, topic: str, number: int, messages: Sequence[bytes | None]
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        skipped = wire.PREFIX_LENGTH
+        return self._reader(topic, number).read_all([each[skipped:] for each in messages if each is not None])
+
+    def _writer(self, topic: str, schema: Schema | None) -> tuple[int, SchemaWriter]:
+        """Return the id of the schema with which a record is written, and the writer."""
+        last = self._last
+        if last is not None and last[1] is schema and last[0] == topic and not self._uses_latest:
+            return last[2:]
+        text, parsed = self._parsed(schema)
+        subject = self._subject(topic, parsed)
+        if self._uses_latest:
+            found = self._registry.latest(subject)
+            number, text = found.id, found.text
+        else:
+            found = None
+            number = self._registry.id_of(subject, text)
+        key = (schema, number, text)
+        writer = self._writers.get(key)
+        if writer is None:
+            target = parsed if found is None else self.parse(found.text, found)
+            writer = self._writers[key] = self.new_writer(schema, target)
+        self._last = (topic, schema, number, writer)
+        return number, writer
+
+    @property
+    def _uses_latest(self) -> bool:
+        config = self._config
+        return not config.auto_register and bool(config.use_latest or config.latest_metadata)
+
+    def _parsed(self, schema: Schema | None) -> tuple[str, Parsed]:
+        known = self._schemas.get(schema)
+        if known is None:
+            text = self.schema_text(schema)
+            known = self._schemas[schema] = (text, self.parse(text, None))
+        return known
+
+    def _subject(self, topic: str, parsed: Parsed) -> str:
+        return self._strategy(topic, self._is_key, self.record_name(parsed))
+
+    def _reader(self, topic: str, number: int) -> SchemaReader:
+        key = (topic, number)
+        reader = self._readers.get(key)
+        if reader is None:
+            found = self._registry.schema(number)
+            parsed = self.parse(found.text, found)
+            reader = self._readers[key] = self.new_reader(parsed, self._version(topic, number, parsed))
+        return reader
+
+    def _version(self, topic: str, number: int, parsed: Parsed) -> int | None:
+        """Return the version of a schema in its subject; None if it names one, or the subject is unknown."""
+        if self.has_version(parsed):
+            return None
+        try:
+            subject = self._subject(topic, parsed)
+        except DataError:
+            return None
+        return self._registry.version(number, subject)
+
+
+def _grouped(
+    column: Sequence[Any], values: Sequence[Any], work: Callable[[Any, list[Any]], Sequence[Any]]
+) -> list[Any]:
+    """Call a function once for each distinct entry of a column, and return the results in row order."""
+    groups: dict[Any, list[int]] = {}
+    for row, entry in enumerate(column):
+        groups.setdefault(entry, []).append(row)
+    results: list[Any] = [None] * len(column)
+    for entry, rows in groups.items():
+        for row, result in zip(rows, work(entry, row_picker(rows)(values)), strict=True):
+            results[row] = result
+    return results

@@ -1,0 +1,196 @@
+"""Topics that an edited Connector would create, as far as they are known without its plugin. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from penstock.errors import ConfigError
+from penstock_cli.kubectl.plan_changes import Change
+from penstock_cli.text_table import printable, text_table
+from penstock_cli.topic_rules import conflicts
+from penstock_java_compat.property_text import trimmed
+from penstock_model.connect.plugin_chain import transforms
+from penstock_model.connect.plugin_names import BUILT_INS, ENDINGS, aliases, is_built_in
+from penstock_model.connect.topic_creation_rules import PREFIX, TopicGroup, TopicRules
+from penstock_model.connect.topic_limits import TopicLimits, violations
+from penstock_model.connect.variables import has_variable
+from penstock_model.contracts.topic_policy import TopicPolicy
+from penstock_model.resources.policy_selection import bind
+from penstock_model.resources.values import text_of
+
+__all__ = ["concerns_topics", "planned_topics"]
+
+_FIELDS: Final = frozenset(("config", "class", "version", "labels", "topicCreationPolicyRef"))
+_TITLE: Final = "Topics that would be created, if they do not exist"
+_HEAD: Final = ("TOPIC", "PARTITIONS", "REPLICATION", "SETTINGS", "FROM")
+_DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
+_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
+_OFFSETS: Final = "offsets.storage.topic"
+_RENAMING: Final = ("RegexRouter", "TimestampRouter", "ExtractNewRecordState")
+"""Built-in transforms that may replace the topic of a record."""
+_OF_BROKERS: Final = "broker's default"
+_OF_RELEASE: Final = "of the release"
+_NONE: Final = "-"
+
+
+class _Source(NamedTuple):
+    """Topic of a source, or why it is not known."""
+
+    topic: str = ""
+    unknown: str = ""
+
+
+class _Rules(NamedTuple):
+    """Rules and limits of a source, or why they are not known; no rules: the brokers create topics."""
+
+    rules: TopicRules | None = None
+    limits: tuple[TopicLimits, ...] = ()
+    unknown: str = ""
+
+
+def concerns_topics(changes: Sequence[Change]) -> bool:
+    """Return whether changes may make a Connector create other topics, or create them by other rules."""
+    return any(c.field.partition(".")[0] in _FIELDS for c in changes)
+
+
+def planned_topics(
+    after: Mapping[str, Any], before: Mapping[str, Any] | None, policies: Sequence[Mapping[str, Any]] | str
+) -> str:
+    """Return the topics that would be created, each with its rule; empty: there are none.
+
+    A topic that the Connector has used exists, and is left out.
+
+    Args:
+        after: the Connector as edited.
+        before: the Connector; None: it is new.
+        policies: TopicCreationPolicies of its namespace; a text: why they cannot be read.
+    """
+    config = _texts(after)
+    internal = [*_internal_topics(config, {} if before is None else _texts(before))]
+    status = {} if before is None else before.get("status") or {}
+    if _is_sink(config, after, before):
+        return _section(_TITLE, internal)
+    source = _source(after, config)
+    if not source.unknown and source.topic in {t["name"] for t in status.get("activeTopics") or ()}:
+        return _section(_TITLE, internal)
+    title = f"{_TITLE} ({source.unknown}; check one with `penstock topics`)" if source.unknown else _TITLE
+    found = _rules(after, config, policies)
+    if found.unknown:
+        named = [] if source.unknown else [(source.topic, *[_NONE] * 4)]
+        return _section(title, [*named, *internal], [f"The rules are not known: {found.unknown}"])
+    rules, lines = found.rules, list[str]()
+    if source.unknown:
+        limits = [TopicLimits(each.given, None) for each in found.limits]  # without the names that they allow
+        cases = [(_matching(rule), rule) for rule in ((*rules.groups, rules.default) if rules else (None,))]
+        lines += filter(None, map(_allowed_names, found.limits))
+    else:
+        limits, cases = [*found.limits], [(source.topic, rules.group_of(source.topic) if rules else None)]
+    rows = []
+    for name, rule in cases:
+        refusals = violations(limits, name, rule)
+        rows += [] if refusals else [_row(name, rule)]
+        lines += (f"{name}: refused: {text}" for text in refusals)
+    return _section(title, [*rows, *internal], lines)
+
+
+def _section(title: str, rows: Sequence[Sequence[str]], lines: Sequence[str] = ()) -> str:
+    if not rows and not lines:
+        return ""
+    table = text_table([_HEAD, *rows]) if rows else ""
+    return f"{title}:\n{table}" + "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _texts(connector: Mapping[str, Any]) -> dict[str, str]:
+    return {name: text_of(value) for name, value in (connector["spec"].get("config") or {}).items()}
+
+
+def _is_sink(config: Mapping[str, str], after: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
+    """Return whether it is a sink: by its status, or else by the topics, without which no sink is valid."""
+    plugin = {} if before is None else (before.get("status") or {}).get("connector") or {}
+    if before is not None and plugin.get("type") and before["spec"]["class"] == after["spec"]["class"]:
+        return bool(plugin["type"] == "sink")
+    return "topics" in config or "topics.regex" in config
+
+
+def _source(connector: Mapping[str, Any], config: Mapping[str, str]) -> _Source:
+    topic = trimmed(config.get("topic", ""))
+    if not topic or not is_built_in("connector", trimmed(connector["spec"]["class"])):
+        return _Source(unknown="only the plugin knows their names")
+    if has_variable(topic):
+        return _Source(unknown="config.topic has a variable")
+    if "transforms" in config and has_variable(config["transforms"]):
+        return _Source(unknown="config.transforms has a variable")
+    renaming = next((p.name for p in transforms(config) if not _keeps_topic(trimmed(p.type or ""))), None)
+    return _Source(topic) if renaming is None else _Source(unknown=f"{renaming} may replace their names")
+
+
+def _keeps_topic(transform: str) -> bool:
+    name = transform.partition("$")[0]
+    if not is_built_in("transform", name):
+        return False
+    java = {java for each in _RENAMING for java in BUILT_INS["transform"][each]}
+    return name not in java and aliases(name, ENDINGS["transform"]).isdisjoint(_RENAMING)
+
+
+def _rules(
+    connector: Mapping[str, Any], config: Mapping[str, str], policies: Sequence[Mapping[str, Any]] | str
+) -> _Rules:
+    if isinstance(policies, str):
+        return _Rules(unknown=policies)
+    named = (connector["spec"].get("topicCreationPolicyRef") or {}).get("name")
+    found = bind(named, connector["metadata"].get("labels") or {}, config, policies)
+    if found.missing:
+        return _Rules(unknown=f"the TopicCreationPolicy {found.missing} does not exist")
+    if problems := conflicts(found):
+        return _Rules(unknown="; ".join(map(str, problems)))
+    policy = found.policy or TopicPolicy()
+    try:
+        limits = tuple(map(TopicLimits.of, policy.limits))
+        if policy.rules is not None:
+            return _Rules(TopicRules.of_policy(policy.rules), limits)
+        own = {n: t for n, t in config.items() if n.startswith(PREFIX)}
+        if opaque := [n for n, t in own.items() if has_variable(t)]:
+            return _Rules(unknown=f"{', '.join(opaque)}: only a pod knows the values of variables")
+        return _Rules(TopicRules.of(own, enabled=True), limits)
+    except ConfigError as e:
+        return _Rules(unknown="; ".join(map(str, e.problems)))
+    except ValueError as e:  # a pattern of a newer release
+        return _Rules(unknown=str(e))
+
+
+def _matching(rule: TopicGroup | None) -> str:
+    """Return which topics a rule has, where their names are not known."""
+    if rule is None or rule.name == "default":
+        return "all others" if rule is not None else "all"
+    include, exclude = (" | ".join(p.text for p in patterns if p.text) for patterns in (rule.include, rule.exclude))
+    return f"{include or 'none'}{f' except {exclude}' if exclude else ''}"
+
+
+def _allowed_names(limits: TopicLimits) -> str:
+    if limits.given.topics is None:
+        return ""
+    return (
+        f"limits.topics of the TopicCreationPolicy {limits.given.policy} allows only {', '.join(limits.given.topics)}"
+    )
+
+
+def _row(topic: str, rule: TopicGroup | None) -> tuple[str, ...]:
+    if rule is None:
+        return topic, _OF_BROKERS, _OF_BROKERS, _NONE, "the brokers, if auto.create.topics.enable is true"
+    settings = ", ".join(f"{n}={t}" for n, t in sorted(rule.settings.items()))
+    return topic, _count(rule.partitions), _count(rule.replication_factor), settings or _NONE, rule.where
+
+
+def _internal_topics(config: Mapping[str, str], before: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """Yield the topics that the runtime itself needs, if their names are new."""
+    names = {
+        n: text for n in (_DEAD_LETTERS, _OFFSETS) if (text := trimmed(config.get(n, ""))) and text != before.get(n)
+    }
+    if _DEAD_LETTERS in names:
+        factor = trimmed(config.get(_FACTOR, ""))
+        yield names[_DEAD_LETTERS], "1", _count(factor) if factor else _OF_RELEASE, _NONE, _DEAD_LETTERS
+    if _OFFSETS in names:
+        yield names[_OFFSETS], _OF_RELEASE, _OF_RELEASE, "cleanup.policy=compact", _OFFSETS
+
+
+def _count(number: int | str) -> str:
+    return _OF_BROKERS if str(number) == "-1" else str(number)
