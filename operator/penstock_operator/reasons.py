@@ -444,7 +444,7 @@ class Reason(StrEnum):
     CONNECTED = (
         "Connected",
         Use.EXECUTORS,
-        "all executors that tasks want now are connected to their task",
+        "all executors that tasks want now run, and are connected to the Spark session of their task if it has one",
         "",
         _NORMAL,
     )

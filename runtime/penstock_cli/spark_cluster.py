@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.errors import ConfigError, Problem
-from penstock.source import SourceConnector
 from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 from penstock_model.resources.spark_settings import refused_on_cluster
 from penstock_runtime.logs import say
 from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.spark.anywhere import reason_against_executors
 from penstock_runtime.spark.cluster import Cluster
 
 __all__ = ["ClusterOptions", "cluster_options", "on_cluster"]
@@ -101,7 +101,7 @@ def on_cluster(specs: Sequence[TaskSpec], context: TaskContext, options: Cluster
     """
     if options is None:
         return [*specs]
-    if reason := _reason_against(context):
+    if reason := reason_against_executors(context):
         say(
             f"{context.spec.connector}: its backlog is delivered on this machine instead of {options.cluster.master}: "
             f"{reason}",
@@ -122,13 +122,3 @@ def on_cluster(specs: Sequence[TaskSpec], context: TaskContext, options: Cluster
 def _with_conf(settings: Mapping[str, Any], conf: Mapping[str, str]) -> dict[str, Any]:
     spark = settings.get("spark") or {}
     return {**settings, "spark": {**spark, "conf": {**(spark.get("conf") or {}), **conf}}}
-
-
-def _reason_against(context: TaskContext) -> str | None:
-    connector, alias = context.connector, context.spec.plugins["connector"].alias
-    if isinstance(connector, SourceConnector):
-        if not connector.reads_anywhere(context.plugin_config):
-            return f"{alias} does not declare that it can be read from any machine (SourceConnector.reads_anywhere)"
-    elif not connector.writes_anywhere(context.plugin_config):
-        return f"{alias} does not declare that it can be written from any machine (SinkConnector.writes_anywhere)"
-    return None

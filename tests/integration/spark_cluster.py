@@ -23,17 +23,17 @@ _HOME: Final = Path(pyspark.__file__).parent
 _ROOT: Final = Path(__file__).parents[2]
 _USERS: Final = ("nobody", "daemon")
 SECRET: Final = "a-secret-of-the-cluster"
-_CONF: Final = "/tmp/spark.conf"
+OWN_FILE: Final = "/tmp/file-of-the-test"
 _WORK: Final = "/tmp/work"
 """Of each Worker, in its own /tmp."""
 _OWN_TMP: Final = f"""
-conf=$(cat "$0")
+text=$(cat "$0")
 mount --bind '{_ROOT}' /mnt
 mount -t tmpfs -o mode=1777 tmpfs /tmp
 mkdir -p '{_ROOT}'
 mount --bind /mnt '{_ROOT}'
 umask 022
-echo "$conf" > {_CONF}
+echo "$text" > {OWN_FILE}
 """
 """The checkout stays where it is, also where that is a folder in /tmp."""
 
@@ -76,27 +76,14 @@ class StandaloneCluster:
 
     def _start_worker(self, cores: int, *, with_plugins: bool) -> str:
         number = len(self.workers)
-        user, name = _USERS[number % len(_USERS)], f"worker-{number}"
+        name = f"worker-{number}"
         daemon = [
             str(_HOME / "bin/spark-class"), "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1",
             "--cores", str(cores), "--memory", "2g", "--webui-port", "0", "--work-dir", _WORK,
+            "--properties-file", OWN_FILE, self.url,
         ]  # fmt: skip
-        # It may read the packages of the user that runs the tests, and write nowhere but into its own /tmp.
-        rights = ["--clear-groups", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-        shell = f'{_OWN_TMP} exec setpriv --reuid={user} --regid={_group(user)} {" ".join(rights)} "$@"'
         paths = {"PYTHONPATH": str(PLUGINS)} if with_plugins else {}
-        command = [
-            "unshare",
-            "--mount",
-            "sh",
-            "-ec",
-            shell,
-            str(self._conf),
-            *daemon,
-            "--properties-file",
-            _CONF,
-            self.url,
-        ]
+        command = elsewhere(number, daemon, file=self._conf)
         self.workers.append(self._start(name, command, HOME="/tmp", **paths))
         return name
 
@@ -188,6 +175,15 @@ def go_on(process: psutil.Process) -> None:
         for each in [process, *process.children(recursive=True)]:
             with suppress(psutil.NoSuchProcess):
                 each.send_signal(signal.SIGCONT)
+
+
+def elsewhere(number: int, command: Sequence[str], *, file: Path) -> list[str]:
+    """The command with a user and a /tmp of its own, in which `OWN_FILE` is a copy of the file."""
+    user = _USERS[number % len(_USERS)]
+    # It may read the packages of the user that runs the tests, and write nowhere but into its own /tmp.
+    rights = ["--clear-groups", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    shell = f'{_OWN_TMP} exec setpriv --reuid={user} --regid={_group(user)} {" ".join(rights)} "$@"'
+    return ["unshare", "--mount", "sh", "-ec", shell, str(file), *command]
 
 
 def _group(user: str) -> str:

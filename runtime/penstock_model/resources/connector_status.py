@@ -62,7 +62,9 @@ class ExecutorsStatus(StatusPart):
     """The executors of a task (spec.spark.executors)."""
 
     wanted: Count = Field(ge=0, description="The number that the task should have now.")
-    ready: Count = Field(ge=0, description="The number that run and are connected to the task.")
+    ready: Count = Field(
+        ge=0, description="The number that run, and are connected to the task if its Spark session has started."
+    )
     reason: str | None = Field(None, description="Why fewer are ready, or why the task uses none, as one word.")
     message: str | None = Field(None, description="The cause in a sentence.")
 

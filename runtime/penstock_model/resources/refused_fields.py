@@ -24,7 +24,7 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
     if not spec.spark.idle_timeout:
         message = "Spark would end after each batch; use 1m or more, or start: Eager, which keeps Spark"
         yield Problem("spec.spark.idleTimeout", message)
-    yield from refused_settings(spec.spark.conf)
+    yield from refused_settings(spec.spark.conf, in_pods=spec.spark.executors is not None)
     if spec.spark.executors is not None:
         yield from refused_executors(spec.spark.executors)
     if spec.java is not None:

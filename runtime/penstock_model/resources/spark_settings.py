@@ -16,8 +16,8 @@ _REPEATS: Final = (
     "batches"
 )
 _NO_EXECUTORS: Final = (
-    "there are no executors, because Spark runs in the task's own process; remove it, and raise spark.driver.memory or "
-    "spec.template.resources if necessary"
+    "there are no executors, because Spark runs in the task's own process; remove it, and set spec.spark.executors for "
+    "executors, or raise spark.driver.memory or spec.template.resources"
 )
 _FORKED: Final = "Penstock starts the workers, with everything that they need for a batch; remove it"
 _PYTHON: Final = "workers run in the task's own Python, which has the plugins; remove it"
@@ -83,36 +83,58 @@ _EXECUTORS: Final = frozenset(
 _SEALED: Final = (
     "executors receive the connector's passwords, so Penstock always uses authentication and encryption; remove it"
 )
+_OF_EXECUTORS: Final = "the number of executors and their cores follow spec.spark.executors (max, resources); remove it"
+_OPTIONS: Final = (
+    "it would replace options that Penstock needs for log and memory; use spark.executor.extraJavaOptions, which adds to "
+    "its own"
+)
+_IN_PODS: Final[Mapping[str, str]] = {
+    "spark.executor.cores": _OF_EXECUTORS,
+    "spark.executor.instances": _OF_EXECUTORS,
+    "spark.dynamicAllocation.": _OF_EXECUTORS,
+    "spark.executor.defaultJavaOptions": _OPTIONS,
+    "spark.port.maxRetries": "network policies allow the ports that Penstock sets, and no others; remove it",
+}
 _NO_FOLDER: Final = "it names a folder of the driver's machine, which executors do not have; remove it"
 _SEALS: Final = ("spark.authenticate", "spark.network.crypto.", "spark.io.encryption.")
 
 
-def reason_against(name: str, *, on_cluster: bool = False) -> str | None:
+def reason_against(name: str, *, on_cluster: bool = False, in_pods: bool = False) -> str | None:
     """Return why this setting is refused, and the remedy; None: it is allowed.
 
     Args:
         name: name of the setting.
         on_cluster: the workers are executors of a cluster (`penstock run --master`).
+        in_pods: the workers are executors in pods (`spec.spark.executors`).
     """
     name = name.strip()
     if on_cluster and name in _EXECUTORS:
         return None
-    if on_cluster and name.startswith(_SEALS):
+    if (on_cluster or in_pods) and name.startswith(_SEALS):
         return _SEALED
-    if on_cluster and name == "spark.python.unix.domain.socket.enabled":
+    if (on_cluster or in_pods) and name == "spark.python.unix.domain.socket.enabled":
         return _NO_FOLDER
-    prefix = next((p for p in REFUSED if p.endswith(".") and name.startswith(p)), name)
-    return REFUSED.get(prefix)
+    if in_pods:
+        if name == "spark.executor.memory":
+            return None
+        if (found := _reason(name, _IN_PODS)) is not None:
+            return found
+    return _reason(name, REFUSED)
 
 
-def refused_settings(conf: Mapping[str, str]) -> Iterator[Problem]:
+def _reason(name: str, refused: Mapping[str, str]) -> str | None:
+    return refused.get(next((p for p in refused if p.endswith(".") and name.startswith(p)), name))
+
+
+def refused_settings(conf: Mapping[str, str], *, in_pods: bool = False) -> Iterator[Problem]:
     """Return a problem for each setting that is refused, regardless of its value.
 
     Args:
         conf: `spec.spark.conf`.
+        in_pods: as for `reason_against`.
     """
     for name in conf:
-        if (reason := reason_against(name)) is not None:
+        if (reason := reason_against(name, in_pods=in_pods)) is not None:
             yield Problem(f"spec.spark.conf.{name}", f"cannot be set: {reason}")
 
 

@@ -248,6 +248,13 @@ class TaskContext(ABC):
         """Places of Java plugins (`transforms.unwrap`). They run in the JVM of the driver, not in Spark's workers."""
         return tuple(place for place, of in self.spec.plugins.items() if of.reference.startswith(PREFIX))
 
+    @property
+    def driver_only(self) -> str | None:
+        """Reason why this process delivers everything itself, without Spark's workers; None: workers deliver a backlog."""
+        if self.java_places:
+            return "its Java plugins run in the task's own JVM"
+        return "spec.limits sets a rate limit, and one process keeps it" if self.rate_limit.is_set else None
+
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """Steps of the chain."""

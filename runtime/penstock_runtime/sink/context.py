@@ -45,6 +45,13 @@ class SinkContext(TaskContext):
         return cast("SinkConnector", self.plugin())
 
     @property
+    def driver_only(self) -> str | None:
+        """See `TaskContext.driver_only`. With a rate limit, the driver reads, and Spark still writes DataFrames."""
+        if (reason := super().driver_only) is not None or not self.connector.buffering:
+            return reason
+        return "its sink keeps records in the memory of one process"
+
+    @property
     def batch_timeout(self) -> float:
         """Seconds after which a batch on Spark counts as lost.
 

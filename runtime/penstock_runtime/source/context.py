@@ -113,6 +113,13 @@ class SourceContext(TaskContext):
         return self.exactly_once and self.framework.transaction_boundary == "connector"
 
     @property
+    def driver_only(self) -> str | None:
+        """See `TaskContext.driver_only`."""
+        if (reason := super().driver_only) is not None or not self.spans_batches:
+            return reason
+        return "a transaction holds several batches (transaction.boundary), and belongs to one process"
+
+    @property
     def spans_batches(self) -> bool:
         """Return whether a transaction may hold several batches."""
         return self.boundary is not None or self.defines_transactions

@@ -85,9 +85,7 @@ class SourceTask:
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        # While a transaction of several batches is open, one process must read all source partitions. Java plugins too.
-        is_driver_only = context.spans_batches or context.java_places or context.rate_limit.is_set
-        self._spark = None if is_driver_only else spark
+        self._spark = None if context.driver_only is not None else spark
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
         transactional_id = context.ids.driver if fence is not None else None

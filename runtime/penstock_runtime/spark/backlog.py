@@ -35,7 +35,7 @@ def is_sinks_backlog(lag: int | None, *, frames: bool = False) -> bool:
 
 def are_workers_ready(spark: Spark, reports: Reports) -> bool:
     """Start Spark for a backlog unless it has started, and report and return whether it is ready."""
-    spark.start()
+    spark.ask()
     ready = spark.ready
     reports.spark(up=ready)
     return ready

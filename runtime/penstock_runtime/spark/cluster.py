@@ -9,10 +9,19 @@ from typing import Final
 from penstock.errors import ConfigError, ConnectError
 from penstock_model.contracts.task_spec import SparkCluster
 
-__all__ = ["SECRET", "Cluster"]
+__all__ = ["SEALED", "SECRET", "SECRET_VARIABLE", "Cluster", "bracketed", "executor_settings", "secret_of"]
 
 SECRET: Final = "spark.authenticate.secret"  # noqa: S105 (its name)
 """Setting that is never put into a command line: the JVM gets it when it runs."""
+SECRET_VARIABLE: Final = "PENSTOCK_SPARK_SECRET"  # noqa: S105 (its name)
+"""Environment variable of a pod with the file of the secret, instead of `pod_layout.SPARK_SECRET_FILE`."""
+SEALED: Final[Mapping[str, str]] = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.io.encryption.enabled": "true",
+}
+"""Payloads hold the connector's passwords: all traffic is authenticated and encrypted, and nothing is written to disk
+unencrypted."""
 _CONNECTED: Final = 5.0
 """Seconds within which a Master must answer."""
 
@@ -38,39 +47,15 @@ class Cluster:
         Raises:
             ConfigError: the file with the secret cannot be read, or is empty.
         """
-        try:
-            secret = Path(spec.secret_file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as e:
-            raise ConfigError(f"--master-secret {spec.secret_file} cannot be read: {e}") from e
-        if not secret:
-            raise ConfigError(f"--master-secret {spec.secret_file} is empty: it holds Spark's {SECRET}")
-        return cls(spec.master, secret, spec.cores)
+        return cls(spec.master, secret_of(spec.secret_file, "--master-secret"), spec.cores)
 
     def settings(self) -> Mapping[str, str]:
         """Return Spark's settings for a session on this cluster, except the secret.
 
-        Payloads hold the connector's passwords: all traffic is authenticated and encrypted, and nothing is written to disk
-        unencrypted.
-
         Raises:
             ConnectError: no Master answers.
         """
-        address = self._own_address()
-        return {
-            "spark.authenticate": "true",
-            "spark.network.crypto.enabled": "true",
-            "spark.io.encryption.enabled": "true",
-            "spark.driver.host": address,
-            "spark.driver.bindAddress": address,
-            # A frozen executor is given up after this time; by default after two minutes.
-            "spark.network.timeout": "60s",
-            "spark.executor.heartbeatInterval": "5s",
-            "spark.executor.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
-            # Executors with the same address may still have separate disks, as containers do.
-            "spark.shuffle.readHostLocalDisk": "false",
-            # Its folder would have to exist on every machine.
-            "spark.python.unix.domain.socket.enabled": "false",
-        }
+        return executor_settings(self._own_address())
 
     def _own_address(self) -> str:
         """Return the address from which this machine reaches a Master, and at which executors reach the driver."""
@@ -83,5 +68,46 @@ class Cluster:
             except OSError as e:
                 troubles.append(f"{place}: {e.strerror or e}")
             else:
-                return f"[{own}]" if ":" in own else own
+                return bracketed(own)
         raise ConnectError(f"its Master does not answer ({'; '.join(troubles)})")
+
+
+def executor_settings(address: str) -> Mapping[str, str]:
+    """Return Spark's settings for a session with executors that reach the driver at this address, except the secret."""
+    return {
+        **SEALED,
+        "spark.driver.host": address,
+        "spark.driver.bindAddress": address,
+        # A frozen executor is given up after this time; by default after two minutes.
+        "spark.network.timeout": "60s",
+        "spark.executor.heartbeatInterval": "5s",
+        "spark.executor.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+        # Executors with the same address may still have separate disks, as containers do.
+        "spark.shuffle.readHostLocalDisk": "false",
+        # Its folder would have to exist on every machine.
+        "spark.python.unix.domain.socket.enabled": "false",
+    }
+
+
+def secret_of(file: str, called: str) -> str:
+    """Return the secret in a file.
+
+    Args:
+        file: path of the file.
+        called: name of the secret in messages.
+
+    Raises:
+        ConfigError: the file cannot be read, or is empty.
+    """
+    try:
+        secret = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigError(f"{called} {file} cannot be read: {e}") from e
+    if not secret:
+        raise ConfigError(f"{called} {file} is empty: it holds Spark's {SECRET}")
+    return secret
+
+
+def bracketed(address: str) -> str:
+    """Return an address as Spark requires it: an IPv6 address in brackets."""
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address

@@ -62,6 +62,11 @@ class Absence:
         self._begin(_UNREGISTERED.format(cause(error)), self._pause)
         self._pause = min(2 * self._pause, _LONGEST)
 
+    def begin_unstarted(self, error: BaseException) -> None:
+        """Do as `begin_refused` when the task's own Master, or the session, could not be started."""
+        self._begin(f"it could not be started: {cause(error)}", self._pause)
+        self._pause = min(2 * self._pause, _LONGEST)
+
     def end(self) -> None:
         """Record that the cluster is used."""
         self.trouble, self._pause = None, _AGAIN

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConnectError
@@ -29,12 +30,18 @@ class Executors:
     Args:
         session: session of the task.
         cluster: cluster of the session.
+        on_look: called after each look, in that thread.
     """
 
-    def __init__(self, session: "SparkSession", cluster: Cluster) -> None:
+    def __init__(self, session: "SparkSession", cluster: Cluster, on_look: Callable[[], None] = lambda: None) -> None:
         self._session = session
         self._cluster = cluster
+        self._on_look = on_look
         self._cores = 0
+        self.number = 0
+        """Number of executors now."""
+        self.has_ended = False
+        """Whether Spark has ended the session."""
         self._answered = self._had_some = time.monotonic()
         self._first = threading.Event()
         self._closed = threading.Event()
@@ -87,10 +94,11 @@ class Executors:
     def _look(self) -> None:
         while not self._closed.wait(_LOOK if self._first.is_set() else _LOOK / 5):
             try:
-                found = self._found()
+                each = self._found()
             except Exception as e:  # noqa: BLE001 (a session that has ended has no executors)
                 log.debug("Spark does not say which executors there are: %s", e)
-                found = 0
+                each = []
+            found, self.number = sum(each), len(each)
             now = time.monotonic()
             if found or self._cores:
                 self._had_some = now
@@ -99,12 +107,15 @@ class Executors:
                 self._first.set()
             if found != before and not self._closed.is_set():
                 self._log(found)
+            self._on_look()
 
-    def _found(self) -> int:
+    def _found(self) -> list[int]:
+        """Return the cores of each executor."""
         java: Any = self._session.sparkContext._jsc  # noqa: SLF001 (no public way to ask the JVM)
+        self.has_ended = bool(java.sc().isStopped())
         found = java.sc().statusStore().executorList(True)
         each = (found.apply(number) for number in range(found.size()))
-        return sum(int(executor.totalCores()) for executor in each if executor.id() != "driver")
+        return [int(executor.totalCores()) for executor in each if executor.id() != "driver"]
 
     def _log(self, cores: int) -> None:
         if cores:

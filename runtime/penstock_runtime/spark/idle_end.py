@@ -14,7 +14,7 @@ class IdleEnd:
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
-        self._used_at = 0.0
+        self._used_at = time.monotonic()
 
     def use(self) -> None:
         """Begin to count again, because a job begins or ends, or because the session has started."""

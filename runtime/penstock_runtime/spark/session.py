@@ -4,7 +4,8 @@ No other module starts a session. Spark never repeats a stage that delivers reco
 (`first_attempt`); the task plans a failed batch again, from the offsets in Kafka.
 
 Workers run on the task's machine, or on the executors of a cluster. A cluster may be unavailable, or lose all executors:
-then the session is not `ready`, only the driver delivers, and the session starts again later.
+then the session is not `ready`, only the driver delivers, and the session starts again later. A session whose executors are
+in pods of the task (`executor_pods`) waits for them instead, for as long as there is a backlog.
 
 A session that no backlog has needed for a while ends with its JVM, which costs some 500 MB; the next backlog starts another.
 """
@@ -31,6 +32,7 @@ from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark import agreement
 from penstock_runtime.spark.cluster import SECRET, Cluster
 from penstock_runtime.spark.cluster_session import Absence, greet, launch, leave_surroundings, stop_context
+from penstock_runtime.spark.executor_pods import ExecutorPods, Master
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
 from penstock_runtime.spark.idle_end import IdleEnd
 from penstock_runtime.spark.jobs import Entry, Job, cause, first_line, has_lost_part, in_workers, is_alive
@@ -38,6 +40,7 @@ from penstock_runtime.spark.jvm import end_jvm
 from penstock_runtime.spark.python_processes import await_end, python_processes
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
+from penstock_runtime.spark.wish import ExecutorsState, Wish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,6 +64,10 @@ _STOPPED: Final = 5.0
 _EXECUTORS: Final = "why are executors lost?"
 _WAS_STOPPED: Final = "A process of Spark was stopped, and ended for that"
 _STOPS: Final = "what stops it (SIGSTOP)?"
+_NONE_CONNECTED: Final = (
+    "No executor is connected, so the driver delivers alone. Executors may be starting, or their pods may not be created or "
+    "scheduled; the log of an executor that runs has the reason why it does not connect"
+)
 _LEFT_ALONE: Final = 10.0
 """Seconds that a job waits for an executor when there is none: a Worker replaces an executor that has ended."""
 
@@ -93,6 +100,7 @@ class Spark:
         scratch: folder of Spark's files and sockets.
         cluster: cluster whose executors run the workers; None: they run on the task's machine.
         plugins: plugins by place; executors must have them.
+        on_executors: called when the state of executors in pods changes, perhaps in another thread.
     """
 
     def __init__(
@@ -106,11 +114,18 @@ class Spark:
         idle_seconds: float | None = None,
         cluster: Cluster | None = None,
         plugins: Mapping[str, PluginReference] = MappingProxyType({}),
+        on_executors: Callable[[ExecutorsState], None] = lambda state: None,
     ) -> None:
         self._cores = cores
         self._cluster = cluster
         self._agreement = None if cluster is None else agreement.agreement(plugins)
         self._executors: Executors | None = None
+        pods = cluster if isinstance(cluster, ExecutorPods) else None
+        self._master = None if pods is None else Master(pods)
+        self._wish = None if pods is None else Wish(pods.least, pods.most, pods.idle_seconds)
+        self._on_executors = on_executors
+        self._told: ExecutorsState | None = None
+        self._telling = threading.Lock()
         self._absence = Absence(cluster)
         self._conf = conf
         self._name = name
@@ -136,8 +151,19 @@ class Spark:
 
     @property
     def trouble(self) -> str | None:
-        """Reason why the cluster is not used now; None: it is used, or there is none."""
-        return self._absence.trouble
+        """Reason why the cluster is not used now; None: it is used, or there is none.
+
+        Executors in pods only add to the driver: why they are not used is in their own state (`on_executors`).
+        """
+        return self._absence.trouble if self._master is None else None
+
+    def ask(self) -> None:
+        """Start for a backlog. Called at each batch of it while workers are not ready."""
+        self._idle_end.use()
+        if self._wish is not None:
+            self._wish.raise_()
+            self._tell()
+        self.start()
 
     def start(self) -> None:
         """Start in the background, once; on a cluster also again, some time after it could not be used."""
@@ -165,7 +191,12 @@ class Spark:
         if self._executors is None or self._session is None:
             return self._session is not None
         self._check_answers(self._executors)
-        if self._executors.gone_for > MANY_SECONDS:
+        if self._master is not None:
+            if self._executors.has_ended:
+                self._absence.begin("Spark has ended its session")
+                self._leave()
+                return False
+        elif self._executors.gone_for > MANY_SECONDS:
             self._absence.begin(self._executors.why_none)
             self._leave()
             return False
@@ -193,8 +224,11 @@ class Spark:
                 "Spark ends after %.0f s without a backlog; the next one starts it again", self._idle_end.idle_seconds
             )
             self._session = self._jvm = None
+            if self._wish is not None:
+                self._wish.lower()
             self._starter = threading.Thread(target=self._end, name="spark-end", daemon=True)
             self._starter.start()
+        self._tell()
 
     def session(self) -> "SparkSession":
         """Wait for the session and return it. It never ends from now on, because the caller may keep parts of it.
@@ -204,6 +238,9 @@ class Spark:
             RetriableError: the cluster cannot be used now, and there is no other session.
         """
         self._idle_end.prevent()
+        if self._wish is not None:
+            self._wish.keep_one()
+            self._tell()
         return self._awaited()
 
     def _awaited(self) -> "SparkSession":
@@ -214,7 +251,8 @@ class Spark:
                     starter.join()
         if not self.ready or self._session is None:
             if self._cluster is not None:
-                raise RetriableError(self.trouble or f"{self._cluster.master} has no executor for this task now")
+                none = f"{self._cluster.master} has no executor for this task now"
+                raise RetriableError(self._absence.trouble or (none if self._master is None else _NONE_CONNECTED))
             raise ConnectError("Spark could not be started")
         return self._session
 
@@ -243,6 +281,8 @@ class Spark:
             SparkLost: the JVM is gone, or does not answer the request to cancel the job.
         """
         self._idle_end.use()
+        if self._wish is not None:
+            self._wish.raise_()
         job = self._jobs.submit(self._run, entry, payloads, timeout, through)
         if meanwhile is not None:
             try:
@@ -256,6 +296,8 @@ class Spark:
             watching()
             if wait([job], _WATCH).done:
                 self._idle_end.use()
+                if self._wish is not None:
+                    self._wish.raise_()
                 return _result(job, stopped)
             stopped.look()
             if self._executors is not None:
@@ -380,6 +422,10 @@ class Spark:
                 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             else:
                 leave_surroundings(self._conf, self._scratch)
+                if self._master is not None:
+                    os.environ["SPARK_LOCAL_IP"] = (
+                        "127.0.0.1"  # for the Master's pages; everything else has its address
+                    )
             from pyspark.sql import SparkSession
 
             conf = session_conf(self._conf, self._scratch, self._cluster)
@@ -388,6 +434,8 @@ class Spark:
                 return
             if self._cluster is not None:
                 launch(conf)
+                if self._master is not None:
+                    self._master.start()
                 conf[SECRET] = self._cluster.secret
             master = f"local[{self._cores}]" if self._cluster is None else self._cluster.master
             session = SparkSession.builder.master(master).appName(self._name).config(map=conf).getOrCreate()
@@ -398,8 +446,9 @@ class Spark:
             gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
             self._jvm = None if gateway is None else gateway.proc
             if self._cluster is not None:
-                self._executors = Executors(session, self._cluster)
-                greet(session, self._executors, self._agreement or b"")
+                self._executors = Executors(session, self._cluster, self._tell)
+                if self._master is None:
+                    greet(session, self._executors, self._agreement or b"")
             else:
                 # The first job starts the process that forks workers, so that the first batch need not wait for it.
                 in_workers(session, _nothing, [b""])
@@ -419,8 +468,26 @@ class Spark:
                 self._absence.begin(str(e))
                 self._leave()
             elif not self._is_killed:
-                self._absence.begin_refused(e)
+                if self._master is None:
+                    self._absence.begin_refused(e)
+                else:
+                    self._absence.begin_unstarted(e)
                 self._leave()
+
+    def _tell(self) -> None:
+        """Report the state of executors in pods if it has changed."""
+        if self._wish is None:
+            return
+        with self._telling:
+            executors, wanted = self._executors, self._wish.number
+            connected = 0 if executors is None else executors.number
+            trouble = self._absence.trouble
+            if trouble is None and executors is not None and wanted and not connected:
+                trouble = _NONE_CONNECTED
+            state = ExecutorsState(wanted, connected, trouble)
+            if state != self._told:
+                self._told = state
+                self._on_executors(state)
 
     def _is_running(self) -> bool:
         return self._jvm is not None and self._jvm.poll() is None

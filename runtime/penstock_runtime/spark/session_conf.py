@@ -11,8 +11,12 @@ from penstock_runtime.process import cgroup
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark import class_archive
 from penstock_runtime.spark.cluster import Cluster
+from penstock_runtime.spark.executor_pods import ExecutorPods
 
-__all__ = ["USER", "has_named_user", "session_conf"]
+__all__ = ["LOG_OPTION", "USER", "has_named_user", "session_conf"]
+
+LOG_OPTION: Final = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+"""Option of a JVM of Spark: errors only, as JSON lines."""
 
 _CONF: Final[Mapping[str, str]] = {
     # Without it each hop between JVM and Python waits 40 ms for a delayed acknowledgment.
@@ -35,7 +39,7 @@ _CONF: Final[Mapping[str, str]] = {
     # "Default", so that they apply together with a user's `spark.driver.extraJavaOptions`. Java's performance data would
     # be written outside the folder.
     "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "
-    f"-XX:-UsePerfData -Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+    f"-XX:-UsePerfData {LOG_OPTION}",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
@@ -57,12 +61,18 @@ def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluste
     Raises:
         ConnectError: no Master of the cluster answers.
     """
-    on_cluster = cluster is not None
-    allowed = {n: text for n, text in user_conf.items() if reason_against(n, on_cluster=on_cluster) is None}
+    in_pods = isinstance(cluster, ExecutorPods)
+    on_cluster = cluster is not None and not in_pods
+    allowed = {
+        n: text for n, text in user_conf.items() if reason_against(n, on_cluster=on_cluster, in_pods=in_pods) is None
+    }
     if cluster is None:
         return {**_CONF, **_sizes(), **_places(scratch), **allowed}
     cores = {"spark.cores.max": str(cluster.cores)}
-    return {**_CONF, **_sizes(), **_places(scratch), **cluster.settings(), **allowed, **cores}
+    given = dict(cluster.settings())
+    if in_pods:  # the same image has the same file
+        given["spark.executor.defaultJavaOptions"] += f" {LOG_OPTION}"
+    return {**_CONF, **_sizes(), **_places(scratch), **given, **allowed, **cores}
 
 
 def has_named_user() -> bool:

@@ -82,6 +82,13 @@ class TaskMetrics:
             "penstock_task_spark_up", "1 while the Spark session is up.", _LABELS, registry=self.registry
         ).labels(**self._labels)
         self._spark.set(0)
+        self._wanted, self._connected = (
+            Gauge(name, text, _LABELS, registry=self.registry).labels(**self._labels)
+            for name, text in (
+                ("penstock_task_executors_wanted", "Executors in pods that the task can use now."),
+                ("penstock_task_executors", "Executors in pods that are connected to the task."),
+            )
+        )
         self._last_record = self._last_loop = 0.0
         self._times = {
             name: Gauge(f"penstock_task_last_{name}_timestamp_seconds", doc, _LABELS, registry=self.registry)
@@ -163,6 +170,11 @@ class TaskMetrics:
     def spark(self, *, up: bool) -> None:
         """Record whether the Spark session is up."""
         self._spark.set(up)
+
+    def executors(self, *, wanted: int, connected: int) -> None:
+        """Set the number of executors in pods."""
+        self._wanted.set(wanted)
+        self._connected.set(connected)
 
     def _describe(self, spec: TaskSpec) -> None:
         """Add the metrics of KIP-891: their values are texts, which become labels here."""

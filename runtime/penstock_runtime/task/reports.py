@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
@@ -17,6 +18,7 @@ from penstock_runtime.kafka import status_topic
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.spark.wish import ExecutorsState
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.skipped_in_a_row import SkippedInARow
 
@@ -134,6 +136,9 @@ class StateListener(Protocol):
 
     def lagging(self, text: str | None) -> None:
         """Report that the lag of a sink grows; None: it does not. May be called from several threads."""
+
+    def executors(self, state: ExecutorsState) -> None:
+        """Report the executors of the task in pods. May be called from several threads."""
 
     def ask(self, asked: str) -> None:
         """Report that the plugin requests a task reconfiguration."""
@@ -342,3 +347,9 @@ class TaskReports:
     def spark(self, *, up: bool) -> None:
         """Report to the metrics."""
         self._metrics.spark(up=up)
+
+    def executors(self, state: ExecutorsState) -> None:
+        """Report the executors of the task in pods to the metrics and the listener. From any thread."""
+        self._metrics.executors(wanted=state.wanted or 0, connected=state.connected or 0)
+        if self._listener is not None:
+            self._listener.executors(replace(state, trouble=state.trouble and self._redact(state.trouble)))

@@ -48,6 +48,7 @@ from penstock_runtime.source.task import SourceTask
 from penstock_runtime.spark.cluster import Cluster
 from penstock_runtime.spark.session import Spark, SparkLost
 from penstock_runtime.task.context import task_context
+from penstock_runtime.task.executors import executor_pods, with_executors
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.pod.http_server import serve
 from penstock_runtime.task.pod.pod import KafkaUnreachable, OperatorConnection, Pod
@@ -203,6 +204,8 @@ class _Process:
     def _do_work(self, closing: ExitStack) -> None:
         context = self._create_context()
         self._apply_context(context)
+        host = None if self._pod is None else self._pod.ip
+        context, no_executors = with_executors(context, host)
         if not context.java_places:
             close_host()  # it may have run config providers
         self._set_time_limits(context)
@@ -217,8 +220,11 @@ class _Process:
             self._connection.on_topics_reset = self._reports.forget_topics
             self._connection.begin(context, self._options.reach_seconds, self._stopping.asked)
             self._contact = KafkaContact(context.shared)
-        given = context.task_settings.spark
-        is_eager = given.start is SparkStart.EAGER
+        if no_executors is not None:
+            self._reports.executors(no_executors)
+        given, pods = context.task_settings.spark, executor_pods(context, host)
+        # With executors that are always there, the session is, too.
+        is_eager = given.start is SparkStart.EAGER or (pods is not None and pods.least > 0)
         spark = Spark(
             cores=context.cores,
             conf=given.conf,
@@ -226,8 +232,9 @@ class _Process:
             eager=is_eager,
             idle_seconds=None if is_eager else given.idle_timeout.total_seconds(),
             scratch=self._scratch,
-            cluster=None if self._spec.spark_cluster is None else Cluster.of(self._spec.spark_cluster),
+            cluster=pods or (None if self._spec.spark_cluster is None else Cluster.of(self._spec.spark_cluster)),
             plugins=self._spec.plugins,
+            on_executors=self._reports.executors,
         )
         self._spark = spark
         closing.callback(spark.stop)

@@ -99,8 +99,9 @@ def whole_life(site: Site) -> None:
     site.change("others", state="Running", spark={"executors": {"max": 1}})
     site.settled("others")
     (pod,) = site.kubelet.alive(site.key("others"))
-    site.kubelet.kill(f"{site.namespace}/{pod['metadata']['name']}")  # its Secret is deleted, the pod is kept
-    site.until("others", lambda b: b["status"]["tasks"][0].get("losses"), "its task is replaced")
+    # Only an Event may say why. Its Secret is deleted, and the pod is kept.
+    site.kubelet.kill(f"{site.namespace}/{pod['metadata']['name']}", 0)
+    site.until("others", lambda b: b["status"]["tasks"][0]["restarts"], "its task is replaced")
     site.settled("others")
     for name in ("orders", "others"):
         site.delete(name)

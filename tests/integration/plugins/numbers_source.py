@@ -51,6 +51,9 @@ class Numbers(SourceConnector):
         tasks = min(max_tasks, config.partitions)
         return [{**properties, "own": ",".join(map(str, range(t, config.partitions, tasks)))} for t in range(tasks)]
 
+    def reads_anywhere(self, config: NumbersConfig) -> bool:
+        return True
+
     def source(self, config: NumbersConfig) -> "NumbersSource":
         return NumbersSource(config)
 

@@ -37,7 +37,7 @@ class TaskExecutors:
 
     Attributes:
         wanted: number that the task should have now.
-        ready: number of those that run and are connected to it.
+        ready: number of those that run, and are connected to it if its Spark session has started.
         reason: why fewer are ready than wanted, or none is wanted although the Connector has executors; empty: neither.
         message: the same in a sentence.
     """

@@ -10,7 +10,13 @@ from typing import ClassVar, Final
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_kafka.records import Entry
 from penstock_model.contracts.pod_identity import PodIdentity
-from penstock_model.contracts.pod_layout import METRICS_PORT, POD_IDENTITY_VARIABLE, POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_model.contracts.pod_layout import (
+    METRICS_PORT,
+    POD_IDENTITY_VARIABLE,
+    POD_IP_VARIABLE,
+    POD_NAME_VARIABLE,
+    POD_UID_VARIABLE,
+)
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.connectivity import await_kafka
@@ -36,6 +42,7 @@ class Pod:
         name, uid: name and uid of the pod in Kubernetes.
         identity: identity of the task's incarnation in the pod.
         spec: spec of that incarnation.
+        ip: address of the pod; None: the operator sets none, because the task has no executors.
     """
 
     METRICS_PORT: ClassVar[int] = METRICS_PORT
@@ -44,6 +51,7 @@ class Pod:
     uid: str
     identity: PodIdentity
     spec: TaskSpec
+    ip: str | None = None
 
     @staticmethod
     def is_here() -> bool:
@@ -63,7 +71,8 @@ class Pod:
                 Problem(name, "is not set; the operator sets it on the pods that it creates") for name in missing
             )
         identity = PodIdentity.from_json(os.environ[POD_IDENTITY_VARIABLE])
-        return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], identity, identity.apply_to(spec))
+        name, uid, ip = (os.environ.get(v) for v in (POD_NAME_VARIABLE, POD_UID_VARIABLE, POD_IP_VARIABLE))
+        return cls(name or "", uid or "", identity, identity.apply_to(spec), ip or None)
 
 
 class OperatorConnection:

@@ -18,6 +18,7 @@ from penstock_model.contracts.task_reports import Report, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.process.termination_message import bounded
+from penstock_runtime.spark.wish import ExecutorsState
 from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
 from penstock_runtime.task.pod.target_state import TargetState
 
@@ -136,6 +137,17 @@ class PodReports:
             if (text is None) is not (self._report.lagging is None):  # not for each change of numbers in the text
                 self._report = self._report.model_copy(update={"lagging": text})
                 self._write()
+
+    def executors(self, state: ExecutorsState) -> None:
+        """Report the executors of the task."""
+        changes = {
+            "executors_wanted": state.wanted,
+            "executors": state.connected,
+            "executors_trouble": bounded(state.trouble, _TROUBLE),
+        }
+        with self._lock:
+            self._report = self._report.model_copy(update=changes)
+            self._write()
 
     def delivered(self) -> None:
         """Report the time of the last record, unless the minute is already reported."""

@@ -177,13 +177,13 @@ class Kubelet:
         for task in concerned:
             self.records.report(self._report(task, task.state.upper()))
 
-    def kill(self, pod: str) -> None:
-        """The process of a task, in the pod `<namespace>/<name>`, is killed."""
+    def kill(self, pod: str, code: int = 137) -> None:
+        """The process of a task, in the pod `<namespace>/<name>`, is killed, or ends with this code."""
         with self._lock:
             uid, task = next((u, t) for u, t in self.tasks.items() if key_of(t.pod) == pod)
             del self.tasks[uid]
             self._ended.add(uid)
-        self._status(task.pod, "Failed", _terminated("task", 137, ""))
+        self._status(task.pod, "Failed" if code else "Succeeded", _terminated("task", code, ""))
 
     def executors(self, connector: str) -> list[str]:
         """The names of the executors of a connector, `<namespace>/<name>`, that are there."""

@@ -84,13 +84,15 @@ def test_executors_come_when_a_task_wants_them_and_go_when_it_does_not() -> None
     assert world.executors == {}
     assert world.condition("ExecutorsReady") == "absent"
     wants(world, 2)
-    world.settle()
+    for _ in range(2):
+        world.reconcile()
     assert sorted(world.executors) == [E0, E1]
     assert world.condition("ExecutorsReady").startswith("False Starting: task 0: 0 of 2 executors are ready: ")
     assert world.condition("Ready").startswith("True Running")
+    world.settle()
     wants(world, 2)
     world.settle()
-    assert world.condition("ExecutorsReady") == "True Connected: 2 of 2 executors are connected"
+    assert world.condition("ExecutorsReady") == "True Connected: 2 of 2 executors are ready"
     assert of_status(world) == {"wanted": 2, "ready": 2}
     wants(world, 0)
     world.settle()
@@ -409,6 +411,15 @@ def test_a_task_says_why_it_cannot_use_executors_that_run() -> None:
     world.settle()
     told = "False Hindered: task 0: 0 of 2 executors are ready: their Spark is another one"
     assert world.condition("ExecutorsReady") == told
+
+
+def test_executors_that_wait_for_a_backlog_are_ready_although_there_is_no_session_to_connect_to() -> None:
+    world = make(minimum=1)
+    wants(world, 1)
+    world.settle()
+    wants(world, 1, executors=0)
+    world.settle()
+    assert world.condition("ExecutorsReady") == "True Connected: 1 of 1 executors are ready"
 
 
 def test_executors_of_an_earlier_connector_keep_no_later_one_waiting() -> None:

@@ -11,6 +11,7 @@ from penstock_kafka.records import Entry
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.spark.wish import ExecutorsState
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.reports import ParentPipe, TaskReports
 
@@ -29,6 +30,8 @@ class Listener:
     def lagging(self, text: str | None) -> None: ...
 
     def ask(self, asked: str) -> None: ...
+
+    def executors(self, state: ExecutorsState) -> None: ...
 
     def delivered(self) -> None: ...
 

@@ -45,7 +45,9 @@ def task_executors(
         is_unused = report.executors_wanted is None and trouble
         return TaskExecutors(0, 0, Reason.UNUSED, trouble[:_LENGTH]) if is_unused else None
     running = sum(e.phase is Phase.RUNNING for e in kept)
-    ready = min(running, running if report.executors is None else report.executors, wanted)
+    # Without a Spark session, which only a backlog starts, none is connected, and that is no trouble.
+    connected = report.executors if report.executors or trouble else running
+    ready = min(running, running if connected is None else connected, wanted)
     if ready == wanted:
         return TaskExecutors(wanted, ready)
     if taken is not None:
@@ -82,7 +84,7 @@ def _causes(
     if starting:
         first = min(starting, key=lambda e: e.created)
         yield Reason.STARTING, f"pod {first.name} starts, since {timestamp(first.created)}"
-    yield Reason.STARTING, "executors start, or are not connected to the task yet"
+    yield Reason.STARTING, "they start, or are not connected to the task yet"
 
 
 def state_of(tasks: Mapping[int, TaskExecutors]) -> ExecutorsState | None:
@@ -90,9 +92,7 @@ def state_of(tasks: Mapping[int, TaskExecutors]) -> ExecutorsState | None:
     short = {n: t for n, t in tasks.items() if t.reason}
     if not short:
         wanted = sum(t.wanted for t in tasks.values())
-        return (
-            ExecutorsState(True, Reason.CONNECTED, f"{wanted} of {wanted} executors are connected") if tasks else None
-        )
+        return ExecutorsState(True, Reason.CONNECTED, f"{wanted} of {wanted} executors are ready") if tasks else None
     told = [f"task {n}: {_number(t)}{t.message}" for n, t in sorted(short.items())[:_NAMED]]
     rest = len(short) - len(told)
     message = "; ".join([*told, *([f"and {rest} more tasks"] if rest else [])])

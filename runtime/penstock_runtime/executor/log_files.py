@@ -1,0 +1,79 @@
+"""Forward the output of executors, which Spark's Worker writes to files, to the output of the pod."""
+
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+__all__ = ["LogFiles"]
+
+_LOOK: Final = 0.5
+"""Seconds between two looks."""
+_CHUNK: Final = 1 << 16
+
+
+class LogFiles:
+    """Thread that copies whole lines of `<work>/<application>/<number>/stdout` and `stderr`, also after they were rolled.
+
+    Args:
+        work: folder of the Worker.
+        to: stream that the lines are written to.
+    """
+
+    def __init__(self, work: Path, to: IO[str]) -> None:
+        self._work, self._to = work, to
+        self._open: dict[Path, IO[bytes]] = {}
+        self._rest: dict[Path, bytes] = {}
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="executor-logs", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed.set()
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        while not self._closed.wait(_LOOK):
+            self._look()
+        self._look()
+
+    def _look(self) -> None:
+        for path in sorted(self._work.glob("*/*/std*")):
+            if path.name in ("stdout", "stderr"):
+                with suppress(OSError):
+                    self._follow(path)
+        for path in [path for path in self._open if not path.exists()]:
+            self._copy(path)
+            self._open.pop(path).close()
+            self._rest.pop(path, None)
+
+    def _follow(self, path: Path) -> None:
+        if path in self._open and not _is_same(
+            self._open[path], path
+        ):  # rolled: the rest is in the file under its new name
+            self._copy(path)
+            self._open.pop(path).close()
+        if path not in self._open:
+            self._open[path] = path.open("rb")
+        self._copy(path)
+
+    def _copy(self, path: Path) -> None:
+        while data := self._open[path].read(_CHUNK):
+            lines, end, rest = (self._rest.pop(path, b"") + data).rpartition(b"\n")
+            self._to.write((lines + end).decode(errors="backslashreplace"))
+            if len(rest) < _CHUNK:
+                self._rest[path] = rest
+            else:  # an endless line must not fill the memory
+                self._to.write(rest.decode(errors="backslashreplace"))
+        self._to.flush()
+
+
+def _is_same(opened: IO[bytes], path: Path) -> bool:
+    own, there = Path(f"/dev/fd/{opened.fileno()}").stat(), path.stat()
+    return (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino)

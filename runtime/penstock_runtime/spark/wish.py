@@ -1,0 +1,53 @@
+"""Number of executors that a task wants in separate pods, and how it reports them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["ExecutorsState", "Wish"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorsState:
+    """Executors of a task, as it reports them (`Report.executors_wanted`).
+
+    Attributes:
+        wanted: number that the task can use now; None: it can use none.
+        connected: number that is connected, likewise.
+        trouble: why it uses none, although it wants or should have some.
+    """
+
+    wanted: int | None
+    connected: int | None = None
+    trouble: str | None = None
+
+
+class Wish:
+    """Rule for the number of executors: `most` from a backlog on, until there was none for a while; else `least`.
+
+    Args:
+        least, most: `min` and `max` of `spec.spark.executors`.
+        seconds: time without a backlog after which executors are no longer wanted (`spec.spark.idleTimeout`).
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, least: int, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._least, self._most, self._seconds, self._clock = least, most, seconds, clock
+        self._until: float | None = None
+
+    def raise_(self) -> None:
+        """Begin to count again, because there is a backlog."""
+        self._until = self._clock() + self._seconds
+
+    def lower(self) -> None:
+        """Want no more than the minimum, because the session ends."""
+        self._until = None
+
+    def keep_one(self) -> None:
+        """Want one always from now on, because small batches need it, too."""
+        self._least = max(1, self._least)
+
+    @property
+    def number(self) -> int:
+        """Number that is wanted now."""
+        return self._least if self._until is None or self._clock() >= self._until else self._most

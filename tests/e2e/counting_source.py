@@ -1,0 +1,85 @@
+"""A source whose records can be counted, and which any executor may read, at a limited rate as external systems have."""
+
+from typing import Any, Final
+
+from .place import Connector, Place
+
+__all__ = ["counting_source"]
+
+_TEXT: Final = """
+import time
+
+from penstock import Config, InputPartition, Source, SourceConnector, SourcePartition, PartitionReader, RecordBatch, prop
+from penstock.schema import STRING
+
+
+class CountingConfig(Config):
+    topic: str = prop("topic", doc="Where to.")
+    parts: int = prop("parts", 4, doc="How many source partitions.")
+    count: int = prop("count", 1000, doc="How many records each of them has.")
+    rate: int = prop("rate", 2000, doc="Records per second of each reader.")
+
+
+class Counting(SourceConnector):
+    Config = CountingConfig
+
+    def task_configs(self, config, properties, max_tasks):
+        return [dict(properties)]
+
+    def reads_anywhere(self, config):
+        return True
+
+    def source(self, config):
+        return CountingSource(config)
+
+    def reader(self, config):
+        return CountingReader(config)
+
+
+class CountingSource(Source):
+    def __init__(self, config):
+        self._config = config
+
+    def start(self, offsets):
+        return
+
+    def latest_offsets(self, start, limits):
+        each = max(1, limits.records // self._config.parts)
+        parts = [(SourcePartition({"p": p}), p) for p in range(self._config.parts)]
+        ends = {key: min(self._config.count, at(start.get(key)) + each) for key, p in parts}
+        return {key: {"n": n} for key, n in ends.items() if n > at(start.get(key))}
+
+    def partitions(self, start, end):
+        return [
+            InputPartition({"p": key["p"], "start": at(start.get(key)), "end": at(offset)}, {key: offset})
+            for key, offset in end.items()
+            if at(offset) > at(start.get(key))
+        ]
+
+
+class CountingReader(PartitionReader):
+    def __init__(self, config):
+        self._config = config
+
+    def read(self, partition):
+        p, n, end = (int(partition.data[k]) for k in ("p", "start", "end"))
+        while n < end:
+            to = min(end, n + 500)
+            time.sleep((to - n) / self._config.rate)
+            values = [f"{p}:{number}" for number in range(n, to)]
+            yield RecordBatch(length=to - n, topic=self._config.topic, value_schema=STRING, value=values)
+            n = to
+
+
+def at(offset):
+    return int((offset or {}).get("n", 0))
+"""
+
+
+def counting_source(place: Place, *, count: int, rate: int = 2_000, **spec: Any) -> Connector:
+    """A source, not applied, of `count` records `<part>:<number>` in each of four parts."""
+    topic = f"{place.namespace}.counted"
+    config = {"topic": topic, "count": count, "rate": rate, "value.converter": "StringConverter"}
+    made = place.unapplied("counted", "counting:Counting", config, template=place.plugin("counting", _TEXT), **spec)
+    made.topic = topic
+    return made

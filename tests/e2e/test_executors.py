@@ -1,0 +1,109 @@
+"""Executors of tasks in pods of their own: they deliver a backlog, and nothing depends on them."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from .api import Object
+from .counting_source import counting_source
+from .place import Connector, Place, condition, task
+
+SMALL: Final = {"requests": {"cpu": "50m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+PARTS: Final = 4
+
+
+def executors(most: int, least: int = 0) -> dict[str, Any]:
+    return {"min": least, "max": most, "resources": SMALL}
+
+
+def running(pods: Mapping[str, Object], begin: str = "") -> list[str]:
+    """The names of executors that run and are not being deleted."""
+    return sorted(
+        name
+        for name, pod in pods.items()
+        if pod["metadata"]["labels"]["penstock.dev/role"] == "executor"
+        and pod["status"].get("phase") == "Running"
+        and "deletionTimestamp" not in pod["metadata"]
+        and name.startswith(begin)
+    )
+
+
+def says(connector: Connector, status: str, reason: str, *words: str, limit: float = 120) -> str:
+    """The message of `ExecutorsReady`, as soon as it is this."""
+
+    def there(found: Object) -> str | None:
+        own = condition(found, "ExecutorsReady")
+        is_it = (own.get("status"), own.get("reason")) == (status, reason)
+        return str(own["message"]) if is_it and all(w in own["message"] for w in words) else None
+
+    return connector.until(there, f"ExecutorsReady is {status} {reason} {words}", limit)
+
+
+def secrets(place: Place) -> dict[str, str]:
+    """The pods of tasks that own a Secret for executors, by its name."""
+    found = place.cluster.api.list("secrets", place.namespace, labels="penstock.dev/role=executor")
+    return {s["metadata"]["name"]: s["metadata"]["ownerReferences"][0]["name"] for s in found}
+
+
+def test_executors_that_a_quota_refuses_are_named_in_a_condition_and_the_connector_is_ready(place: Place) -> None:
+    source = place.datagen("orders", config={"rate": 20}, spark={"start": "OnDemand", "executors": executors(2, 2)})
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}}
+    place.apply(quota)
+    source.reaches("Running")
+    told = says(source, "False", "QuotaExceeded", "1 of 2 executors are ready", "exceeded quota: few")
+    assert "-e1 is refused" in told
+    assert condition(source.get())["status"] == "True"
+    assert len(place.kafka.values(source.topic, least=20)) >= 20
+    place.cluster.kubectl("delete", "resourcequota", "few", "--namespace", place.namespace)
+    says(source, "True", "Connected", "2 of 2")
+
+
+@pytest.mark.slow
+def test_a_backlog_is_delivered_once_by_executors_of_which_one_is_killed_and_they_go_when_it_is_done(
+    place: Place,
+) -> None:
+    count = 60_000
+    spark = {"start": "OnDemand", "idleTimeout": "20s", "executors": executors(2)}
+    source = counting_source(place, count=count, rate=1_500, spark=spark)
+    place.kafka.create(source.topic, 4)
+    source.apply()
+    source.reaches("Running")
+    says(source, "True", "Connected", "2 of 2", limit=240)
+    first, second = source.until_pods(lambda pods: running(pods) if len(running(pods)) == 2 else None, "two run")
+    assert task(source.get())["executors"] == {"wanted": 2, "ready": 2}
+    victim = source.pods("executor")[first]["metadata"]["uid"]
+    place.cluster.kill_pod(victim)
+    source.until_pods(
+        lambda pods: len(running(pods)) == 2 and pods[running(pods)[0]]["metadata"]["uid"] != victim, "another", 120
+    )
+    records = place.kafka.records(source.topic, least=PARTS * count, seconds=600)
+    doubled = [value for value, number in Counter(r.value for r in records).items() if number > 1]
+    assert doubled == []
+    assert len(records) == PARTS * count
+    assert condition(source.get())["status"] == "True"
+    source.until_pods(lambda pods: not running(pods), "idle executors go", 180)
+    source.until(lambda c: not condition(c, "ExecutorsReady"), "none is wanted")
+    assert second
+
+
+@pytest.mark.slow
+def test_executors_and_their_secret_go_with_the_driver_and_its_successor_gets_others(place: Place) -> None:
+    spark = {"start": "OnDemand", "executors": executors(1)}
+    source = counting_source(place, count=1_000_000, rate=500, spark=spark)
+    source.apply()
+    source.reaches("Running")
+    says(source, "True", "Connected", "1 of 1", limit=240)
+    pod = source.pod()
+    (before,) = source.until_pods(running, "one runs")
+    assert list(secrets(place).values()) == [pod]
+    source.kill()
+    (after,) = source.until_pods(lambda pods: [n for n in running(pods) if n != before], "the successor has one", 240)
+    source.until_pods(lambda pods: before not in pods, "the executor of the killed driver is gone")
+    assert list(secrets(place).values()) == [source.pod()] != [pod]
+    assert after.startswith(source.pod())
+    source.delete()
+    place.cluster.api.until_all(
+        "secrets", place.namespace, lambda found: not any("-spark-" in n for n in found), "gone"
+    )
