@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -110,7 +111,8 @@ class Registry:
         number: int = self.ask("POST", f"/subjects/{subject}/versions", body)["id"]
         return number
 
-    def schema(self, number: int) -> Any:
+    def schema(self, number: int | bytes) -> Any:
+        assert isinstance(number, int), "this registry has no GUIDs"
         return json.loads(self.ask("GET", f"/schemas/ids/{number}")["schema"])
 
     def subjects(self) -> list[str]:
@@ -124,11 +126,14 @@ class Proxy:
     Attributes:
         answer: status, type and text of the answer; None to pass requests on; `"hang up"` to close the connection.
         delay: seconds before each answer.
+        guids: whether schemas have GUIDs, as in Confluent's registry, in addition to what the registry before it can do.
     """
 
     def __init__(self, registry: Registry, context: ssl.SSLContext | None = None) -> None:
         self.answer: tuple[int, str, str] | str | None = None
         self.delay = 0.0
+        self.guids = False
+        self._numbers: dict[str, int] = {}
         self.headers: list[dict[str, str]] = []
         self.requests: list[str] = []
         proxy = self
@@ -144,6 +149,8 @@ class Proxy:
                         self._reply(status, kind, text.encode())
                     case str():
                         self.close_connection = True
+                    case None if proxy.guids:
+                        self._reply(*proxy._with_guids(registry, self.command, self.path, body))
                     case None:
                         self._reply(*_forwarded(registry, self.command, self.path, body))
 
@@ -166,6 +173,20 @@ class Proxy:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
             scheme = "https"
         self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
+
+    def _with_guids(self, registry: Registry, method: str, path: str, body: bytes | None) -> tuple[int, str, bytes]:
+        place, _, guid = path.partition("?")[0].rpartition("/")
+        if place == "/schemas/guids":
+            number = self._numbers.get(guid)
+            if number is None:
+                return 404, _JSON, b'{"error_code": 40403, "message": "Schema not found"}'
+            path = f"/schemas/ids/{number}"
+        status, kind, text = _forwarded(registry, method, path, body)
+        found = json.loads(text)
+        if isinstance(found, dict) and "id" in found:
+            found["guid"] = str(uuid.uuid5(uuid.NAMESPACE_URL, str(found["id"])))
+            self._numbers[found["guid"]] = found["id"]
+        return status, kind, json.dumps(found).encode()
 
     @contextmanager
     def running(self) -> Iterator["Proxy"]:

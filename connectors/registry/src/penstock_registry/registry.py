@@ -6,14 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaReference, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
 from httpx2 import HTTPError, InvalidURL
 
 from penstock import ConfigError, DataError, Problem, RetriableError
 from penstock_registry.config import RegistryConfig
+from penstock_registry.wire import Id, shown
 
 __all__ = ["Found", "Registry"]
 
@@ -27,13 +29,13 @@ class Found:
     """Schema of the registry.
 
     Attributes:
-        id: its id.
+        id: its id; the GUID for a `Registry` of GUIDs.
         kind: `AVRO`, `JSON` or `PROTOBUF`.
         text: the schema.
         references: the texts of the schemas that it uses, each after those that it uses itself.
     """
 
-    id: int
+    id: Id
     kind: str
     text: str
     references: tuple[str, ...] = ()
@@ -44,10 +46,16 @@ class Registry:
 
     Every method raises a `RetriableError` while the registry is unavailable or refuses the credentials, because that
     concerns all records, and a `DataError` if it refuses the schema or does not have it.
+
+    Args:
+        config: properties.
+        kind: `AVRO`, `JSON` or `PROTOBUF`.
+        guids: whether to return the GUIDs of schemas, and not their numbers.
     """
 
-    def __init__(self, config: RegistryConfig, kind: str) -> None:
+    def __init__(self, config: RegistryConfig, kind: str, *, guids: bool = False) -> None:
         self._config = config
+        self._guids = guids
         self._kind = kind
         self._where = ", ".join(map(_without_password, config.urls))
         logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each request
@@ -57,11 +65,11 @@ class Registry:
             raise ConfigError(
                 Problem("schema.registry.url", f"cannot set up the client: {type(e).__name__}: {e}")
             ) from e
-        self._ids: LRUCache[tuple[str, str], int] = LRUCache(config.cache_size)
+        self._ids: LRUCache[tuple[str, str], Id] = LRUCache(config.cache_size)
         self._refusals: TTLCache[tuple[object, ...], str] = TTLCache(config.cache_size, _REFUSED_SECONDS)
         self._asked = 0
 
-    def id_of(self, subject: str, text: str) -> int:
+    def id_of(self, subject: str, text: str) -> Id:
         """Return the id of a schema in a subject, registered first if `auto.register.schemas` allows it."""
         known = self._ids.get((subject, text))
         if known is not None:
@@ -70,13 +78,12 @@ class Registry:
         register = self._config.auto_register
         what = f"register a schema in subject {subject}" if register else f"find the schema in subject {subject}{_OFF}"
         with self._asking(what, (subject, text)):
+            normalize = self._config.normalize
             if register:
-                found: int | None = self._client.register_schema(
-                    subject, schema, normalize_schemas=self._config.normalize
-                )
+                found = self._client.register_schema_full_response(subject, schema, normalize_schemas=normalize)
             else:
-                found = self._client.lookup_schema(subject, schema, normalize_schemas=self._config.normalize).schema_id
-            number = _number(found)
+                found = self._client.lookup_schema(subject, schema, normalize_schemas=normalize)
+            number = self._id(found)
         self._ids[subject, text] = number
         return number
 
@@ -88,17 +95,22 @@ class Registry:
                 found = self._client.get_latest_with_metadata(subject, metadata)
             else:
                 found = self._client.get_latest_version(subject)
-            return self._found(_number(found.schema_id), found.schema)
+            return self._found(self._id(found), found.schema)
 
-    def schema(self, number: int) -> Found:
+    def schema(self, number: Id) -> Found:
         """Return the schema with this id."""
-        with self._asking(f"find the schema with id {number}", (number,)):
+        with self._asking(f"find the schema with id {shown(number)}", (number,)):
+            if isinstance(number, bytes):
+                return self._found(number, self._client.get_schema_by_guid(shown(number)))
             return self._found(number, self._client.get_schema(number))
 
-    def version(self, number: int, subject: str) -> int | None:
+    def version(self, number: Id, subject: str) -> int | None:
         """Return the version that a schema has in a subject; None if the registry does not say it."""
         try:
-            with self._asking(f"find versions of the schema with id {number}", (number, subject)):
+            with self._asking(f"find versions of the schema with id {shown(number)}", (number, subject)):
+                if isinstance(number, bytes):
+                    schema = self._client.get_schema_by_guid(shown(number))
+                    return self._client.lookup_schema(subject, schema).version
                 versions = self._client.get_schema_versions(number)
         except DataError:
             return None
@@ -108,12 +120,25 @@ class Registry:
         """Close the connections."""
         self._client.close()
 
-    def _found(self, number: int, schema: Schema) -> Found:
+    def _id(self, found: RegisteredSchema) -> Id:
+        if found.schema_id is None:
+            raise ValueError("no id")
+        if not self._guids:
+            return found.schema_id
+        if not found.guid:
+            self._client.clear_caches()  # type: ignore[no-untyped-call] # else an upgraded registry is not asked
+            raise self._unavailable(
+                "write the GUID of a schema to a header",
+                "it has no GUIDs; remove key.schema.id.serializer and value.schema.id.serializer, or upgrade it",
+            )
+        return UUID(found.guid).bytes
+
+    def _found(self, number: Id, schema: Schema) -> Found:
         kind = schema.schema_type or "AVRO"
         if kind != self._kind:
             raise DataError(
-                f"cannot use the schema with id {number}: it is one of {kind}, and the converter is for {self._kind}; "
-                "configure the converter that fits"
+                f"cannot use the schema with id {shown(number)}: it is one of {kind}, and the converter is for "
+                f"{self._kind}; configure the converter that fits"
             )
         references: dict[tuple[str | None, int | None], str] = {}
         self._collect(schema.references or [], references)
@@ -178,12 +203,6 @@ class Registry:
         if self._asked > 2 * self._config.cache_size:
             self._asked = 0
             self._client.clear_caches()  # type: ignore[no-untyped-call]
-
-
-def _number(found: int | None) -> int:
-    if found is None:
-        raise ValueError("no id")
-    return found
 
 
 def _text(schema: Schema) -> str:
