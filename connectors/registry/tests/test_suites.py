@@ -26,6 +26,7 @@ from penstock.schema import (
     struct,
 )
 from penstock.testing import ConverterSuite
+from penstock_registry.apicurio.converter import ApicurioAvroConverter
 from penstock_registry.avro.converter import AvroConverter
 
 ROW = struct(
@@ -88,3 +89,12 @@ class TestAvro(ConverterSuite):
     @pytest.fixture
     def properties(self, registry: Registry) -> Mapping[str, str]:
         return {"schema.registry.url": registry.url, "value.subject.name.strategy": "TopicNameStrategy"}
+
+
+class TestApicurio(TestAvro):
+    plugin = ApicurioAvroConverter
+
+    @pytest.fixture
+    def properties(self, registry: Registry) -> Mapping[str, str]:
+        url = registry.url.replace("/apis/ccompat/v7", "/apis/registry/v2")
+        return {"apicurio.registry.url": url, "apicurio.registry.auto-register": "true"}

@@ -12,7 +12,7 @@ from penstock_registry.class_names import one_class
 from penstock_registry.subjects import Strategy, strategy_named, subject_strategy
 from penstock_registry.wire import ConfluentFormat, WireFormat
 
-__all__ = ["RegistryConfig"]
+__all__ = ["RegistryConfig", "pem_problems"]
 
 _SSL: Final = "schema.registry.ssl."
 _HEADER: Final = "HeaderSchemaIdSerializer"
@@ -228,8 +228,8 @@ class RegistryConfig(Config):
         for name, value in needed.get(self.bearer_source or "", {}).items():
             if not value:
                 problems.append(Problem(name, f"{self.bearer_source} needs a value here"))
-        problems += _not_pem(f"{_SSL}truststore.location", self.truststore)
-        problems += _not_pem(f"{_SSL}keystore.location", self.keystore)
+        problems += pem_problems(f"{_SSL}truststore.location", self.truststore)
+        problems += pem_problems(f"{_SSL}keystore.location", self.keystore)
         if problems:
             raise ConfigError(problems)
         return self
@@ -293,7 +293,7 @@ class RegistryConfig(Config):
         }
 
 
-def _not_pem(name: str, location: str | None) -> list[Problem]:
+def pem_problems(name: str, location: str | None) -> list[Problem]:
     """Return a problem if a file is a keystore of Java. A file that is missing now may exist in the task's pod."""
     if location is None or not Path(location).is_file():
         return []

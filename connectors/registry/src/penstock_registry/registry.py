@@ -1,27 +1,23 @@
 """Client of the schema registry, with its errors in words."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache
 from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaReference, SchemaRegistryClient
-from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
-from httpx2 import HTTPError, InvalidURL
+from httpx2 import InvalidURL
 
-from penstock import ConfigError, DataError, Problem, RetriableError
+from penstock import ConfigError, DataError, Problem
+from penstock_registry.calls import Calls
 from penstock_registry.config import RegistryConfig
 from penstock_registry.wire import Id, shown
 
-__all__ = ["Found", "Registry"]
+__all__ = ["Found", "Registry", "without_password"]
 
 _OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
-_REFUSED_SECONDS: Final = 10
-"""Seconds for which an answer that fails a record counts for the next records with the same question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,6 @@ class Registry:
         self._config = config
         self._guids = guids
         self._kind = kind
-        self._where = ", ".join(map(_without_password, config.urls))
         logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each request
         try:
             self._client = SchemaRegistryClient(config.client_properties())
@@ -66,8 +61,14 @@ class Registry:
                 Problem("schema.registry.url", f"cannot set up the client: {type(e).__name__}: {e}")
             ) from e
         self._ids: LRUCache[tuple[str, str], Id] = LRUCache(config.cache_size)
-        self._refusals: TTLCache[tuple[object, ...], str] = TTLCache(config.cache_size, _REFUSED_SECONDS)
         self._asked = 0
+        self._calls = Calls(
+            ", ".join(map(without_password, config.urls)),
+            config.cache_size,
+            "basic.auth.* or bearer.*",
+            before=self._forget_some,
+            nonsense=self._forget,  # the client may have kept that answer
+        )
 
     def id_of(self, subject: str, text: str) -> Id:
         """Return the id of a schema in a subject, registered first if `auto.register.schemas` allows it."""
@@ -77,7 +78,7 @@ class Registry:
         schema = Schema(text, self._kind)
         register = self._config.auto_register
         what = f"register a schema in subject {subject}" if register else f"find the schema in subject {subject}{_OFF}"
-        with self._asking(what, (subject, text)):
+        with self._calls.asking(what, (subject, text)):
             normalize = self._config.normalize
             if register:
                 found = self._client.register_schema_full_response(subject, schema, normalize_schemas=normalize)
@@ -90,7 +91,7 @@ class Registry:
     def latest(self, subject: str) -> Found:
         """Return the latest schema of a subject, with the metadata that the configuration asks for."""
         metadata = dict(pair.split("=", 1) for pair in self._config.latest_metadata)
-        with self._asking(f"find the latest schema of subject {subject}", (subject,)):
+        with self._calls.asking(f"find the latest schema of subject {subject}", (subject,)):
             if metadata:
                 found = self._client.get_latest_with_metadata(subject, metadata)
             else:
@@ -99,7 +100,7 @@ class Registry:
 
     def schema(self, number: Id) -> Found:
         """Return the schema with this id."""
-        with self._asking(f"find the schema with id {shown(number)}", (number,)):
+        with self._calls.asking(f"find the schema with id {shown(number)}", (number,)):
             if isinstance(number, bytes):
                 return self._found(number, self._client.get_schema_by_guid(shown(number)))
             return self._found(number, self._client.get_schema(number))
@@ -107,7 +108,7 @@ class Registry:
     def version(self, number: Id, subject: str) -> int | None:
         """Return the version that a schema has in a subject; None if the registry does not say it."""
         try:
-            with self._asking(f"find versions of the schema with id {shown(number)}", (number, subject)):
+            with self._calls.asking(f"find versions of the schema with id {shown(number)}", (number, subject)):
                 if isinstance(number, bytes):
                     schema = self._client.get_schema_by_guid(shown(number))
                     return self._client.lookup_schema(subject, schema).version
@@ -126,8 +127,8 @@ class Registry:
         if not self._guids:
             return found.schema_id
         if not found.guid:
-            self._client.clear_caches()  # type: ignore[no-untyped-call] # else an upgraded registry is not asked
-            raise self._unavailable(
+            self._forget()  # else an upgraded registry is not asked
+            raise self._calls.unavailable(
                 "write the GUID of a schema to a header",
                 "it has no GUIDs; remove key.schema.id.serializer and value.schema.id.serializer, or upgrade it",
             )
@@ -152,57 +153,15 @@ class Registry:
                 self._collect(schema.references or [], into)
                 into[key] = _text(schema)
 
-    @contextmanager
-    def _asking(self, what: str, question: tuple[object, ...]) -> Iterator[None]:
-        refused = self._refusals.get(question)
-        if refused is not None:
-            raise DataError(refused)
-        self._forget_some()
-        try:
-            yield
-        except SchemaRegistryError as e:
-            error = self._explained(what, e)
-            if isinstance(error, DataError):
-                self._refusals[question] = str(error)
-            raise error from e
-        except (HTTPError, OAuthTokenError, OSError) as e:
-            raise self._unavailable(what, _cause(e)) from e
-        except (ValueError, TypeError, KeyError, AttributeError) as e:  # the answer is no JSON, or none of a registry
-            self._client.clear_caches()  # type: ignore[no-untyped-call] # it may have kept that answer
-            raise self._unavailable(what, f"its answer is not that of a registry ({type(e).__name__})") from e
-
-    def _explained(self, what: str, error: SchemaRegistryError) -> DataError | RetriableError:
-        status, code, text = error.http_status_code, error.error_code, error.error_message
-        said = " ".join(str(text).split())[:2000]
-        match status:
-            case 409:
-                return DataError(
-                    f"cannot {what}: it is not compatible with the earlier versions, says the registry: {said}; change the "
-                    "schema, or the compatibility of the subject"
-                )
-            case 404 if code not in (
-                None,
-                SchemaRegistryError.UNKNOWN,
-            ):  # else the answer of a proxy, or of another path
-                return DataError(f"cannot {what}: it does not exist, says the registry at {self._where}: {said}")
-            case 422:
-                return DataError(f"cannot {what}: it is not valid, says the registry: {said}")
-            case 401 | 403:
-                return self._unavailable(
-                    what, f"it refuses the credentials (status {status}); check basic.auth.* or bearer.*"
-                )
-            case _:
-                return self._unavailable(what, f"it answers with status {status}: {said[:200]}")
-
-    def _unavailable(self, what: str, cause: str) -> RetriableError:
-        return RetriableError(f"cannot {what}: the registry at {self._where} is unavailable: {cause}", outage=True)
-
     def _forget_some(self) -> None:
         """Empty the client's own cache now and then, which is unbounded."""
         self._asked += 1
         if self._asked > 2 * self._config.cache_size:
-            self._asked = 0
-            self._client.clear_caches()  # type: ignore[no-untyped-call]
+            self._forget()
+
+    def _forget(self) -> None:
+        self._asked = 0
+        self._client.clear_caches()  # type: ignore[no-untyped-call]
 
 
 def _text(schema: Schema) -> str:
@@ -211,11 +170,7 @@ def _text(schema: Schema) -> str:
     return schema.schema_str
 
 
-def _cause(error: Exception) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
+    """Return a URL as it may be shown."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -8,13 +8,43 @@ from cachetools import LRUCache
 
 from penstock import Converter, DataError, Fields, Schema
 from penstock.fields import row_picker
-from penstock_registry.config import RegistryConfig
 from penstock_registry.registry import Found, Registry
-from penstock_registry.wire import Id, RawHeader
+from penstock_registry.subjects import Strategy
+from penstock_registry.wire import Id, RawHeader, WireFormat
 
-__all__ = ["RegistryConverter", "SchemaReader", "SchemaWriter"]
+__all__ = ["ConverterConfig", "RegistryConverter", "SchemaReader", "SchemaRegistry", "SchemaWriter"]
 
 Parsed = TypeVar("Parsed")
+
+
+class ConverterConfig(Protocol):
+    """Properties that every converter has."""
+
+    @property
+    def cache_size(self) -> int: ...
+
+    @property
+    def uses_latest(self) -> bool: ...
+
+    def strategy(self, *, is_key: bool) -> Strategy:
+        """Return the strategy that names the subjects of keys or values."""
+
+    def wire_format(self, *, is_key: bool) -> WireFormat:
+        """Return how keys or values say which schema they have."""
+
+
+class SchemaRegistry(Protocol):
+    """Client of a registry, as `Registry`."""
+
+    def id_of(self, subject: str, text: str) -> Id: ...
+
+    def latest(self, subject: str) -> Found: ...
+
+    def schema(self, number: Id) -> Found: ...
+
+    def version(self, number: Id, subject: str) -> int | None: ...
+
+    def close(self) -> None: ...
 
 
 class SchemaWriter(Protocol):
@@ -70,14 +100,18 @@ class RegistryConverter(Converter, Generic[Parsed]):
     def new_reader(self, parsed: Parsed, version: int | None) -> SchemaReader:
         """Return a reader for data with a schema, which has this version in its subject."""
 
-    def configure(self, config: RegistryConfig, *, is_key: bool) -> None:
+    def open_registry(self, config: Any) -> SchemaRegistry:
+        """Return a client for the registry that the configuration names."""
+        return Registry(config, self.kind, guids=self.writes_headers)
+
+    def configure(self, config: ConverterConfig, *, is_key: bool) -> None:
         self._config = config
         self._is_key = is_key
         self._strategy = config.strategy(is_key=is_key)
         self._wire = config.wire_format(is_key=is_key)
         self.reads_headers = self._wire.reads_headers
         self.writes_headers = self._wire.writes_headers
-        self._registry = Registry(config, self.kind, guids=self.writes_headers)
+        self._registry = self.open_registry(config)
         self._schemas: LRUCache[Schema | None, tuple[str, Parsed]] = LRUCache(config.cache_size)
         self._writers: LRUCache[tuple[Schema | None, Id, str], SchemaWriter] = LRUCache(config.cache_size)
         self._readers: LRUCache[tuple[str, Id], SchemaReader] = LRUCache(config.cache_size)
