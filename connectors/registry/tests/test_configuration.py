@@ -29,6 +29,8 @@ def test_the_names_of_kafka_connect_find_the_converter(name: str) -> None:
         ({**URL, "basic.auth.credentials.source": "SASL_INHERIT"}, "set USER_INFO"),
         ({**URL, "bearer.auth.credentials.source": "STATIC_TOKEN"}, "bearer.auth.token: STATIC_TOKEN needs"),
         ({**URL, "bearer.auth.credentials.source": "CUSTOM"}, "String must be one of: STATIC_TOKEN, OAUTHBEARER"),
+        ({**URL, "value.schema.id.serializer": "com.example.Mine"}, "serializers in Java cannot be used here"),
+        ({**URL, "value.schema.id.deserializer": "ConfigSchemaIdDeserializer"}, "nor one id for all messages"),
         ({**URL, "use.latest.with.metadata": "x"}, "expected name=value"),
     ],
 )

@@ -10,7 +10,7 @@ from connectors.registry.tests.servers import Proxy, Registry
 from penstock import DataError, Fields, Schema
 from penstock.schema import BYTES, INT32, INT64, OPTIONAL_STRING, STRING, array_of, struct
 from penstock_registry.protobuf.converter import ProtobufConverter
-from penstock_registry.wire import prefix, schema_id
+from penstock_registry.wire import prefix, schema_id, shown
 
 Protobuf = Callable[..., ProtobufConverter]
 ORDER = struct({"id": INT64, "name": OPTIONAL_STRING}, name="shop.Order")
@@ -42,7 +42,11 @@ def test_a_message_is_the_id_the_index_and_bytes_that_protobufs_own_class_reads(
     message = written(protobuf(), topic, ORDER, {"id": 1, "name": "a"})
     number = schema_id(message)
     assert message == prefix(number) + b"\0\x08\x01\x12\x01a"
-    assert registry.ask("GET", f"/schemas/ids/{number}") == {"schema": TEXT, "schemaType": "PROTOBUF", "references": []}
+    assert registry.ask("GET", f"/schemas/ids/{shown(number)}") == {
+        "schema": TEXT,
+        "schemaType": "PROTOBUF",
+        "references": [],
+    }
     assert f"{topic}-value" in registry.subjects()
     assert generated(TEXT).Order.FromString(message[6:]).name == "a"
 

@@ -8,7 +8,7 @@ from penstock import DataError, Schema
 from penstock_registry.protobuf.compiler import compile_proto
 from penstock_registry.protobuf.config import ProtobufConverterConfig
 from penstock_registry.protobuf.from_schema import message_name, proto_text
-from penstock_registry.protobuf.messages import find_message, message_at
+from penstock_registry.protobuf.messages import find_message, message_at, read_indexes
 from penstock_registry.protobuf.reader import ProtobufReader
 from penstock_registry.protobuf.writer import ProtobufWriter
 from penstock_registry.registry import Found
@@ -58,6 +58,11 @@ class ProtobufConverter(RegistryConverter[Descriptor]):
 
     def new_reader(self, parsed: Descriptor, version: int | None) -> ProtobufReader:
         return ProtobufReader(parsed.file, self._settings, version)
+
+    def prefix_length(self, message: bytes) -> int:
+        """Return the length of the schema's id and the message's indexes, which share a header."""
+        start = super().prefix_length(message)
+        return start + read_indexes(message[start:])[1]
 
     def _parsed(self, schema: Schema | None) -> tuple[str, Descriptor]:
         text, first = super()._parsed(schema)
