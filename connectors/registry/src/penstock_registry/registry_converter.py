@@ -63,8 +63,8 @@ class SchemaReader(Protocol):
     def read(self, data: bytes) -> tuple[Schema | None, Any]:
         """Return the schema and the value."""
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
-        """Return the schema and the values of many messages. If one fails, all fail: `read` finds it."""
+    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
 
 
 class RegistryConverter(Converter, Generic[Parsed]):
@@ -86,7 +86,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
 
     @abstractmethod
     def record_name(self, parsed: Parsed) -> str | None:
-        """Return the name of the record by which strategies name its subject; None if it is not a record."""
+        """Return the name of the record, which strategies can use for its subject; None if it is not a record."""
 
     @abstractmethod
     def has_version(self, parsed: Parsed) -> bool:
@@ -178,11 +178,12 @@ class RegistryConverter(Converter, Generic[Parsed]):
         if number is None:
             return [(None, None)] * len(messages)
         schema, values = self._read_all(topic, number, messages)
-        return [(None if value is None else schema, value) for value in values]
+        schemas = schema if isinstance(schema, list) else [schema] * len(values)
+        return [(None if value is None else of, value) for of, value in zip(schemas, values, strict=True)]
 
     def _read_all(
         self, topic: str, number: Id, messages: Sequence[bytes | None]
-    ) -> tuple[Schema | None, Sequence[Any]]:
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         skipped = self._wire.prefix_length(number)
         return self._reader(topic, number).read_all([each[skipped:] for each in messages if each is not None])
 
