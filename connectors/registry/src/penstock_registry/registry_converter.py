@@ -8,6 +8,7 @@ from cachetools import LRUCache
 
 from penstock import Converter, DataError, Fields, Schema
 from penstock.fields import row_picker
+from penstock_registry.calls import InvalidSchemaError
 from penstock_registry.registry import Found, Registry
 from penstock_registry.subjects import Strategy
 from penstock_registry.wire import Id, RawHeader, WireFormat
@@ -79,6 +80,10 @@ class RegistryConverter(Converter, Generic[Parsed]):
     @abstractmethod
     def schema_text(self, schema: Schema | None) -> str:
         """Return the text of the schema to register, for the schema of a value or for values without one."""
+
+    def explicit_text(self, text: str) -> str | None:
+        """Return the same schema, more explicit, for a registry that does not recognize its format; None by default."""
+        return None
 
     @abstractmethod
     def parse(self, text: str, found: Found | None) -> Parsed:
@@ -179,7 +184,11 @@ class RegistryConverter(Converter, Generic[Parsed]):
             return [(None, None)] * len(messages)
         schema, values = self._read_all(topic, number, messages)
         schemas = schema if isinstance(schema, list) else [schema] * len(values)
-        return [(None if value is None else of, value) for of, value in zip(schemas, values, strict=True)]
+        reader, skipped = self._reader(topic, number), self._wire.prefix_length(number)
+        return [
+            (of, value) if value is not None else reader.read(message[skipped:])
+            for of, value, message in zip(schemas, values, messages, strict=True)
+        ]
 
     def _read_all(
         self, topic: str, number: Id, messages: Sequence[bytes | None]
@@ -199,7 +208,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
             number, text = found.id, found.text
         else:
             found = None
-            number = self._registry.id_of(subject, text)
+            number, text, parsed = self._registered(subject, schema, text, parsed)
         key = (schema, number, text)
         writer = self._writers.get(key)
         if writer is None:
@@ -207,6 +216,21 @@ class RegistryConverter(Converter, Generic[Parsed]):
             writer = self._writers[key] = self.new_writer(schema, target)
         self._last = (topic, schema, number, writer)
         return number, writer
+
+    def _registered(self, subject: str, schema: Schema | None, text: str, parsed: Parsed) -> tuple[Id, str, Parsed]:
+        """Return the id of a schema in a subject, and the text under which it is there."""
+        try:
+            return self._registry.id_of(subject, text), text, parsed
+        except InvalidSchemaError as refused:
+            explicit = self.explicit_text(text)
+            if explicit is None:
+                raise
+            try:
+                number = self._registry.id_of(subject, explicit)
+            except InvalidSchemaError:
+                raise refused from None
+        self._schemas[schema] = known = (explicit, self.parse(explicit, None))
+        return number, *known
 
     def _parsed(self, schema: Schema | None) -> tuple[str, Parsed]:
         known = self._schemas.get(schema)

@@ -6,36 +6,19 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
-from penstock import DataError, Float32, Float64, Int8, Int16, Int32, Int64, Schema, Type
+from penstock import DataError, Schema, Type
 from penstock_registry.protobuf import names
 from penstock_registry.protobuf.logical import MESSAGES, to_message
 from penstock_registry.protobuf.paths import inside
 from penstock_registry.protobuf.settings import ProtobufSettings
 from penstock_registry.protobuf.to_schema import is_map, is_repeated, unwrapped
+from penstock_registry.values import BOUNDS, CLASSES, described
 
 __all__ = ["Encode", "FieldEncoder", "field_encoders", "struct_encoder", "wrapped_encoder"]
 
 Encode = Callable[[Any], Any]
 """Function that converts a value, which is not None, or raises a `DataError`."""
 
-_BOUNDS: Final = {
-    Type.INT8: (-(2**7), 2**7 - 1),
-    Type.INT16: (-(2**15), 2**15 - 1),
-    Type.INT32: (-(2**31), 2**31 - 1),
-    Type.INT64: (-(2**63), 2**63 - 1),
-}
-_CLASSES: Final[Mapping[Type, tuple[type, ...]]] = {
-    Type.INT8: (int, Int8),
-    Type.INT16: (int, Int16),
-    Type.INT32: (int, Int32),
-    Type.INT64: (int, Int64),
-    Type.FLOAT32: (float, Float32),
-    Type.FLOAT64: (float, Float64),
-    Type.BOOLEAN: (bool,),
-    Type.STRING: (str,),
-    Type.BYTES: (bytes,),
-}
-"""Classes of the values of each type."""
 _SIGNED: Final = (
     FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_SINT32, FieldDescriptor.TYPE_SFIXED32, FieldDescriptor.TYPE_INT64,
     FieldDescriptor.TYPE_SINT64, FieldDescriptor.TYPE_SFIXED64,
@@ -129,12 +112,12 @@ def _name(name: str, settings: ProtobufSettings) -> str:
 def _plain(schema: Schema, field: FieldDescriptor) -> tuple[frozenset[type], tuple[int, int] | None]:
     """Return the classes of values that need no conversion, and the bounds of numbers. Texts may be invalid in UTF-8."""
     is_scalar = field.enum_type is None and field.message_type is None and not is_repeated(field)
-    if not is_scalar or schema.type is Type.STRING or field.type in _UNSIGNED or schema.type not in _CLASSES:
+    if not is_scalar or schema.type is Type.STRING or field.type in _UNSIGNED:
         return frozenset(), None
-    classes: set[type] = set(_CLASSES[schema.type])
+    classes: set[type] = set(CLASSES[schema.type])
     if schema.optional and schema.default is None:
         classes.add(type(None))
-    return frozenset(classes), _BOUNDS.get(schema.type)
+    return frozenset(classes), BOUNDS.get(schema.type)
 
 
 def _nullable(schema: Schema, encode: Encode, settings: ProtobufSettings) -> Encode:
@@ -254,7 +237,7 @@ def _single(schema: Schema, field: FieldDescriptor, settings: ProtobufSettings) 
         return _scalar(schema, field)
     if schema.type is Type.STRUCT:
         return struct_encoder(field_encoders(schema, message, settings))
-    if unwrapped(message) is None or schema.type not in _CLASSES:
+    if unwrapped(message) is None or schema.type not in _ACCEPTED:
         raise _no_place(schema, field)
     return wrapped_encoder(schema, message)
 
@@ -296,13 +279,13 @@ def _scalar(schema: Schema, field: FieldDescriptor) -> Encode:
 
 
 def _checked(schema: Schema) -> Encode:
-    classes, bounds, is_text = frozenset(_CLASSES[schema.type]), _BOUNDS.get(schema.type), schema.type is Type.STRING
+    classes, bounds, is_text = frozenset(CLASSES[schema.type]), BOUNDS.get(schema.type), schema.type is Type.STRING
 
     def check(value: Any) -> Any:
         if type(value) not in classes:
-            raise DataError(f"{_described(schema)} is expected, not {type(value).__name__}")
+            raise DataError(f"{described(schema)} is expected, not {type(value).__name__}")
         if bounds is not None and not bounds[0] <= value <= bounds[1]:
-            raise DataError(f"the number is too large for {_described(schema)}")
+            raise DataError(f"the number is too large for {described(schema)}")
         if is_text and not value.isascii():
             try:
                 value.encode()
@@ -347,7 +330,7 @@ def _enum(schema: Schema, field: FieldDescriptor) -> Encode:
 
 
 def _no_place(schema: Schema, field: FieldDescriptor) -> DataError:
-    return DataError(f"the registered schema has {_kind(field)} where the record has {_described(schema)}")
+    return DataError(f"the registered schema has {_kind(field)} where the record has {described(schema)}")
 
 
 def _kind(field: FieldDescriptor) -> str:
@@ -366,7 +349,3 @@ _TYPES: Final = {
 def _expect(value: Any, kind: type, what: str) -> None:
     if not isinstance(value, kind):
         raise DataError(f"{what} is expected, not {type(value).__name__}")
-
-
-def _described(schema: Schema) -> str:
-    return f"{schema.type} ({schema.name})" if schema.name else str(schema.type)
