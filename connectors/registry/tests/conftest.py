@@ -2,13 +2,17 @@
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from connectors.registry.tests.servers import Proxy, Registry
 
 from penstock.testing import parsed
 from penstock_registry.avro.converter import AvroConverter
+from penstock_registry.json_schema.converter import JsonSchemaConverter
+from penstock_registry.registry_converter import RegistryConverter
+
+C = TypeVar("C", bound=RegistryConverter[Any])
 
 
 @pytest.fixture(scope="session")
@@ -37,13 +41,23 @@ def topic() -> str:
 @pytest.fixture
 def avro(registry: Registry) -> Iterator[Callable[..., AvroConverter]]:
     """Make an AvroConverter, closed at the end; names of properties have underscores for dots."""
+    yield from _makers(AvroConverter, registry)
+
+
+@pytest.fixture
+def json_schema(registry: Registry) -> Iterator[Callable[..., JsonSchemaConverter]]:
+    """Make a JsonSchemaConverter, as `avro` does."""
+    yield from _makers(JsonSchemaConverter, registry)
+
+
+def _makers(kind: type[C], registry: Registry) -> Iterator[Callable[..., C]]:
     made = []
 
-    def make(*, is_key: bool = False, **properties: Any) -> AvroConverter:
+    def make(*, is_key: bool = False, **properties: Any) -> C:
         texts = {"schema.registry.url": registry.url} | {n.replace("_", "."): v for n, v in properties.items()}
-        converter = AvroConverter()
+        converter = kind()
         made.append(converter)
-        converter.configure(parsed(AvroConverter, texts), is_key=is_key)
+        converter.configure(parsed(kind, texts), is_key=is_key)
         return converter
 
     yield make

@@ -11,10 +11,14 @@ from httpx2 import HTTPError
 
 from penstock import DataError, RetriableError
 
-__all__ = ["Calls"]
+__all__ = ["Calls", "InvalidSchemaError"]
 
 _REFUSED_SECONDS: Final = 10
 """Seconds for which an answer that fails a record counts for the next records with the same question."""
+
+
+class InvalidSchemaError(DataError):
+    """The registry does not accept a schema as one of its format."""
 
 
 class Calls:
@@ -41,7 +45,7 @@ class Calls:
         self._credentials = credentials
         self._before = before
         self._nonsense = nonsense
-        self._refusals: TTLCache[tuple[object, ...], str] = TTLCache(size, _REFUSED_SECONDS)
+        self._refusals: TTLCache[tuple[object, ...], DataError] = TTLCache(size, _REFUSED_SECONDS)
 
     @contextmanager
     def asking(self, what: str, question: tuple[object, ...]) -> Iterator[None]:
@@ -57,14 +61,14 @@ class Calls:
         """
         refused = self._refusals.get(question)
         if refused is not None:
-            raise DataError(refused)
+            raise type(refused)(str(refused))
         self._before()
         try:
             yield
         except SchemaRegistryError as e:
             error = self._explained(what, e)
             if isinstance(error, DataError):
-                self._refusals[question] = str(error)
+                self._refusals[question] = error
             raise error from e
         except (HTTPError, OAuthError, OAuthTokenError, OSError) as e:
             raise self.unavailable(what, _cause(e)) from e
@@ -87,7 +91,7 @@ class Calls:
             ):  # else the answer of a proxy, or of another path
                 return DataError(f"cannot {what}: it does not exist, says the registry at {self._where}: {said}")
             case 422:
-                return DataError(f"cannot {what}: it is not valid, says the registry: {said}")
+                return InvalidSchemaError(f"cannot {what}: it is not valid, says the registry: {said}")
             case 401 | 403:
                 return self.unavailable(
                     what, f"it refuses the credentials (status {status}); check {self._credentials}"

@@ -15,9 +15,17 @@ from penstock_registry.calls import Calls
 from penstock_registry.config import RegistryConfig
 from penstock_registry.wire import Id, shown
 
-__all__ = ["Found", "Registry", "without_password"]
+__all__ = ["Found", "Reference", "Registry", "without_password"]
 
 _OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Schema that another one uses by a name: a type, a file or a URI, depending on the format."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +36,13 @@ class Found:
         id: its id; the GUID for a `Registry` of GUIDs.
         kind: `AVRO`, `JSON` or `PROTOBUF`.
         text: the schema.
-        references: the texts of the schemas that it uses, each after those that it uses itself.
+        references: the schemas that it uses, each after those that it uses itself.
     """
 
     id: Id
     kind: str
     text: str
-    references: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 class Registry:
@@ -141,17 +149,19 @@ class Registry:
                 f"cannot use the schema with id {shown(number)}: it is one of {kind}, and the converter is for "
                 f"{self._kind}; configure the converter that fits"
             )
-        references: dict[tuple[str | None, int | None], str] = {}
+        references: dict[tuple[str, str | None, int | None], Reference] = {}
         self._collect(schema.references or [], references)
         return Found(number, kind, _text(schema), tuple(references.values()))
 
-    def _collect(self, references: list[SchemaReference], into: dict[tuple[str | None, int | None], str]) -> None:
+    def _collect(
+        self, references: list[SchemaReference], into: dict[tuple[str, str | None, int | None], Reference]
+    ) -> None:
         for each in references:
-            key = (each.subject, each.version)
+            key = (each.name or "", each.subject, each.version)
             if key not in into:
                 schema = self._client.get_version(str(each.subject), each.version or "latest", deleted=True).schema
                 self._collect(schema.references or [], into)
-                into[key] = _text(schema)
+                into[key] = Reference(each.name or "", _text(schema))
 
     def _forget_some(self) -> None:
         """Empty the client's own cache now and then, which is unbounded."""

@@ -8,6 +8,7 @@ from cachetools import LRUCache
 
 from penstock import Converter, DataError, Fields, Schema
 from penstock.fields import row_picker
+from penstock_registry.calls import InvalidSchemaError
 from penstock_registry.registry import Found, Registry
 from penstock_registry.subjects import Strategy
 from penstock_registry.wire import Id, RawHeader, WireFormat
@@ -63,8 +64,8 @@ class SchemaReader(Protocol):
     def read(self, data: bytes) -> tuple[Schema | None, Any]:
         """Return the schema and the value."""
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
-        """Return the schema and the values of many messages. If one fails, all fail: `read` finds it."""
+    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
 
 
 class RegistryConverter(Converter, Generic[Parsed]):
@@ -80,13 +81,17 @@ class RegistryConverter(Converter, Generic[Parsed]):
     def schema_text(self, schema: Schema | None) -> str:
         """Return the text of the schema to register, for the schema of a value or for values without one."""
 
+    def explicit_text(self, text: str) -> str | None:
+        """Return the same schema, more explicit, for a registry that does not recognize its format; None by default."""
+        return None
+
     @abstractmethod
     def parse(self, text: str, found: Found | None) -> Parsed:
         """Return the parsed form of a schema, which is of the registry if `found` is not None."""
 
     @abstractmethod
     def record_name(self, parsed: Parsed) -> str | None:
-        """Return the name of the record by which strategies name its subject; None if it is not a record."""
+        """Return the name of the record, which strategies can use for its subject; None if it is not a record."""
 
     @abstractmethod
     def has_version(self, parsed: Parsed) -> bool:
@@ -178,11 +183,16 @@ class RegistryConverter(Converter, Generic[Parsed]):
         if number is None:
             return [(None, None)] * len(messages)
         schema, values = self._read_all(topic, number, messages)
-        return [(None if value is None else schema, value) for value in values]
+        schemas = schema if isinstance(schema, list) else [schema] * len(values)
+        reader, skipped = self._reader(topic, number), self._wire.prefix_length(number)
+        return [
+            (of, value) if value is not None else reader.read(message[skipped:])
+            for of, value, message in zip(schemas, values, messages, strict=True)
+        ]
 
     def _read_all(
         self, topic: str, number: Id, messages: Sequence[bytes | None]
-    ) -> tuple[Schema | None, Sequence[Any]]:
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         skipped = self._wire.prefix_length(number)
         return self._reader(topic, number).read_all([each[skipped:] for each in messages if each is not None])
 
@@ -198,7 +208,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
             number, text = found.id, found.text
         else:
             found = None
-            number = self._registry.id_of(subject, text)
+            number, text, parsed = self._registered(subject, schema, text, parsed)
         key = (schema, number, text)
         writer = self._writers.get(key)
         if writer is None:
@@ -206,6 +216,21 @@ class RegistryConverter(Converter, Generic[Parsed]):
             writer = self._writers[key] = self.new_writer(schema, target)
         self._last = (topic, schema, number, writer)
         return number, writer
+
+    def _registered(self, subject: str, schema: Schema | None, text: str, parsed: Parsed) -> tuple[Id, str, Parsed]:
+        """Return the id of a schema in a subject, and the text under which it is there."""
+        try:
+            return self._registry.id_of(subject, text), text, parsed
+        except InvalidSchemaError as refused:
+            explicit = self.explicit_text(text)
+            if explicit is None:
+                raise
+            try:
+                number = self._registry.id_of(subject, explicit)
+            except InvalidSchemaError:
+                raise refused from None
+        self._schemas[schema] = known = (explicit, self.parse(explicit, None))
+        return number, *known
 
     def _parsed(self, schema: Schema | None) -> tuple[str, Parsed]:
         known = self._schemas.get(schema)

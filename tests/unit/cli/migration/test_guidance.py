@@ -257,14 +257,15 @@ def test_transforms_of_debezium_come_with_the_archive_of_the_connector() -> None
 
 
 def test_each_archive_has_a_name_of_its_own_and_is_applied_where_it_is_needed() -> None:
-    protobuf, s3 = "io.confluent.connect.protobuf.ProtobufConverter", "io.confluent.connect.s3.S3SinkConnector"
+    glue = "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"
+    s3 = "io.confluent.connect.s3.S3SinkConnector"
     first = kafka_connector("a", s3)
-    second = kafka_connector("b", POSTGRES, **{"value.converter": protobuf})
+    second = kafka_connector("b", POSTGRES, **{"value.converter": glue})
     second["metadata"]["namespace"] = "shop"
     found = guidance(first, second)
     (step,) = [s for s in found if s.what.startswith("Apply the PluginVersions")]
     assert step.lines[:3] == (
         "kubectl apply -f kafka-connect-s3/pluginversion.yaml --namespace kafka",
         "kubectl apply -f debezium-connector-postgres/pluginversion.yaml --namespace shop",
-        "kubectl apply -f kafka-connect-protobuf-converter/pluginversion.yaml --namespace shop",
+        "kubectl apply -f schema-registry-kafkaconnect-converter/pluginversion.yaml --namespace shop",
     )

@@ -31,8 +31,8 @@ def test_forty_classes_are_known_each_of_one_project() -> None:
         ),
         (
             Converter,
-            "io.confluent.connect.protobuf.ProtobufConverter",
-            "get confluentinc/kafka-connect-protobuf-converter from",
+            "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter",
+            "get software.amazon.glue:schema-registry-kafkaconnect-converter from",
         ),
         (Transform, "io.debezium.transforms.outbox.EventRouter", "the archive of any of Debezium's connectors"),
         (

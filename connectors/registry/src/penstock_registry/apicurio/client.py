@@ -13,7 +13,7 @@ from penstock_registry.apicurio.config import ApicurioAvroConfig
 from penstock_registry.apicurio.strategies import Artifact
 from penstock_registry.apicurio.wire_format import other_kind
 from penstock_registry.calls import Calls
-from penstock_registry.registry import Found, without_password
+from penstock_registry.registry import Found, Reference, without_password
 from penstock_registry.wire import Id
 
 __all__ = ["ApicurioRegistry"]
@@ -92,17 +92,17 @@ class ApicurioRegistry:
         return int(metadata["contentId" if self._config.by_content else "globalId"])
 
     def _found(self, number: Id, path: str) -> Found:
-        references: dict[str, str] = {}
+        references: dict[str, Reference] = {}
         self._collect(path, references)
         return Found(number, self._kind, self._ask("GET", path).text, tuple(references.values()))
 
-    def _collect(self, path: str, into: dict[str, str]) -> None:
+    def _collect(self, path: str, into: dict[str, Reference]) -> None:
         for each in self._ask("GET", f"{path}/references").json():
             artifact = Artifact(each.get("groupId") or "default", each["artifactId"])
             version = f"{artifact.path}/versions/{each['version']}"
             if version not in into:
                 self._collect(version, into)
-                into[version] = self._ask("GET", version).text
+                into[version] = Reference(each.get("name") or "", self._ask("GET", version).text)
 
     def _ask(self, method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None) -> Any:
         client = self._client

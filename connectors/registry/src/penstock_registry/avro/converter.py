@@ -31,7 +31,7 @@ class AvroConverter(RegistryConverter[AvroType]):
         return ANYTHING_JSON if schema is None else avro_json(schema, self._settings)
 
     def parse(self, text: str, found: Found | None) -> AvroType:
-        return parse_avro(text, () if found is None else found.references)
+        return parse_avro(text, () if found is None else tuple(each.text for each in found.references))
 
     def record_name(self, parsed: AvroType) -> str | None:
         record = parsed.optional_branch or parsed

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock import DataError, Float32, Int32, Schema, Type
-from penstock_registry.avro.logical import from_avro
 from penstock_registry.avro.physical import branch_field
 from penstock_registry.avro.types import AvroType
+from penstock_registry.logical import from_stored
 
 __all__ = ["Decode", "decode_anything", "decoder"]
 
@@ -30,7 +30,7 @@ def decoder(of: AvroType, schema: Schema) -> Decode | None:
         case "map" if schema.values is not None:
             return _map(_optional(decoder(of.element, schema.values)))
         case _:
-            return from_avro(schema)
+            return from_stored(schema)
 
 
 def _optional(decode: Decode | None) -> Decode | None:

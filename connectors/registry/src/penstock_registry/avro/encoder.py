@@ -1,43 +1,22 @@
 """Conversion of Connect's values to what fastavro writes by a physical schema."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from penstock import DataError, Float32, Float64, Instant, Int8, Int16, Int32, Int64, Schema, Type
+from penstock import DataError, Float32, Instant, Int8, Int16, Int32, Schema, Type
 from penstock_registry.avro import names
 from penstock_registry.avro.defaults import default_datum
-from penstock_registry.avro.logical import scale_of, to_avro
 from penstock_registry.avro.physical import branch_field, branch_name
 from penstock_registry.avro.settings import AvroSettings
 from penstock_registry.avro.types import AvroType
+from penstock_registry.logical import scale_of, to_stored
+from penstock_registry.values import BOUNDS, CLASSES, described
 
 __all__ = ["Encode", "FieldEncoder", "encode_anything", "encoder", "field_encoders"]
 
 Encode = Callable[[Any], Any]
 """Function that converts a value, which may be None, or raises a `DataError`."""
-
-_BOUNDS: Final = {
-    Type.INT8: (-(2**7), 2**7 - 1),
-    Type.INT16: (-(2**15), 2**15 - 1),
-    Type.INT32: (-(2**31), 2**31 - 1),
-    Type.INT64: (-(2**63), 2**63 - 1),
-}
-_CLASSES: Final[Mapping[Type, tuple[type, ...]]] = {
-    Type.INT8: (int, Int8),
-    Type.INT16: (int, Int16),
-    Type.INT32: (int, Int32),
-    Type.INT64: (int, Int64),
-    Type.FLOAT32: (float, Float32),
-    Type.FLOAT64: (float, Float64),
-    Type.BOOLEAN: (bool,),
-    Type.STRING: (str,),
-    Type.BYTES: (bytes,),
-    Type.ARRAY: (list,),
-    Type.MAP: (dict,),
-    Type.STRUCT: (dict,),
-}
-"""Classes of the values of each type."""
 
 _ACCEPTED: Final = {
     Type.INT8: ("int", "long"),
@@ -123,14 +102,14 @@ def field_encoders(schema: Schema, of: AvroType, settings: AvroSettings) -> tupl
 def _plain(schema: Schema, of: AvroType) -> tuple[frozenset[type], tuple[int, int] | None]:
     """Return the classes of values that need no conversion, and the bounds of numbers."""
     inner = of.optional_branch or of
-    if inner.kind == "union" or to_avro(schema) is not None or (inner.kind in _TAGGED and inner is not of):
+    if inner.kind == "union" or to_stored(schema) is not None or (inner.kind in _TAGGED and inner is not of):
         return frozenset(), None
     if schema.type in (Type.ARRAY, Type.MAP, Type.STRUCT) or inner.kind in ("enum", "fixed"):
         return frozenset(), None
-    classes: set[type] = set(_CLASSES[schema.type])
+    classes: set[type] = set(CLASSES[schema.type])
     if schema.optional and schema.default is None and inner is not of:
         classes.add(type(None))
-    return frozenset(classes), _BOUNDS.get(schema.type)
+    return frozenset(classes), BOUNDS.get(schema.type)
 
 
 def _with_default(schema: Schema, encode: Encode, settings: AvroSettings) -> Encode:
@@ -201,7 +180,7 @@ def _branch(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
         except DataError:
             continue
         return _tagged(branch_name(of, index), branch_field(index), encode, null=schema.optional and has_null)
-    raise DataError(f"no branch of the union in the registered schema can hold {_described(schema)}")
+    raise DataError(f"no branch of the union in the registered schema can hold {described(schema)}")
 
 
 def _tagged(name: str, field: str, encode: Encode, *, null: bool) -> Encode:
@@ -210,8 +189,8 @@ def _tagged(name: str, field: str, encode: Encode, *, null: bool) -> Encode:
 
 def _present(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
     if of.kind not in _ACCEPTED[schema.type]:
-        raise DataError(f"the registered schema has {of.kind} where the record has {_described(schema)}")
-    convert = to_avro(schema)
+        raise DataError(f"the registered schema has {of.kind} where the record has {described(schema)}")
+    convert = to_stored(schema)
     if convert is not None:
         if schema.type is Type.BYTES and of.properties.get("scale", 0) != scale_of(schema):
             raise DataError(f"the registered schema has another scale than the record, {scale_of(schema)}")
@@ -232,15 +211,15 @@ def _present(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
 
 
 def _primitive(schema: Schema, of: AvroType) -> Encode:
-    classes, bounds = frozenset(_CLASSES[schema.type]), _BOUNDS.get(schema.type)
+    classes, bounds = frozenset(CLASSES[schema.type]), BOUNDS.get(schema.type)
     allowed = frozenset(of.symbols) if of.kind == "enum" else None
     size = of.size if of.kind == "fixed" else None
 
     def encode(value: Any) -> Any:
         if type(value) not in classes:
-            raise DataError(f"{_described(schema)} is expected, not {type(value).__name__}")
+            raise DataError(f"{described(schema)} is expected, not {type(value).__name__}")
         if bounds is not None and not bounds[0] <= value <= bounds[1]:
-            raise DataError(f"the number is too large for {_described(schema)}")
+            raise DataError(f"the number is too large for {described(schema)}")
         if allowed is not None and value not in allowed:
             raise DataError(f"the text is no symbol of the enum {of.name}")
         if size is not None and len(value) != size:
@@ -299,10 +278,6 @@ def _record(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
 def _expect(value: Any, kind: type, what: str) -> None:
     if not isinstance(value, kind):
         raise DataError(f"{what} is expected, not {type(value).__name__}")
-
-
-def _described(schema: Schema) -> str:
-    return f"{schema.type} ({schema.name})" if schema.name else str(schema.type)
 
 
 def encode_anything(value: Any) -> dict[str, Any]:

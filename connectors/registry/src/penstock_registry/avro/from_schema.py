@@ -7,9 +7,9 @@ from typing import Any, Final
 from penstock import DataError, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_registry.avro import names
-from penstock_registry.avro.logical import scale_of, to_avro
 from penstock_registry.avro.schema_json import schema_json
 from penstock_registry.avro.settings import AvroSettings
+from penstock_registry.logical import scale_of, to_stored
 
 __all__ = ["ANYTHING_JSON", "avro_json"]
 
@@ -199,7 +199,7 @@ class _Builder:
         """Return a default value as JSON."""
         if value is None:
             return None
-        convert = to_avro(schema)
+        convert = to_stored(schema)
         plain = value if convert is None else convert(value)
         match schema.type:
             case Type.BYTES:

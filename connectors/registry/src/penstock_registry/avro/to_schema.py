@@ -7,9 +7,9 @@ from typing import Any, Final
 from penstock import DataError, Field, Schema, Type
 from penstock.schema import DATE, STRING, TIME, TIMESTAMP, decimal
 from penstock_registry.avro import names
-from penstock_registry.avro.logical import from_avro
 from penstock_registry.avro.settings import AvroSettings
 from penstock_registry.avro.types import AvroType
+from penstock_registry.logical import from_stored
 
 __all__ = ["connect_schema", "is_anything"]
 
@@ -234,7 +234,7 @@ class _Reader:
         """Return a default value of JSON in Connect's form."""
         if given is None:
             return None
-        convert: Callable[[Any], Any] = from_avro(schema) or (lambda value: value)
+        convert: Callable[[Any], Any] = from_stored(schema) or (lambda value: value)
         match of.kind:
             case "union":
                 first = of.branches[0]

@@ -1,4 +1,4 @@
-"""Connect's logical types, which Avro stores as bytes, int or long."""
+"""Connect's logical types, which are stored as bytes or integers."""
 
 from collections.abc import Callable, Mapping
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
@@ -7,7 +7,7 @@ from typing import Any, Final
 from penstock import DataError, Instant, Schema
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 
-__all__ = ["from_avro", "scale_of", "to_avro"]
+__all__ = ["from_stored", "scale_of", "to_stored"]
 
 _DAY: Final = 86_400_000
 """Milliseconds of a day."""
@@ -24,15 +24,15 @@ def scale_of(schema: Schema) -> int:
         raise DataError("cannot convert a Decimal: its schema has no parameter 'scale' with a number") from None
 
 
-def to_avro(schema: Schema) -> Callable[[Any], Any] | None:
-    """Return the function that converts values of a logical type to what Avro stores; None for any other schema."""
+def to_stored(schema: Schema) -> Callable[[Any], Any] | None:
+    """Return the function that converts values of a logical type to what is stored; None for any other schema."""
     if schema.name == DECIMAL_NAME:
         return _unscaled(scale_of(schema))
     return _WRITERS.get(schema.name or "")
 
 
-def from_avro(schema: Schema) -> Callable[[Any], Any] | None:
-    """Return the function that converts what Avro stores to values of a logical type; None for any other schema."""
+def from_stored(schema: Schema) -> Callable[[Any], Any] | None:
+    """Return the function that converts what is stored to values of a logical type; None for any other schema."""
     if schema.name == DECIMAL_NAME:
         scale = scale_of(schema)
         return lambda data: Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale, _EXACT)

@@ -1,0 +1,1 @@
+"""Converter for JSON with JSON Schemas, as Confluent's JsonSchemaConverter."""

@@ -1,0 +1,27 @@
+"""Errors of values that do not fit their schema, with the place inside the value."""
+
+from penstock import DataError
+
+__all__ = ["Misfit"]
+
+
+class Misfit(Exception):
+    """Value that does not fit its schema.
+
+    Args:
+        cause: what is expected, without the value.
+    """
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self._path: list[str] = []
+
+    def within(self, part: str) -> "Misfit":
+        """Add the part of the value that contains this one: `.name` or `[0]`. Return this error."""
+        self._path.append(part)
+        return self
+
+    def as_error(self, doing: str) -> DataError:
+        """Return the error of the record, where `doing` begins its message."""
+        return DataError(f"{doing}: at ${''.join(reversed(self._path))}: {self.cause}")

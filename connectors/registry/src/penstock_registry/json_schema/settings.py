@@ -1,0 +1,28 @@
+"""Settings of the mapping between Connect's schemas and JSON Schemas."""
+
+from dataclasses import dataclass
+
+__all__ = ["JsonSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSettings:
+    """Settings of the mapping.
+
+    Attributes:
+        additional: whether objects may have more properties than those of the schema.
+        optional_unless_required: whether properties that are not in `required` are optional.
+        numeric: whether decimals are numbers, not texts in Base64.
+        flat: whether a combination of a single schema is that schema.
+        generalized: whether enums and unions are those of Connect's formats in general, not of JSON Schema.
+        null_stays: whether a null of an optional field stays null although there is a default.
+        validated: whether records are compared with their JSON Schema.
+    """
+
+    additional: bool = True
+    optional_unless_required: bool = False
+    numeric: bool = False
+    flat: bool = True
+    generalized: bool = False
+    null_stays: bool = False
+    validated: bool = False

@@ -1,0 +1,64 @@
+"""Comparison of records with JSON Schemas, by the library jsonschema."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urljoin
+
+from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.protocols import Validator
+from jsonschema.validators import Draft7Validator, validator_for
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT7
+
+from penstock import DataError
+from penstock_registry.registry import Reference
+
+__all__ = ["RecordValidator"]
+
+
+class RecordValidator:
+    """Comparison of records with a JSON Schema. No schema is fetched from the network.
+
+    Args:
+        text: the schema, of draft 7 unless it says another one.
+        references: the schemas that it refers to by their names.
+    """
+
+    def __init__(self, text: str, references: Sequence[Reference]) -> None:
+        schema = json.loads(text)
+        base = schema.get("$id", "") if isinstance(schema, dict) else ""
+        others: Registry[Any] = Registry().with_resources(
+            (urljoin(base, each.name), Resource.from_contents(json.loads(each.text), default_specification=DRAFT7))
+            for each in references
+        )
+        self._validator: Validator = validator_for(schema, default=Draft7Validator)(schema, registry=others)
+
+    def check(self, document: Any) -> None:
+        """Compare a record, as JSON.
+
+        Raises:
+            DataError: the record does not fit.
+        """
+        try:
+            error = best_match(self._validator.iter_errors(document))
+        except Unresolvable as e:
+            raise DataError(
+                f"cannot compare a record with its JSON Schema: the reference {e.ref} leads nowhere; register the schema "
+                "that it refers to, with that name as a reference"
+            ) from None
+        if error is not None:
+            raise DataError(
+                f"a record does not fit its JSON Schema: at {_path(error)}: '{error.validator}' is not fulfilled; correct "
+                "the record where it is written, or the schema"
+            )
+
+
+def _path(error: ValidationError) -> str:
+    """Return where the error is, without the keys of maps, which are data."""
+    named = set(error.absolute_schema_path)
+    parts = (
+        f"[{part}]" if isinstance(part, int) else f".{part}" if part in named else "{}" for part in error.absolute_path
+    )
+    return f"${''.join(parts)}"

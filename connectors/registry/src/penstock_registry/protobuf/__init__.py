@@ -1,0 +1,1 @@
+"""Converter for Protobuf, as Confluent's ProtobufConverter."""
