@@ -11,11 +11,11 @@ from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRefe
 from httpx2 import InvalidURL
 
 from penstock import ConfigError, DataError, Problem
-from penstock_registry.calls import Calls, InvalidSchemaError
+from penstock_registry.calls import Calls
 from penstock_registry.config import RegistryConfig
 from penstock_registry.wire import Id, shown
 
-__all__ = ["Found", "InvalidSchemaError", "Reference", "Registry", "without_password"]
+__all__ = ["Found", "Reference", "Registry", "without_password"]
 
 _OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
 

@@ -37,28 +37,24 @@ def prefix(schema_id: Id) -> bytes:
     return _NUMBER.pack(_BY_NUMBER, schema_id)
 
 
-def schema_id(message: bytes) -> Id:
-    """Return the id of the schema of a message.
+def schema_id(message: bytes) -> int:
+    """Return the number of the schema of a message.
 
     Raises:
-        DataError: the message is not in this format.
+        DataError: the message does not begin with one.
     """
-    length = len(message)
-    if length >= _NUMBER.size:
-        magic, number = _NUMBER.unpack_from(message)
-        if magic == _BY_NUMBER:
-            return int(number)
-        if magic == _BY_GUID and length >= _GUID_END:
-            return message[1:_GUID_END]
-    if length >= _NUMBER.size:
+    if len(message) < _NUMBER.size:
         raise DataError(
-            f"cannot read a message: unknown magic byte {message[0]:#04x}, not 0x00; whoever wrote it did not use "
+            f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {_NUMBER.size}; "
+            "whoever wrote it did not use a schema registry, so configure the converter that fits"
+        )
+    magic, number = _NUMBER.unpack_from(message)
+    if magic != _BY_NUMBER:
+        raise DataError(
+            f"cannot read a message: unknown magic byte {magic & 0xFF:#04x}, not 0x00; whoever wrote it did not use "
             "a schema registry in Confluent's format, so configure the converter that fits"
         )
-    raise DataError(
-        f"cannot read a message of {length} bytes: the magic byte and the id of a schema take {_NUMBER.size}; "
-        "whoever wrote it did not use a schema registry, so configure the converter that fits"
-    )
+    return int(number)
 
 
 class WireFormat(Protocol):
@@ -113,6 +109,8 @@ class ConfluentFormat:
 
     def schema_id(self, message: bytes) -> Id:
         """Return the id of the schema of a message."""
+        if message[:1] == b"\1" and len(message) >= _GUID_END:
+            return message[1:_GUID_END]
         return schema_id(message)
 
     def prefix_length(self, schema_id: Id) -> int:

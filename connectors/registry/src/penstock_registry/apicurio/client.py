@@ -102,7 +102,7 @@ class ApicurioRegistry:
             version = f"{artifact.path}/versions/{each['version']}"
             if version not in into:
                 self._collect(version, into)
-                into[version] = Reference(each["name"], self._ask("GET", version).text)
+                into[version] = Reference(each.get("name") or "", self._ask("GET", version).text)
 
     def _ask(self, method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None) -> Any:
         client = self._client

@@ -1,6 +1,6 @@
 """ProtobufConverter: Protobuf with schemas in a registry."""
 
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FileDescriptor
 
@@ -32,7 +32,7 @@ class ProtobufConverter(RegistryConverter[Descriptor]):
     java_names = ("io.confluent.connect.protobuf.ProtobufConverter",)
     kind = "PROTOBUF"
 
-    def configure(self, config: ProtobufConverterConfig, *, is_key: bool) -> None:  # type: ignore[override]
+    def configure(self, config: Any, *, is_key: bool) -> None:
         super().configure(config, is_key=is_key)
         self._settings = config.settings
 
@@ -60,9 +60,8 @@ class ProtobufConverter(RegistryConverter[Descriptor]):
         return ProtobufReader(parsed.file, self._settings, version)
 
     def prefix_length(self, message: bytes) -> int:
-        """Return the length of the schema's id and the message's indexes, which share a header."""
-        start = super().prefix_length(message)
-        return start + read_indexes(message[start:])[1]
+        length = super().prefix_length(message)
+        return length + read_indexes(message[length:])[1]
 
     def _parsed(self, schema: Schema | None) -> tuple[str, Descriptor]:
         text, first = super()._parsed(schema)
