@@ -15,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Top
 
 from penstock.errors import ConnectError
 
-__all__ = ["penstock_run", "records", "say", "stop_event", "watch"]
+__all__ = ["last_bytes", "penstock_run", "records", "say", "stop_event", "watch"]
 
 _PROGRAM = (
     "import sys; from penstock_cli.__main__ import main; from penstock_runtime.process import children;"
@@ -79,6 +79,13 @@ def penstock_run(
             process.wait(_STOP)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def last_bytes(path: Path) -> bytes:
+    """Return the last bytes of a file."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 4096))
+        return file.read()
 
 
 def watch(servers: str, topic: str) -> Consumer | None:

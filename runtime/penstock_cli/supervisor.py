@@ -45,6 +45,7 @@ class Task:
         state: state in Kafka Connect, or STARTING, STOPPED, LOST, SUPERSEDED.
         read, written, bytes, failures: totals of all incarnations.
         lag: lag of a sink; None if unknown.
+        spark_workers: number of workers of its Spark session; None if it has none.
         error: why the last incarnation that failed did.
         erred: when it failed, in seconds of the monotonic clock.
         trouble: current problem of the running task.
@@ -63,7 +64,7 @@ class Task:
     bytes: int = 0
     failures: int = 0
     lag: int | None = None
-    on_spark: bool = False
+    spark_workers: int | None = None
     topics: list[str] = field(default_factory=list)
     error: str | None = None
     erred: float = -math.inf
@@ -96,7 +97,7 @@ class Task:
                     if name in event:
                         setattr(self, name, self._base.get(name, 0) + event[name])
                 self.lag = event.get("lag", self.lag)
-                self.on_spark = event.get("spark", self.on_spark)
+                self.spark_workers = event.get("spark_workers", self.spark_workers)
                 self.topics = event.get("topics", self.topics)
                 self.trouble = event.get("trouble", self.trouble)
             case "metrics":
@@ -117,7 +118,7 @@ class Task:
         """Start an incarnation."""
         self.child = child
         self.due = None
-        self.trouble = None
+        self.trouble = self.spark_workers = None
         self._base = {n: getattr(self, n) for n in ("read", "written", "bytes", "failures")}
         self._to("STARTING")
 
@@ -129,7 +130,7 @@ class Task:
     def finish(self, end: TaskEnd, restart: RestartDecision) -> None:
         """End the incarnation."""
         self.child = None
-        self.trouble = None
+        self.trouble = self.spark_workers = None
         self.history = restart.history
         names = {
             TaskEnd.STOPPED: "STOPPED",

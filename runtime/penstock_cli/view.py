@@ -98,6 +98,7 @@ class Lines:
             "recordsPerSecond": round(rate),
             "bytesPerSecond": round(size),
             "lag": task.lag,
+            "sparkWorkers": task.spark_workers,
             "topics": task.topics,
             "restarts": task.restarts,
             "failures": task.failures,
@@ -197,13 +198,20 @@ def is_kafka_unreachable(task: Task) -> bool:
 
 
 def _state(task: Task) -> tuple[str, str]:
-    """Return Kafka Connect's state, with a remark if the task has a problem, and a color."""
+    """Return Kafka Connect's state, with a remark about a problem or the Spark session of the task, and a color."""
     if task.trouble is None or task.child is None:
         colours = {"RUNNING": "green", "FAILED": "red", "LOST": "red", "PAUSED": "yellow"}
-        return task.state, colours.get(task.state, "cyan")
+        return f"{task.state}{_spark(task)}", colours.get(task.state, "cyan")
     if is_kafka_unreachable(task):
         return f"{task.state}, Kafka unreachable", "red"
     return f"{task.state}, {'waiting' if task.trouble.startswith('Waiting') else 'held up'}", "yellow"
+
+
+def _spark(task: Task) -> str:
+    """Return the Spark session of a task as a remark, with the number of its workers; empty if there is none."""
+    if task.spark_workers is None:
+        return ""
+    return f", Spark: {task.spark_workers} worker{'s' * (task.spark_workers != 1)}"
 
 
 def _sentence(task: Task, rate: float) -> str:
@@ -213,7 +221,7 @@ def _sentence(task: Task, rate: float) -> str:
         return f"{task.name} is {task.state}"
     lag = "" if task.lag is None else f", {grouped(task.lag)} behind"
     pace = f", {grouped(rate)} a second" if task.state == "RUNNING" else ""
-    return f"{task.name} is {task.state}: {grouped(task.written)} records{pace}{lag}"
+    return f"{task.name} is {task.state}: {grouped(task.written)} records{pace}{lag}{_spark(task)}"
 
 
 def grouped(number: float) -> str:

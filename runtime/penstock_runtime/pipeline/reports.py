@@ -48,5 +48,5 @@ class Reports(Protocol):
     def trouble(self, message: str | None) -> None:
         """Report temporary trouble of the task (such as an unavailable Kafka); None when it is over."""
 
-    def spark(self, *, up: bool) -> None:
-        """Report whether there is a Spark session."""
+    def spark(self, workers: int | None) -> None:
+        """Report how many workers the Spark session has now; None: there is no session. Called often."""

@@ -230,7 +230,7 @@ class SinkTask:
         self._reports.trouble(self._trouble_now())
         if self._spark is not None:
             self._spark.attend()
-            self._reports.spark(up=self._spark.is_up)
+            self._reports.spark(self._spark.workers)
 
     def _attend(self) -> None:
         self._sink.attend()
@@ -452,6 +452,7 @@ class SinkTask:
         self._offsets.commit_if_due()
         if self._spark is not None:
             self._spark.end_if_idle()
+            self._reports.spark(self._spark.workers)
         self._failures = 0
         self._reports.looped(proven=False)
         self._reports.trouble(self._subscription.waiting_for)

@@ -178,7 +178,7 @@ class SourceTask:
         self._reports.trouble(None if self._spark is None else self._spark.trouble)
         if self._spark is not None:
             self._spark.attend()
-            self._reports.spark(up=self._spark.is_up)
+            self._reports.spark(self._spark.workers)
         if self._batch_size.is_trickle:
             self._memory.give_back()
         if delivered:
@@ -484,6 +484,7 @@ class SourceTask:
             self._check_fence()
             if self._spark is not None:
                 self._spark.end_if_idle()
+                self._reports.spark(self._spark.workers)
             self._reports.looped(proven=False)
             self._stopping.wait(0.2)
         if not self._stopping.is_set():

@@ -37,5 +37,5 @@ def are_workers_ready(spark: Spark, reports: Reports) -> bool:
     """Start Spark for a backlog unless it has started, and report and return whether it is ready."""
     spark.ask()
     ready = spark.ready
-    reports.spark(up=ready)
+    reports.spark(spark.workers)
     return ready

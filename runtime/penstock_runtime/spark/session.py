@@ -150,6 +150,13 @@ class Spark:
         return self._cores if self._executors is None else max(1, self._executors.cores)
 
     @property
+    def workers(self) -> int | None:
+        """Number of workers of the session, 0 on a cluster without an executor now; None: there is no session."""
+        if self._session is None:
+            return None
+        return self._cores if self._executors is None else self._executors.cores
+
+    @property
     def trouble(self) -> str | None:
         """Reason why the cluster is not used now; None: it is used, or there is none.
 
@@ -170,11 +177,6 @@ class Spark:
         if self._starter is None and self._absence.is_over:
             self._starter = threading.Thread(target=self._start, name="spark-start", daemon=True)
             self._starter.start()
-
-    @property
-    def is_up(self) -> bool:
-        """Return whether there is a session, with or without executors. May be called from any thread."""
-        return self._session is not None
 
     @property
     def ready(self) -> bool:

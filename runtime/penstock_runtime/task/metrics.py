@@ -81,7 +81,6 @@ class TaskMetrics:
         self._spark = Gauge(
             "penstock_task_spark_up", "1 while the Spark session is up.", _LABELS, registry=self.registry
         ).labels(**self._labels)
-        self._spark.set(0)
         self._wanted, self._connected = (
             Gauge(name, text, _LABELS, registry=self.registry).labels(**self._labels)
             for name, text in (
@@ -89,6 +88,13 @@ class TaskMetrics:
                 ("penstock_task_executors", "Executors in pods that are connected to the task."),
             )
         )
+        self._spark_workers = Gauge(
+            "penstock_task_spark_workers",
+            "Workers of the Spark session, each of which delivers a part of a backlog; 0 without a session.",
+            _LABELS,
+            registry=self.registry,
+        ).labels(**self._labels)
+        self.spark(None)
         self._last_record = self._last_loop = 0.0
         self._times = {
             name: Gauge(f"penstock_task_last_{name}_timestamp_seconds", doc, _LABELS, registry=self.registry)
@@ -167,9 +173,10 @@ class TaskMetrics:
         """Record how many records of each partition a sink has yet to write."""
         self.lag_watch.report(lags)
 
-    def spark(self, *, up: bool) -> None:
-        """Record whether the Spark session is up."""
-        self._spark.set(up)
+    def spark(self, workers: int | None) -> None:
+        """Record how many workers the Spark session has; None: there is no session."""
+        self._spark.set(workers is not None)
+        self._spark_workers.set(workers or 0)
 
     def executors(self, *, wanted: int, connected: int) -> None:
         """Set the number of executors in pods."""

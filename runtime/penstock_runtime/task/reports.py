@@ -258,7 +258,6 @@ class TaskReports:
             bytes=total.bytes,
             failures=total.failures,
             dropped=total.dropped,
-            spark=on_spark,
             spark_batches=self._spark_batches,
         )
         if log.isEnabledFor(logging.DEBUG):
@@ -344,9 +343,10 @@ class TaskReports:
         else:
             self._parent.send("asked", asked=asked)
 
-    def spark(self, *, up: bool) -> None:
-        """Report to the metrics."""
-        self._metrics.spark(up=up)
+    def spark(self, workers: int | None) -> None:
+        """Report to the metrics and the parent."""
+        self._metrics.spark(workers)
+        self._parent.progress(spark_workers=workers)
 
     def executors(self, state: ExecutorsState) -> None:
         """Report the executors of the task in pods to the metrics and the listener. From any thread."""

@@ -61,7 +61,7 @@ class News:
         if [message] != self.troubles[-1:]:
             self.troubles.append(message)
 
-    def spark(self, *, up: bool) -> None: ...
+    def spark(self, workers: int | None) -> None: ...
 
 
 class Task:

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_runtime.process.cgroup import cpu_limit
 
 from ..lab import STRING, Lab, failed
 from ..reading import produce
@@ -27,6 +28,7 @@ def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Pat
     for partition, offsets in expected.items():
         lab.wait_committed(name, topic, offsets[-1] + 1 + transactional, partition)
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 0)
+    workers = task.last("spark_workers")
     task.stop()
 
     written: dict[int, list[int]] = defaultdict(list)
@@ -36,6 +38,7 @@ def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Pat
     assert dict(written) == expected
     assert task.last("spark_batches") > 0
     assert len({e["process"] for e in lab.journal.of("wrote")}) > 1
+    assert workers == (cpu_limit() or 2)
 
 
 @pytest.mark.slow

@@ -69,6 +69,20 @@ def test_a_trouble_is_shown_with_the_state_while_it_lasts(task: Task) -> None:
     assert "aiting" not in drawn(task)
 
 
+def test_the_view_names_spark_and_its_workers_while_the_session_is_up(task: Task) -> None:
+    found = lines(
+        told(task, event="progress", spark_workers=None),
+        told(task, event="progress", spark_workers=2, written=1000),
+        told(task, event="progress", spark_workers=None),
+    )
+    assert [line.get("sparkWorkers") for line in found] == [None, 2, None]
+    assert found[1]["message"].endswith(", Spark: 2 workers")
+    task.event({"event": "progress", "spark_workers": 2})
+    assert "RUNNING, Spark: 2 workers" in drawn(task)
+    task.finish(TaskEnd.LOST, RestartDecision(0.0, RestartHistory(), "lost"))
+    assert "Spark" not in drawn(task)
+
+
 def test_a_task_whose_kafka_is_unavailable_does_not_look_as_if_it_ran(task: Task) -> None:
     task.event({"event": "progress", "trouble": LONG})
     assert "RUNNING, Kafka unreachable" in drawn(task)
