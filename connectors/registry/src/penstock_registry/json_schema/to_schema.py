@@ -8,7 +8,7 @@ from typing import Any, Final
 from penstock import DataError, Field, Schema, Type
 from penstock.schema import STRING
 from penstock_registry.json_schema import names
-from penstock_registry.json_schema.decoder import decoder
+from penstock_registry.json_schema.decoder import check_logical, decoder
 from penstock_registry.json_schema.misfit import Misfit
 from penstock_registry.json_schema.settings import JsonSettings
 from penstock_registry.json_schema.types import NOTHING, JsonType
@@ -60,7 +60,7 @@ class _Reader:
             return self._referred(of, optional=optional, version=version)
         if of.kind in ("allOf", "anyOf", "oneOf"):
             if len(of.branches) == 1 and self._settings.flat:
-                return self.schema(of.branches[0])
+                return self.schema(of.branches[0], optional=optional)
             if of.kind == "allOf":
                 return self._all_of(of, optional=optional, version=version)
             number = self._unions
@@ -187,6 +187,7 @@ class _Reader:
             values=draft.values,
             fields=draft.fields,
         )
+        check_logical(schema)
         if of.default is not NOTHING and of.default is not None:
             with suppress(Misfit):  # an invalid default has no effect
                 schema = replace(schema, default=decoder(schema, self._settings)(of.default))
