@@ -136,6 +136,20 @@ def test_a_message_that_does_not_fit_fails_with_its_place_and_without_the_value(
         (obj(next={"oneOf": [{"type": "null"}, {"$ref": "#"}]}), "the definition # contains itself"),
         ({"$ref": "#"}, "the definition # contains itself"),
         ({"type": "array", "items": {"$ref": "#"}}, "the definition # contains itself"),
+        (
+            {
+                "allOf": [{"$ref": "#/definitions/a"}],
+                "definitions": {"a": obj(b={"allOf": [{"$ref": "#/definitions/a"}]})},
+            },
+            "the definition #/definitions/a contains itself",
+        ),
+        (
+            {
+                "allOf": [{"$ref": "#/definitions/a"}, obj(c=TEXT)],
+                "definitions": {"a": obj(b={"allOf": [{"$ref": "#/definitions/a"}, obj(c=TEXT)]})},
+            },
+            "the definition of allOf contains itself",
+        ),
         ({"allOf": [{"$ref": "#"}]}, "the definition # contains itself"),
     ],
 )

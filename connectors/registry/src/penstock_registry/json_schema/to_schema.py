@@ -1,7 +1,7 @@
 """Connect's schemas for JSON Schemas, as Confluent's JsonSchemaData makes them."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -32,7 +32,10 @@ def connect_schema(of: JsonType, settings: JsonSettings, version: int | None = N
     Raises:
         DataError: Connect cannot represent the schema.
     """
-    return _Reader(settings).schema(of, version=version)
+    try:
+        return _Reader(settings).schema(of, version=version)
+    except RecursionError:
+        raise DataError(f"{_CANNOT}: it is nested too deeply") from None
 
 
 @dataclass
@@ -62,7 +65,8 @@ class _Reader:
             if len(of.branches) == 1 and self._settings.flat:
                 return self.schema(of.branches[0], optional=optional)
             if of.kind == "allOf":
-                return self._all_of(of, optional=optional, version=version)
+                with self._within(of, of.title or "of allOf"):
+                    return self._all_of(of, optional=optional, version=version)
             number = self._unions
             self._unions += 1
             if (branch := of.optional_branch) is not None:
@@ -74,15 +78,20 @@ class _Reader:
 
     def _referred(self, of: JsonType, *, optional: bool, version: int | None) -> Schema:
         target = of.target
-        if target in self._around:
+        with self._within(target, of.name):
+            return self.schema(target, optional=optional, version=version)
+
+    @contextmanager
+    def _within(self, of: JsonType, name: str) -> Iterator[None]:
+        """Refuse a type inside itself."""
+        if of in self._around:
             raise DataError(
-                f"{_CANNOT}: the definition {of.name} contains itself, and a schema of Kafka Connect cannot; read the "
+                f"{_CANNOT}: the definition {name} contains itself, and a schema of Kafka Connect cannot; read the "
                 "records as bytes (ByteArrayConverter), or change the schema"
             )
-        self._around.append(target)
-        schema = self.schema(target, optional=optional, version=version)
+        self._around.append(of)
+        yield
         self._around.pop()
-        return schema
 
     def _base(self, of: JsonType) -> _Draft:
         kind = of.attributes.get(names.CONNECT_TYPE)
