@@ -67,7 +67,7 @@ class Kubectl:
         return _object(self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings), words[0])
 
     def resources(self, *words: str, stdin: str | None = None, has_warnings: bool = False) -> list[dict[str, Any]]:
-        """Run a command and return the resources that it prints, alone or in Lists. Raises as `json`."""
+        """Run a command and return the resources that it prints, singly or in Lists. Raises as `json`."""
         text = self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings)
         found, decoder, rest = list[dict[str, Any]](), JSONDecoder(), text.lstrip()
         while rest:
