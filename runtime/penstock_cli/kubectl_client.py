@@ -58,13 +58,13 @@ class Kubectl:
             say(printable(done.stderr.strip()))
         return done.stdout
 
-    def json(self, *words: str, stdin: str | None = None, has_warnings: bool = False) -> dict[str, Any]:
+    def json(self, *words: str) -> dict[str, Any]:
         """Run a command and return its output, read as JSON.
 
         Raises:
             ConnectError: as `text`, or the output is not a JSON object.
         """
-        return _object(self.text(*words, "--output=json", stdin=stdin, has_warnings=has_warnings), words[0])
+        return _object(self.text(*words, "--output=json"), words[0])
 
     def resources(self, *words: str, stdin: str | None = None, has_warnings: bool = False) -> list[dict[str, Any]]:
         """Run a command and return the resources that it prints, singly or in Lists. Raises as `json`."""

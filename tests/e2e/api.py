@@ -27,8 +27,9 @@ _GROUPS: Final = {
     "statefulsets": "apis/apps/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "events": "apis/events.k8s.io/v1",
+    "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
 }
-_WITHOUT_NAMESPACE: Final = ("customresourcedefinitions", "namespaces", "nodes")
+_WITHOUT_NAMESPACE: Final = ("customresourcedefinitions", "namespaces", "nodes", "validatingwebhookconfigurations")
 _PATIENCE: Final = 60
 _AWAY: Final = 0.2
 """Seconds between two tries while nobody answers: only the tests that kill the API server come to that."""

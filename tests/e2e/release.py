@@ -33,6 +33,11 @@ class Release:
         """Of its operator."""
         return f"{self.name}-operator"
 
+    @property
+    def webhook_configuration(self) -> str:
+        """Name of its ValidatingWebhookConfiguration."""
+        return f"{self.deployment}.{self.namespace}.penstock.dev"
+
     def install(self, worker: Mapping[str, Any], **values: Any) -> None:
         """Install or upgrade it, and wait until the operator is ready.
 

@@ -90,6 +90,11 @@ def test_an_engineer_sees_and_operates_a_connector_by_kubectl_penstock(place: Pl
     planned = plugin("plan", "--filename=-", stdin=json.dumps(changed))
     assert re.search(r"^config.rate +200 +300$", planned, re.MULTILINE)
     assert "are replaced after validation" in planned
+    assert "would be created" not in planned  # the topic exists
+    changed["spec"]["config"]["topic"] = f"{source.topic}-more"
+    planned = plugin("plan", "--filename=-", stdin=json.dumps(changed))
+    assert "Topics that would be created" in planned
+    assert re.search(rf"^{source.topic}-more ", planned, re.MULTILINE)
 
     assert "orders is Paused" in plugin("pause", "orders")
     assert "orders is Running" in plugin("resume", "orders")

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from ..integration.running import until
-from .cluster import Failed
-from .place import Connector, Place, condition
+from .place import Place, condition
 from .release import Release
+from .reviewing import refusal, wrong
 
 
 @pytest.fixture
@@ -18,21 +18,12 @@ def webhook(release: Release) -> Iterator[Release]:
     release.enable_webhook(enabled=False)
 
 
-def refusal(connector: Connector) -> str:
-    """What kubectl prints if the object is refused; empty: it was not."""
-    try:
-        connector.kubectl("apply", "--dry-run=server", "--filename=-", stdin=connector.manifest())
-    except Failed as failed:
-        return str(failed)
-    return ""
-
-
 def test_apply_refuses_a_wrong_connector_with_all_errors_and_works_without_the_operator(
     place: Place, webhook: Release
 ) -> None:
-    wrong = place.unapplied("wrong", "Datagen", {"topic": f"{place.namespace}.wrong", "rate": "fast", "topik": "x"})
-    until(lambda: refusal(wrong))
-    words = refusal(wrong)
+    misspelled = wrong(place)
+    until(lambda: refusal(misspelled))
+    words = refusal(misspelled)
     assert "Not a number" in words
     assert "topik" in words
     assert "did you mean" in words.lower()
@@ -40,7 +31,7 @@ def test_apply_refuses_a_wrong_connector_with_all_errors_and_works_without_the_o
     right.reaches("Running")
 
     webhook.scale(0)
-    wrong.apply()
+    misspelled.apply()
     webhook.scale(1)
-    wrong.until(lambda c: condition(c, "ConfigValid").get("status") == "False", "ConfigValid is False")
-    wrong.delete()
+    misspelled.until(lambda c: condition(c, "ConfigValid").get("status") == "False", "ConfigValid is False")
+    misspelled.delete()
