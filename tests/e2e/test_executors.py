@@ -66,7 +66,7 @@ def test_a_backlog_is_delivered_once_by_executors_of_which_one_is_killed_and_the
 ) -> None:
     count = 60_000
     spark = {"start": "OnDemand", "idleTimeout": "20s", "executors": executors(2)}
-    source = counting_source(place, count=count, rate=1_500, spark=spark)
+    source = counting_source(place, count=count, spark=spark)
     place.kafka.create(source.topic, 4)
     source.apply()
     source.reaches("Running")
@@ -91,7 +91,7 @@ def test_a_backlog_is_delivered_once_by_executors_of_which_one_is_killed_and_the
 @pytest.mark.slow
 def test_executors_and_their_secret_go_with_the_driver_and_its_successor_gets_others(place: Place) -> None:
     spark = {"start": "OnDemand", "executors": executors(1)}
-    source = counting_source(place, count=1_000_000, rate=500, spark=spark)
+    source = counting_source(place, count=1_000_000, spark=spark)
     source.apply()
     source.reaches("Running")
     says(source, "True", "Connected", "1 of 1", limit=240)
