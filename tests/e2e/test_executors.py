@@ -96,10 +96,10 @@ def test_executors_and_their_secret_go_with_the_driver_and_its_successor_gets_ot
     source.reaches("Running")
     says(source, "True", "Connected", "1 of 1", limit=240)
     pod = source.pod()
-    (before,) = source.until_pods(running, "one runs")
+    (before,) = source.until_pods(lambda pods: running(pods) or None, "one runs")
     assert list(secrets(place).values()) == [pod]
     source.kill()
-    (after,) = source.until_pods(lambda pods: [n for n in running(pods) if n != before], "the successor has one", 240)
+    (after,) = source.until_pods(lambda pods: set(running(pods)) - {before} or None, "the successor has one", 240)
     source.until_pods(lambda pods: before not in pods, "the executor of the killed driver is gone")
     assert list(secrets(place).values()) == [source.pod()] != [pod]
     assert after.startswith(source.pod())
