@@ -8,9 +8,11 @@ import pytest
 from penstock_model.contracts import executor_pod
 from penstock_model.contracts.pod_layout import EXECUTOR_VARIABLE
 from penstock_operator.connector.model.pod_status import ExecutorPod, Phase
+from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import POD, SECRET
 from penstock_operator.names import EXECUTOR, ROLE_LABEL, label
+from penstock_operator.reasons import Reason
 
 from ..fake_api_answers import denied, over_quota
 from ..fake_api_server import Request
@@ -342,6 +344,32 @@ def test_an_operator_that_was_killed_before_it_made_the_secret_makes_it_later() 
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert len(world.spark_secrets) == 1
+
+
+@pytest.mark.parametrize("kill", range(12))
+def test_the_operator_killed_between_any_two_writes_comes_to_the_same_executors(kill: int) -> None:
+    world = make(maximum=2)
+    world.kill_after = world.writes + kill
+    for number in (2, 2, 1):
+        wants(world, number)
+        world.settle()
+    world.end(POD_NAME, 137)
+    world.settle()
+    wants(world, 2)
+    world.settle()
+    assert sorted(world.executors) == ["orders-in-0-2-e0", "orders-in-0-2-e1"]
+    assert [s["metadata"]["ownerReferences"][0]["name"] for s in world.spark_secrets.values()] == ["orders-in-0-2"]
+
+
+def test_metrics_count_executors_that_are_wanted_and_ready_also_while_nothing_can_be_decided() -> None:
+    world = grown(2)
+    wants(world, 2, executors=1)
+    world.reconcile()
+    assert figures(world.facts(), world.decide()).executors == (2, 1)
+    assert undecided(world.document, Reason.API_SERVER_UNAVAILABLE).executors == (2, 1)
+    without = World()
+    without.settle()
+    assert figures(without.facts(), without.decide()).executors is None
 
 
 def test_a_restarted_operator_writes_nothing_about_executors_that_are_there() -> None:
