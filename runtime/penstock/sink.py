@@ -312,7 +312,7 @@ class SinkConnector(Connector):
     def writes_anywhere(self, config: Any) -> bool:
         """Return whether a writer can run on any machine, because it needs no file, socket or process of the driver.
 
-        Called with a parsed `Config`. If True, `penstock run --master` lets the executors of a Spark cluster write a
+        Called with a parsed `Config`. If True, executors write a
         backlog; the writers of a staged sink must stage where the driver half can read it. The default, False, keeps all
         writers on the driver's machine. An executor that is cut off may continue writing for minutes after its batch was
         abandoned: with at-least-once delivery this causes duplicates; exactly-once delivery requires offsets stored with the

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from penstock_model.contracts.pod_layout import SPARK_BLOCKS_PORT, SPARK_DRIVER_PORT, SPARK_MASTER_PORT
 from penstock_model.contracts.task_reports import Report
 
 from ..executor_pods import ExecutorPods, executor_pods, with_executors
@@ -29,7 +31,9 @@ def executors(tmp_path: Path) -> Iterator[ExecutorPods]:
         yield made
 
 
-def numbers(kafka: str, topic: str, spark: dict[str, Any] | None = None, **given: Any) -> dict[str, Any]:
+def numbers(
+    kafka: str, topic: str, spark: dict[str, Any] | None = None, *, count: int | None = None, **given: Any
+) -> dict[str, Any]:
     """A source of four partitions, whose batches are soon a backlog, with executors of 1 GiB and one core."""
     create(kafka, topic, PARTITIONS)
     settings = {
@@ -37,6 +41,7 @@ def numbers(kafka: str, topic: str, spark: dict[str, Any] | None = None, **given
         "partitions": PARTITIONS,
         "value.converter": "StringConverter",
         "batch.max.records": 40,
+        **({} if count is None else {"count": count}),
     }
     found = manifest(new_name(), "numbers_source:Numbers", settings)
     found["spec"]["spark"] = spark or {}
@@ -92,3 +97,35 @@ def test_a_backlog_is_delivered_by_two_executors_that_come_while_the_driver_deli
     assert executors.terminate(first) == 0
     task.process.stop()
     assert in_order(read_all(kafka, topic))
+
+
+def test_executors_are_wanted_until_there_was_no_backlog_for_a_while_and_again_for_the_next_one(
+    kafka: str, topic: str, pods: Pods, executors: ExecutorPods
+) -> None:
+    task = pods.start(numbers(kafka, topic, {"idleTimeout": "1s"}, count=20_000), env=executors.env)
+    number = executors.start()
+    await_executors(task, 2, 1)
+    await_executors(task, 0, 0)
+    until(lambda: not task.process.jvms(), what="the end of the session and its Master")
+    assert task.reports()[-1].executors_trouble is None
+    assert executors.started[number].poll() is None, "the operator ends it"
+    task.process.stop()
+    assert in_order(read_all(kafka, topic))
+
+
+def test_an_executor_with_another_secret_is_refused_and_the_master_opens_no_other_port(
+    kafka: str, topic: str, pods: Pods, executors: ExecutorPods
+) -> None:
+    task = pods.start(numbers(kafka, topic), env=executors.env)
+    await_executors(task, 2, 0)
+    number = executors.start(secret="of-another-task")
+    until(lambda: "error" in executors.log_text(number), what="the refusal", seconds=60)
+    executors.start()
+    assert await_executors(task, 2, 1).executors == 1, "the other one is not accepted, although it came first"
+    (java,) = task.process.jvms()
+    listening = {c.laddr for c in java.net_connections() if c.status == psutil.CONN_LISTEN}
+    ports = {SPARK_MASTER_PORT, SPARK_DRIVER_PORT, SPARK_BLOCKS_PORT}
+    assert {port for address, port in listening if address.removeprefix("::ffff:") == executors.host} == ports
+    others = {address.removeprefix("::ffff:") for address, port in listening if port not in ports}
+    assert others <= {"127.0.0.1", "::1"}, "pages of the Master are for the pod alone"
+    task.process.stop()
