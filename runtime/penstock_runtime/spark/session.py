@@ -238,9 +238,6 @@ class Spark:
             RetriableError: the cluster cannot be used now, and there is no other session.
         """
         self._idle_end.prevent()
-        if self._wish is not None:
-            self._wish.keep_one()
-            self._tell()
         return self._awaited()
 
     def _awaited(self) -> "SparkSession":
@@ -251,8 +248,7 @@ class Spark:
                     starter.join()
         if not self.ready or self._session is None:
             if self._cluster is not None:
-                none = f"{self._cluster.master} has no executor for this task now"
-                raise RetriableError(self._absence.trouble or (none if self._master is None else _NONE_CONNECTED))
+                raise RetriableError(self.trouble or f"{self._cluster.master} has no executor for this task now")
             raise ConnectError("Spark could not be started")
         return self._session
 
