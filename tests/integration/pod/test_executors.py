@@ -1,6 +1,8 @@
 """A task in a pod, and its executors in other pods (`spec.spark.executors`): exactly once, whatever becomes of them."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,31 @@ pytestmark = [
 def executors(tmp_path: Path) -> Iterator[ExecutorPods]:
     with executor_pods(tmp_path / "executors") as made:
         yield made
+
+
+_SESSIONS = """
+import sys, time
+from penstock_model.resources.executors import Executors
+from penstock_runtime.process.scratch import Scratch
+from penstock_runtime.spark.executor_pods import ExecutorPods, cluster_of
+from penstock_runtime.spark.session import Spark
+
+def await_(found):
+    while not found():
+        time.sleep(0.1)
+
+host, secret = sys.argv[1:]
+executors = Executors.model_validate({"max": 1, "resources": {"limits": {"memory": "1Gi"}}})
+with Scratch() as scratch:
+    scratch.become_temporary()
+    pods = ExecutorPods.at(cluster_of(executors, host, secret), executors, host, 1)
+    spark = Spark(cores=1, conf={}, name="twice", eager=False, scratch=scratch, idle_seconds=1, cluster=pods)
+    for number in range(2):
+        await_(lambda: (spark.ask(), spark.ready)[1])
+        print("connected", flush=True)
+        await_(lambda: (spark.end_if_idle(), not spark.is_up)[1])
+    spark.stop()
+"""
 
 
 def numbers(
@@ -76,7 +103,9 @@ def test_a_backlog_is_delivered_by_two_executors_that_come_while_the_driver_deli
     alone = await_executors(task, 2, 0)
     assert alone.executors_trouble is None, "they may be starting"
     why = task.await_report("RUNNING", where=lambda r: r.executors_trouble is not None, seconds=150)
-    assert str(why.executors_trouble).startswith("No executor has been connected for 60 s, so the driver delivers alone")
+    assert str(why.executors_trouble).startswith(
+        "No executor has been connected for 60 s, so the driver delivers alone"
+    )
     assert why.trouble is None, "the task is not hindered"
     read = task.process.last("read")
     until(lambda: task.process.last("read") > read + 1_000, what="records that the driver delivers")
@@ -128,3 +157,11 @@ def test_an_executor_with_another_secret_is_refused_and_the_master_opens_no_othe
     others = {address.removeprefix("::ffff:") for address, port in listening if port not in ports}
     assert others <= {"127.0.0.1", "::1"}, "pages of the Master are for the pod alone"
     task.process.stop()
+
+
+def test_an_executor_registers_again_with_the_master_of_the_next_session(executors: ExecutorPods) -> None:
+    executors.start()
+    command = [sys.executable, "-c", _SESSIONS, executors.host, str(executors.secret_file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines() == ["connected", "connected"]
