@@ -312,12 +312,12 @@ class SinkConnector(Connector):
     def writes_anywhere(self, config: Any) -> bool:
         """Return whether a writer can run on any machine, because it needs no file, socket or process of the driver.
 
-        Called with a parsed `Config`. If True, `penstock run --master` lets the executors of a Spark cluster write a
-        backlog; the writers of a staged sink must stage where the driver half can read it. The default, False, keeps all
-        writers on the driver's machine. An executor that is cut off may continue writing for minutes after its batch was
-        abandoned: with at-least-once delivery this causes duplicates; exactly-once delivery requires offsets stored with the
-        data. For a `FrameSink`, the method concerns the Spark jobs that it starts: they run on executors, and Spark may run
-        a task of such a job again when an executor is lost.
+        Called with a parsed `Config`. If True, executors write a backlog: in pods (`spec.spark.executors`), or on a Spark
+        cluster (`penstock run --master`). The writers of a staged sink must then stage where the driver half can read it.
+        The default, False, keeps all writers on the driver's machine. An executor that is cut off may continue writing for
+        minutes after its batch was abandoned: with at-least-once delivery this causes duplicates; exactly-once delivery
+        requires offsets stored with the data. For a `FrameSink`, the method concerns the Spark jobs that it starts: they run
+        on executors, and Spark may run a task of such a job again when an executor is lost.
         """
         return False
 

@@ -235,9 +235,8 @@ class SourceConnector(Connector):
     def reads_anywhere(self, config: Any) -> bool:
         """Return whether a reader can run on any machine, because it needs no file, socket or process of the driver.
 
-        Called with a parsed `Config`. If True, executors read a backlog, in pods (`spec.spark.executors`) or on a Spark
-        cluster (`penstock run --master`).
-        The default, False, keeps all readers on the driver's machine.
+        Called with a parsed `Config`. If True, executors read a backlog: in pods (`spec.spark.executors`), or on a Spark
+        cluster (`penstock run --master`). The default, False, keeps all readers on the driver's machine.
         """
         return False
 

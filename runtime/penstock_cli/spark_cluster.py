@@ -100,6 +100,12 @@ def on_cluster(specs: Sequence[TaskSpec], context: TaskContext, options: Cluster
         options: cluster options of the run.
     """
     if options is None:
+        if context.task_settings.spark.executors is not None:
+            say(
+                f"{context.spec.connector}: spec.spark.executors has an effect on Kubernetes only, so its backlog is "
+                f"delivered on this machine; use --master for a Spark cluster",
+                level=logging.WARNING,
+            )
         return [*specs]
     if reason := reason_against_executors(context):
         say(

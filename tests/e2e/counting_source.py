@@ -76,10 +76,19 @@ def at(offset):
 """
 
 
-def counting_source(place: Place, *, count: int, rate: int = 2_000, **spec: Any) -> Connector:
-    """A source, not applied, of `count` records `<part>:<number>` in each of four parts."""
+def counting_source(place: Place, *, count: int, rate: int = 4_000, **spec: Any) -> Connector:
+    """A source, not applied, of `count` records `<part>:<number>` in each of four parts, in batches of two seconds.
+
+    It always has a full batch more, and so a backlog.
+    """
     topic = f"{place.namespace}.counted"
-    config = {"topic": topic, "count": count, "rate": rate, "value.converter": "StringConverter"}
+    config = {
+        "topic": topic,
+        "count": count,
+        "rate": rate,
+        "batch.max.records": 2 * rate,
+        "value.converter": "StringConverter",
+    }
     made = place.unapplied("counted", "counting:Counting", config, template=place.plugin("counting", _TEXT), **spec)
     made.topic = topic
     return made

@@ -66,7 +66,7 @@ def test_a_backlog_is_delivered_once_by_executors_of_which_one_is_killed_and_the
 ) -> None:
     count = 60_000
     spark = {"start": "OnDemand", "idleTimeout": "20s", "executors": executors(2)}
-    source = counting_source(place, count=count, rate=1_500, spark=spark)
+    source = counting_source(place, count=count, spark=spark)
     place.kafka.create(source.topic, 4)
     source.apply()
     source.reaches("Running")
@@ -91,15 +91,15 @@ def test_a_backlog_is_delivered_once_by_executors_of_which_one_is_killed_and_the
 @pytest.mark.slow
 def test_executors_and_their_secret_go_with_the_driver_and_its_successor_gets_others(place: Place) -> None:
     spark = {"start": "OnDemand", "executors": executors(1)}
-    source = counting_source(place, count=1_000_000, rate=500, spark=spark)
+    source = counting_source(place, count=1_000_000, spark=spark)
     source.apply()
     source.reaches("Running")
     says(source, "True", "Connected", "1 of 1", limit=240)
     pod = source.pod()
-    (before,) = source.until_pods(running, "one runs")
+    (before,) = source.until_pods(lambda pods: running(pods) or None, "one runs")
     assert list(secrets(place).values()) == [pod]
     source.kill()
-    (after,) = source.until_pods(lambda pods: [n for n in running(pods) if n != before], "the successor has one", 240)
+    (after,) = source.until_pods(lambda pods: set(running(pods)) - {before} or None, "the successor has one", 240)
     source.until_pods(lambda pods: before not in pods, "the executor of the killed driver is gone")
     assert list(secrets(place).values()) == [source.pod()] != [pod]
     assert after.startswith(source.pod())

@@ -85,12 +85,13 @@ class ExecutorPods:
     def kill(self, number: int) -> None:
         """`kill -9` of all its processes, as the end of a pod."""
         process = self.started[number]
-        below = []
+        below: list[psutil.Process] = []
         with suppress(psutil.NoSuchProcess):
             below = psutil.Process(process.pid).children(recursive=True)
-        for each in [*below, process]:
+        for each in below:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
+        process.kill()
         process.wait()
 
     def terminate(self, number: int) -> int:

@@ -26,6 +26,7 @@ class LogFiles:
         self._open: dict[Path, IO[bytes]] = {}
         self._rest: dict[Path, bytes] = {}
         self._closed = threading.Event()
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="executor-logs", daemon=True)
 
     def __enter__(self) -> Self:
@@ -37,13 +38,22 @@ class LogFiles:
     ) -> None:
         self._closed.set()
         self._thread.join(5.0)
+        with self._lock:
+            for opened in self._open.values():
+                opened.close()
+            self._open.clear()
 
     def _run(self) -> None:
         while not self._closed.wait(_LOOK):
-            self._look()
-        self._look()
+            self.look()
+        self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Copy new lines."""
+        with self._lock:
+            self._copy_all()
+
+    def _copy_all(self) -> None:
         for path in sorted(self._work.glob("*/*/std*")):
             if path.name in ("stdout", "stderr"):
                 with suppress(OSError):

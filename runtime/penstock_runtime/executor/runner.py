@@ -128,7 +128,7 @@ def _work(pod: ExecutorPod, folder: Path, stopping: _Stopping) -> None:
         _end(worker)
     if not stopping.asked:
         raise ConnectError(
-            f"Spark's Worker has ended (exit code {worker.returncode}): the Master {pod.master} has not accepted it for some "
+            f"Spark's Worker has ended (exit code {worker.returncode}): the Master {pod.master} has not accepted it for "
             f"minutes, because the task has ended, or has another secret; its log has the reason"
         )
 

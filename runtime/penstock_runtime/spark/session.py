@@ -65,8 +65,8 @@ _EXECUTORS: Final = "why are executors lost?"
 _WAS_STOPPED: Final = "A process of Spark was stopped, and ended for that"
 _STOPS: Final = "what stops it (SIGSTOP)?"
 _NONE_CONNECTED: Final = (
-    "No executor is connected, so the driver delivers alone. Executors may be starting, or their pods may not be created or "
-    "scheduled; the log of an executor that runs has the reason why it does not connect"
+    f"No executor has been connected for {MANY_SECONDS:.0f} s, so the driver delivers alone. Executors may be starting, or "
+    f"their pods may not be created or scheduled; the log of an executor that runs has the reason why it does not connect"
 )
 _LEFT_ALONE: Final = 10.0
 """Seconds that a job waits for an executor when there is none: a Worker replaces an executor that has ended."""
@@ -240,9 +240,6 @@ class Spark:
             RetriableError: the cluster cannot be used now, and there is no other session.
         """
         self._idle_end.prevent()
-        if self._wish is not None:
-            self._wish.keep_one()
-            self._tell()
         return self._awaited()
 
     def _awaited(self) -> "SparkSession":
@@ -253,8 +250,7 @@ class Spark:
                     starter.join()
         if not self.ready or self._session is None:
             if self._cluster is not None:
-                none = f"{self._cluster.master} has no executor for this task now"
-                raise RetriableError(self._absence.trouble or (none if self._master is None else _NONE_CONNECTED))
+                raise RetriableError(self.trouble or f"{self._cluster.master} has no executor for this task now")
             raise ConnectError("Spark could not be started")
         return self._session
 
@@ -484,7 +480,7 @@ class Spark:
             executors, wanted = self._executors, self._wish.number
             connected = 0 if executors is None else executors.number
             trouble = self._absence.trouble
-            if trouble is None and executors is not None and wanted and not connected:
+            if trouble is None and executors is not None and wanted and executors.gone_for > MANY_SECONDS:
                 trouble = _NONE_CONNECTED
             state = ExecutorsState(wanted, connected, trouble)
             if state != self._told:

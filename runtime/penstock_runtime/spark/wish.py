@@ -43,10 +43,6 @@ class Wish:
         """Want no more than the minimum, because the session ends."""
         self._until = None
 
-    def keep_one(self) -> None:
-        """Want one always from now on, because small batches need it, too."""
-        self._least = max(1, self._least)
-
     @property
     def number(self) -> int:
         """Number that is wanted now."""

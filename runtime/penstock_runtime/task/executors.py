@@ -5,8 +5,10 @@ import os
 from dataclasses import replace
 from typing import TypeVar
 
+from penstock.sink import FrameSink
 from penstock_model.contracts.pod_layout import SPARK_SECRET_FILE
 from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.spark.anywhere import reason_against_executors
 from penstock_runtime.spark.cluster import SECRET_VARIABLE
 from penstock_runtime.spark.executor_pods import ExecutorPods, cluster_of
@@ -29,12 +31,19 @@ def with_executors(context: C, host: str | None) -> tuple[C, ExecutorsState | No
     executors = context.task_settings.spark.executors
     if executors is None or host is None:
         return context, None
-    if reason := context.driver_only or reason_against_executors(context):
+    if reason := context.driver_only or reason_against_executors(context) or _frames_need_driver(context):
         text = f"The task uses no executors: {reason}"
         log.warning("%s", text)
         return context, ExecutorsState(None, None, text)
     cluster = cluster_of(executors, host, os.environ.get(SECRET_VARIABLE) or SPARK_SECRET_FILE)
     return replace(context, spec=context.spec.model_copy(update={"spark_cluster": cluster})), None
+
+
+def _frames_need_driver(context: TaskContext) -> str | None:
+    """Return why a sink of DataFrames uses no executors: its small batches would need one, too, and wait for it."""
+    if isinstance(context, SinkContext) and isinstance(context.connector.sink(context.plugin_config), FrameSink):
+        return "its sink takes Spark DataFrames, whose small batches would wait for an executor, too"
+    return None
 
 
 def executor_pods(context: TaskContext, host: str | None) -> ExecutorPods | None:

@@ -1,12 +1,16 @@
 """A task in a pod, and its executors in other pods (`spec.spark.executors`): exactly once, whatever becomes of them."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from penstock_model.contracts.pod_layout import SPARK_BLOCKS_PORT, SPARK_DRIVER_PORT, SPARK_MASTER_PORT
 from penstock_model.contracts.task_reports import Report
 
 from ..executor_pods import ExecutorPods, executor_pods, with_executors
@@ -29,7 +33,34 @@ def executors(tmp_path: Path) -> Iterator[ExecutorPods]:
         yield made
 
 
-def numbers(kafka: str, topic: str, spark: dict[str, Any] | None = None, **given: Any) -> dict[str, Any]:
+_SESSIONS = """
+import sys, time
+from penstock_model.resources.executors import Executors
+from penstock_runtime.process.scratch import Scratch
+from penstock_runtime.spark.executor_pods import ExecutorPods, cluster_of
+from penstock_runtime.spark.session import Spark
+
+def await_(found):
+    while not found():
+        time.sleep(0.1)
+
+host, secret = sys.argv[1:]
+executors = Executors.model_validate({"max": 1, "resources": {"limits": {"memory": "1Gi"}}})
+with Scratch() as scratch:
+    scratch.become_temporary()
+    pods = ExecutorPods.at(cluster_of(executors, host, secret), executors, host, 1)
+    spark = Spark(cores=1, conf={}, name="twice", eager=False, scratch=scratch, idle_seconds=1, cluster=pods)
+    for number in range(2):
+        await_(lambda: (spark.ask(), spark.ready)[1])
+        print("connected", flush=True)
+        await_(lambda: (spark.end_if_idle(), not spark.is_up)[1])
+    spark.stop()
+"""
+
+
+def numbers(
+    kafka: str, topic: str, spark: dict[str, Any] | None = None, *, count: int | None = None, **given: Any
+) -> dict[str, Any]:
     """A source of four partitions, whose batches are soon a backlog, with executors of 1 GiB and one core."""
     create(kafka, topic, PARTITIONS)
     settings = {
@@ -37,6 +68,7 @@ def numbers(kafka: str, topic: str, spark: dict[str, Any] | None = None, **given
         "partitions": PARTITIONS,
         "value.converter": "StringConverter",
         "batch.max.records": 40,
+        **({} if count is None else {"count": count}),
     }
     found = manifest(new_name(), "numbers_source:Numbers", settings)
     found["spec"]["spark"] = spark or {}
@@ -69,11 +101,12 @@ def test_a_backlog_is_delivered_by_two_executors_that_come_while_the_driver_deli
 ) -> None:
     task = pods.start(numbers(kafka, topic), env=executors.env)
     alone = await_executors(task, 2, 0)
-    until(
-        lambda: (task.reports()[-1].executors_trouble or "").startswith("No executor is connected"), what="the reason"
+    assert alone.executors_trouble is None, "they may be starting"
+    why = task.await_report("RUNNING", where=lambda r: r.executors_trouble is not None, seconds=150)
+    assert str(why.executors_trouble).startswith(
+        "No executor has been connected for 60 s, so the driver delivers alone"
     )
-    assert alone.trouble is None
-    assert task.reports()[-1].trouble is None, "the task is not hindered"
+    assert why.trouble is None, "the task is not hindered"
     read = task.process.last("read")
     until(lambda: task.process.last("read") > read + 1_000, what="records that the driver delivers")
     assert not task.process.last("spark_batches")
@@ -92,3 +125,43 @@ def test_a_backlog_is_delivered_by_two_executors_that_come_while_the_driver_deli
     assert executors.terminate(first) == 0
     task.process.stop()
     assert in_order(read_all(kafka, topic))
+
+
+def test_executors_are_wanted_until_there_was_no_backlog_for_a_while_and_again_for_the_next_one(
+    kafka: str, topic: str, pods: Pods, executors: ExecutorPods
+) -> None:
+    task = pods.start(numbers(kafka, topic, {"idleTimeout": "1s"}, count=20_000), env=executors.env)
+    number = executors.start()
+    await_executors(task, 2, 1)
+    await_executors(task, 0, 0)
+    until(lambda: not task.process.jvms(), what="the end of the session and its Master")
+    assert task.reports()[-1].executors_trouble is None
+    assert executors.started[number].poll() is None, "the operator ends it"
+    task.process.stop()
+    assert in_order(read_all(kafka, topic))
+
+
+def test_an_executor_with_another_secret_is_refused_and_the_master_opens_no_other_port(
+    kafka: str, topic: str, pods: Pods, executors: ExecutorPods
+) -> None:
+    task = pods.start(numbers(kafka, topic), env=executors.env)
+    await_executors(task, 2, 0)
+    number = executors.start(secret="of-another-task")
+    until(lambda: "error" in executors.log_text(number), what="the refusal", seconds=60)
+    executors.start()
+    assert await_executors(task, 2, 1).executors == 1, "the other one is not accepted, although it came first"
+    (java,) = task.process.jvms()
+    listening = {c.laddr for c in java.net_connections() if c.status == psutil.CONN_LISTEN}
+    ports = {SPARK_MASTER_PORT, SPARK_DRIVER_PORT, SPARK_BLOCKS_PORT}
+    assert {port for address, port in listening if address.removeprefix("::ffff:") == executors.host} == ports
+    others = {address.removeprefix("::ffff:") for address, port in listening if port not in ports}
+    assert others <= {"127.0.0.1", "::1"}, "pages of the Master are for the pod alone"
+    task.process.stop()
+
+
+def test_an_executor_registers_again_with_the_master_of_the_next_session(executors: ExecutorPods) -> None:
+    executors.start()
+    command = [sys.executable, "-c", _SESSIONS, executors.host, str(executors.secret_file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines() == ["connected", "connected"]

@@ -8,7 +8,9 @@ import pytest
 from confluent_kafka import Producer
 from connectors.sql.tests.conftest import Database
 
+from ..executor_pods import executor_pods, with_executors
 from ..lab import Lab
+from ..pods import Pods
 from ..reading import await_records
 from ..running import new_name, until
 from ..spark_cluster import ended, go_on, standalone_cluster, stop
@@ -66,6 +68,34 @@ def test_a_backlog_is_written_by_executors_each_record_once_though_a_worker_is_k
         until(lambda: count(database) >= records, moving=lambda: count(database), what=run.last_words)
         go_on(frozen)
         run.stop()
+    assert database.rows("SELECT count(*), count(DISTINCT id) FROM copies") == [(records, records)]
+
+
+@pytest.mark.slow
+@needs_root
+def test_a_backlog_is_written_by_executors_in_pods_each_record_once_though_one_is_killed(
+    lab: Lab, database: Database, tmp_path: Path
+) -> None:
+    topic, records = lab.topic(partitions=4), 400_000
+    database.run("CREATE TABLE copies (id BIGINT)")
+    backlog = begin(lab, topic, records)
+    resource = sql_sink(database, topic, **{"table.name.format": "copies", "batch.max.records": "10000"})
+    resource["spec"]["config"]["consumer.override.isolation.level"] = "read_committed"
+    resource["spec"]["spark"]["start"] = "Eager"
+    resource = with_executors(resource, min=2, max=2, resources={"limits": {"memory": "1Gi"}})
+    with executor_pods(tmp_path / "executors") as executors:
+        task = Pods(lab, tmp_path).start(resource, env=executors.env)
+        first, second = executors.start(), executors.start()
+        task.await_report("RUNNING", where=lambda r: (r.executors_wanted, r.executors) == (2, 2), seconds=120)
+        backlog.commit_transaction(60)
+        workers = until(lambda: executors.workers(first) and executors.workers(second), what=task.process.last_words)
+        assert workers
+        until(lambda: task.process.last("spark_batches"), what=task.process.last_words)
+        executors.kill(second)
+        until(lambda: count(database) >= records, moving=lambda: count(database), what=task.process.last_words)
+        assert executors.workers(first)
+        task.process.stop()
+        task.close()
     assert database.rows("SELECT count(*), count(DISTINCT id) FROM copies") == [(records, records)]
 
 

@@ -10,6 +10,7 @@ from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector
 from penstock_cli.spark_cluster import cluster_options, on_cluster
 from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
+from penstock_model.resources.task_settings import TaskSettings
 from penstock_runtime.pipeline.context import TaskContext
 
 MASTER = "spark://spark.example:7077"
@@ -134,3 +135,14 @@ def test_a_sink_that_says_that_it_can_be_written_from_any_machine_is_given_the_c
     context = cast("TaskContext", SimpleNamespace(connector=Anywhere(half), plugin_config=None, spec=spec))
     (found,) = on_cluster([spec], context, options)
     assert found.spark_cluster is not None
+
+
+def test_executors_of_kubernetes_are_reported_as_without_effect_on_one_machine(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fields: dict[str, Any] = {"connector": "c"}
+    spec = TaskSpec.model_construct(**fields)
+    settings = TaskSettings.of_task({"spark": {"executors": {"max": 2}}})
+    context = cast("TaskContext", SimpleNamespace(spec=spec, task_settings=settings))
+    assert on_cluster([spec], context, None) == [spec]
+    assert "c: spec.spark.executors has an effect on Kubernetes only" in caplog.text

@@ -101,3 +101,16 @@ def test_settings_of_executors_are_only_for_a_cluster(name: str) -> None:
 )
 def test_what_guarantees_rest_on_is_refused_on_a_cluster_too(name: str) -> None:
     assert [p.property for p in refused_on_cluster({name: "x", "spark.ui.enabled": "true"})] == [f"--spark-conf {name}"]
+
+
+def test_of_executors_in_pods_only_the_memory_is_a_setting() -> None:
+    assert reason_against("spark.executor.memory", in_pods=True) is None
+    for name in ("spark.executor.cores", "spark.dynamicAllocation.enabled", "spark.executor.instances"):
+        assert "spec.spark.executors (max, resources)" in (reason_against(name, in_pods=True) or "")
+    refused = ["spark.authenticate", "spark.port.maxRetries", "spark.driver.host", "spark.task.maxFailures"]
+    conf = dict.fromkeys([*refused, "spark.executor.memory", "spark.ui.enabled"], "x")
+    assert [p.property for p in refused_settings(conf, in_pods=True)] == [f"spec.spark.conf.{name}" for name in refused]
+
+
+def test_settings_of_executors_name_the_field_that_gives_them() -> None:
+    assert "set spec.spark.executors" in (reason_against("spark.executor.memory") or "")

@@ -1,7 +1,7 @@
 """Render the figures of a Connector for the metrics. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock_model.resources.connector import default_connect_name
@@ -58,4 +58,12 @@ def undecided(document: Mapping[str, Any], reason: str) -> ConnectorFigures:
         ready=False,
         reason=str(reason),
         active_topics=status.get("activeTopicCount"),
+        executors=_executors_in(spec, tasks),
     )
+
+
+def _executors_in(spec: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> tuple[int, int] | None:
+    if not (spec.get("spark") or {}).get("executors"):
+        return None
+    found = [t.get("executors") or {} for t in tasks]
+    return sum(e.get("wanted", 0) for e in found), sum(e.get("ready", 0) for e in found)

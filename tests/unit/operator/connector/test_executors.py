@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.executor_pod import ExecutorPod
+from penstock_model.contracts import executor_pod
 from penstock_model.contracts.pod_layout import EXECUTOR_VARIABLE
-from penstock_operator.connector.model.pod_status import Phase
+from penstock_operator.connector.model.pod_status import ExecutorPod, Phase
+from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import POD, SECRET
 from penstock_operator.names import EXECUTOR, ROLE_LABEL, label
+from penstock_operator.reasons import Reason
 
 from ..fake_api_answers import denied, over_quota
 from ..fake_api_server import Request
@@ -127,8 +129,8 @@ def test_an_executor_knows_its_master_and_has_the_image_of_the_task_but_neither_
     pod = world.manifest(E0)
     (container,) = pod["spec"]["containers"]
     env = {e["name"]: e for e in container["env"]}
-    assert ExecutorPod.from_json(env[EXECUTOR_VARIABLE]["value"]).master == "spark://10.1.0.7:7077"
-    assert ExecutorPod.from_json(env[EXECUTOR_VARIABLE]["value"]).cores == 2
+    assert executor_pod.ExecutorPod.from_json(env[EXECUTOR_VARIABLE]["value"]).master == "spark://10.1.0.7:7077"
+    assert executor_pod.ExecutorPod.from_json(env[EXECUTOR_VARIABLE]["value"]).cores == 2
     assert env["PENSTOCK_POD_IP"]["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"
     assert container["command"] == ["python3", "-m", "penstock_runtime.executor"]
     assert container["image"] == world.manifest(POD_NAME)["spec"]["containers"][0]["image"]
@@ -187,30 +189,46 @@ def test_an_executor_on_a_lost_node_is_replaced_and_nothing_waits_for_it() -> No
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_an_executor_that_ends_is_replaced_at_first_at_once_and_then_after_pauses_that_grow() -> None:
+def only(world: World) -> ExecutorPod:
+    """The one executor that is not being deleted."""
+    (found,) = [e for e in world.executors.values() if e.leaving is None]
+    return found
+
+
+def test_an_executor_that_ends_is_replaced_at_first_immediately_and_then_after_pauses_that_grow() -> None:
     world = grown(1, maximum=1)
     pauses = []
     for _ in range(5):
-        world.end(E0, 137, "OOMKilled")
+        world.end(only(world).name, 137, "OOMKilled")
         begun = world.now
-        while world.executors[E0].ended is not None:
-            if (again := world.reconcile().requeue_after) and world.executors[E0].ended is not None:
+        while only(world).ended is not None:
+            again = world.reconcile().requeue_after
+            if again and only(world).ended is not None:
                 world.now += again
         pauses.append(world.now - begun)
-        world.start(E0)
+        world.start(only(world).name)
     assert pauses == [0, 1, 2, 4, 8]
-    assert world.executors[E0].quick_ends == 5
+    assert only(world).quick_ends == 5
 
 
-def test_an_executor_that_ran_for_long_is_replaced_at_once() -> None:
+def test_a_pod_that_ended_and_is_not_gone_yet_does_not_delay_its_successor() -> None:
+    world = grown(1, maximum=1)
+    world.end(E0, 1)
+    world.hold(E0)
+    world.reconcile()
+    assert sorted(world.executors) == [E0, E1]
+    assert only(world).quick_ends == 1
+
+
+def test_an_executor_that_ran_for_long_is_replaced_immediately() -> None:
     world = grown(1, maximum=1)
     for _ in range(2):
         world.advance(3_600)
-        world.end(E0, 1)
+        world.end(only(world).name, 1)
         world.reconcile()
-        assert world.executors[E0].ended is None
+        assert only(world).ended is None
         world.settle()
-    assert world.executors[E0].quick_ends == 1
+    assert only(world).quick_ends == 1
 
 
 def test_the_status_names_why_an_executor_died_until_its_successor_runs() -> None:
@@ -219,10 +237,10 @@ def test_the_status_names_why_an_executor_died_until_its_successor_runs() -> Non
     wants(world, 1, executors=0)
     world.reconcile()
     world.reconcile()
-    told = (
-        "task 0: 0 of 1 executors are ready: pod orders-in-0-1-e0 starts again, since it ended (OOMKilled: the executor"
+    told = world.condition("ExecutorsReady")
+    assert told.startswith(
+        f"False OOMKilled: task 0: 0 of 1 executors are ready: pod {E1} starts in place of one that ended"
     )
-    assert world.condition("ExecutorsReady").startswith(f"False OOMKilled: {told}")
     assert "spec.spark.executors.resources.limits.memory" in world.condition("ExecutorsReady")
     assert world.condition("Ready").startswith("True Running")
     world.settle()
@@ -328,6 +346,32 @@ def test_an_operator_that_was_killed_before_it_made_the_secret_makes_it_later() 
     assert len(world.spark_secrets) == 1
 
 
+@pytest.mark.parametrize("kill", range(12))
+def test_the_operator_killed_between_any_two_writes_comes_to_the_same_executors(kill: int) -> None:
+    world = make(maximum=2)
+    world.kill_after = world.writes + kill
+    for number in (2, 2, 1):
+        wants(world, number)
+        world.settle()
+    world.end(POD_NAME, 137)
+    world.settle()
+    wants(world, 2)
+    world.settle()
+    assert sorted(world.executors) == ["orders-in-0-2-e0", "orders-in-0-2-e1"]
+    assert [s["metadata"]["ownerReferences"][0]["name"] for s in world.spark_secrets.values()] == ["orders-in-0-2"]
+
+
+def test_metrics_count_executors_that_are_wanted_and_ready_also_while_nothing_can_be_decided() -> None:
+    world = grown(2)
+    wants(world, 2, executors=1)
+    world.reconcile()
+    assert figures(world.facts(), world.decide()).executors == (2, 1)
+    assert undecided(world.document, Reason.API_SERVER_UNAVAILABLE).executors == (2, 1)
+    without = World()
+    without.settle()
+    assert figures(without.facts(), without.decide()).executors is None
+
+
 def test_a_restarted_operator_writes_nothing_about_executors_that_are_there() -> None:
     world = grown(2)
     before = world.writes
@@ -420,6 +464,16 @@ def test_executors_that_wait_for_a_backlog_are_ready_although_there_is_no_sessio
     wants(world, 1, executors=0)
     world.settle()
     assert world.condition("ExecutorsReady") == "True Connected: 1 of 1 executors are ready"
+
+
+def test_executors_for_a_backlog_are_ready_when_they_are_connected() -> None:
+    world = make()
+    wants(world, 1)
+    world.settle()
+    wants(world, 1, executors=0)
+    world.settle()
+    told = "False Starting: task 0: 0 of 1 executors are ready: they start, or are not connected to the task yet"
+    assert world.condition("ExecutorsReady") == told
 
 
 def test_executors_of_an_earlier_connector_keep_no_later_one_waiting() -> None:

@@ -24,6 +24,7 @@ def task_executors(
     pod: TaskPod,
     report: Report,
     wanted: int,
+    least: int,
     kept: Sequence[ExecutorPod],
     observed: Observation,
     due: Mapping[int, float],
@@ -35,6 +36,7 @@ def task_executors(
         pod: pod of the task.
         report: the pod's own.
         wanted: number that the task should have.
+        least: number that it has without a backlog.
         kept: those that count towards it.
         observed: the Connector.
         due: by number of those that have ended, in how many seconds each is replaced.
@@ -45,9 +47,10 @@ def task_executors(
         is_unused = report.executors_wanted is None and trouble
         return TaskExecutors(0, 0, Reason.UNUSED, trouble[:_LENGTH]) if is_unused else None
     running = sum(e.phase is Phase.RUNNING for e in kept)
-    # Without a Spark session, which only a backlog starts, none is connected, and that is no trouble.
-    connected = report.executors if report.executors or trouble else running
-    ready = min(running, running if connected is None else connected, wanted)
+    # Without a backlog there may be no Spark session, and so none is connected: those that run are ready for one.
+    waits = not report.executors and not trouble and (report.executors_wanted or 0) <= least
+    connected = running if waits or report.executors is None else report.executors
+    ready = min(running, connected, wanted)
     if ready == wanted:
         return TaskExecutors(wanted, ready)
     if taken is not None:
@@ -73,11 +76,14 @@ def _causes(
     for executor in kept:
         if executor.ended is not None:
             again = timestamp(observed.now + due[executor.number])
-            yield executor.ended.reason, f"pod {executor.name} ended ({executor.ended.describe()}), until {again}"
+            yield (
+                executor.ended.reason,
+                f"pod {executor.name} ended ({executor.ended.describe()}); it is replaced at {again}",
+            )
     for executor in kept:
         if executor.last_end is not None and executor.phase is not Phase.RUNNING:
             reason, message = executor.last_end
-            yield reason, f"pod {executor.name} starts again, since it ended ({message})"
+            yield reason, f"pod {executor.name} starts in place of one that ended ({message})"
     if trouble:
         yield Reason.HINDERED, trouble
     starting = [e for e in kept if e.phase is Phase.WAITING]

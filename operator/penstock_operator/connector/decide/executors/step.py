@@ -6,11 +6,13 @@ which Kubernetes deletes them. They only make a backlog faster, so nothing of th
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources import restart_policy
 from penstock_model.resources.connector import Restart
+from penstock_model.resources.executors import Executors
 from penstock_operator.connector.decide.executors.report import state_of, task_executors
 from penstock_operator.connector.decide.step_outcome import StepOutcome, soonest
 from penstock_operator.connector.model.executors import (
@@ -132,31 +134,39 @@ class _TaskStep:
         staying = sorted((e for e in executors if e.leaving is None), key=lambda e: (_ORDER.index(e.phase), e.number))
         kept, surplus = staying[:wish], staying[wish:]
         due = {e.number: left for e in kept if (left := self._until_replaced(e)) is not None}
-        replaced = [e for e in kept if due.get(e.number) == 0.0] if self._can_create() else []
-        create = [self._successor(e) for e in replaced]
-        pauses: list[float] = []
-        for number in self._free_numbers(executors, wish - len(kept)):
-            name = executor_name(self.pod.name, number)
+        numbers = self._free_numbers(executors)
+        replaced, create, pauses = list[ExecutorPod](), list[CreateExecutor](), list[float]()
+        ended = (e for e in kept if due.get(e.number) == 0.0)
+        for before in (*ended, *[None] * (wish - len(kept))) if self._can_create() else ():
+            name = executor_name(self.pod.name, next(numbers))
             if left := pause(self.observed.pods.refusals.get(of_executor(name)), self.observed.now):
                 pauses.append(left)  # the others would be refused for the same reason
                 break
-            create.append(CreateExecutor(name, self._plan(), self.pod))
+            replaced += [] if before is None else [before]
+            create.append(self._creation(name, before))
         looks = (e.look_after(self.observed.now) for e in kept)
         return _Step(
             self.pod.task,
             delete=(*surplus, *replaced),
             create=tuple(create),
-            shown=task_executors(self.pod, self.report, wanted, kept, self.observed, due, taken),
+            shown=task_executors(self.pod, self.report, wanted, self._least, kept, self.observed, due, taken),
             requeue_after=soonest(*pauses, *(left for left in due.values() if left), *looks),
         )
+
+    @property
+    def _bounds(self) -> Executors | None:
+        return executors_of(self.plan.tasks[self.pod.task]) if self.plan is not None else None
+
+    @property
+    def _least(self) -> int:
+        return self._bounds.min if self._bounds is not None else 0
 
     def _wanted(self) -> int:
         """Return how many executors the task should have."""
         assert self.report is not None
         if self.report.executors_wanted is None:
             return 0
-        bounds = executors_of(self.plan.tasks[self.pod.task]) if self.plan is not None else None
-        if bounds is None:  # its pod is replaced as soon as that is possible
+        if (bounds := self._bounds) is None:  # its pod is replaced as soon as that is possible
             present = sum(e.task_pod == self.pod.uid and e.leaving is None for e in self.observed.pods.executors)
             return min(self.report.executors_wanted, present)
         return max(bounds.min, min(self.report.executors_wanted, bounds.max))
@@ -164,16 +174,10 @@ class _TaskStep:
     def _can_create(self) -> bool:
         return self.plan is not None and self.pod.phase is Phase.RUNNING and self.pod.address != ""
 
-    def _plan(self) -> Plan:
-        assert self.plan is not None
-        return self.plan
-
-    def _free_numbers(self, executors: Sequence[ExecutorPod], count: int) -> Iterator[int]:
+    def _free_numbers(self, executors: Sequence[ExecutorPod]) -> Iterator[int]:
         """Yield the lowest numbers that no pod has: one that is being deleted has its own until it is gone."""
         used = {e.number for e in executors}
-        if self._can_create():
-            free = (n for n in range(len(used) + max(0, count)) if n not in used)
-            yield from (n for n, _ in zip(free, range(count), strict=False))
+        return (n for n in count() if n not in used)
 
     def _until_replaced(self, executor: ExecutorPod) -> float | None:
         """Return the seconds until an executor that has ended is replaced; None: it has not ended."""
@@ -182,11 +186,14 @@ class _TaskStep:
         delay = _restart(executor, executor.ended).delay or 0.0
         return max(0.0, executor.ended.at + delay - self.observed.now)
 
-    def _successor(self, executor: ExecutorPod) -> CreateExecutor:
-        assert executor.ended is not None
-        quick_ends = _restart(executor, executor.ended).history.losses
-        end = executor.ended.reason, executor.ended.describe()[:_END_LENGTH]
-        return CreateExecutor(executor.name, self._plan(), self.pod, quick_ends, end)
+    def _creation(self, name: str, before: ExecutorPod | None) -> CreateExecutor:
+        """Return a new executor, which replaces one that has ended or is one more."""
+        assert self.plan is not None
+        if before is None or before.ended is None:
+            return CreateExecutor(name, self.plan, self.pod)
+        quick_ends = _restart(before, before.ended).history.losses
+        end = before.ended.reason, before.ended.describe()[:_END_LENGTH]
+        return CreateExecutor(name, self.plan, self.pod, quick_ends, end)
 
 
 def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
