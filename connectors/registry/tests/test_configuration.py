@@ -5,18 +5,33 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ConfigError
+from penstock import ConfigError, Converter
 from penstock.testing import parsed
 from penstock_registry.avro.converter import AvroConverter
+from penstock_registry.json_schema.converter import JsonSchemaConverter
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 URL = {"schema.registry.url": "http://registry:8081"}
 
 
-@pytest.mark.parametrize("name", ["AvroConverter", "io.confluent.connect.avro.AvroConverter"])
-def test_the_names_of_kafka_connect_find_the_converter(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "converter"),
+    [
+        ("AvroConverter", AvroConverter),
+        ("io.confluent.connect.avro.AvroConverter", AvroConverter),
+        ("JsonSchemaConverter", JsonSchemaConverter),
+        ("io.confluent.connect.json.JsonSchemaConverter", JsonSchemaConverter),
+    ],
+)
+def test_the_names_of_kafka_connect_find_the_converter(name: str, converter: type[Converter]) -> None:
     refs = [ref for ref in Plugins.installed().every() if isinstance(ref, PluginRef)]
-    assert [ref.cls for ref in refs if name in (ref.alias, *ref.cls.java_names)] == [AvroConverter]
+    assert [ref.cls for ref in refs if name in (ref.alias, *ref.cls.java_names)] == [converter]
+
+
+def test_a_format_of_decimals_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"decimal\.format: .*BASE64, NUMERIC"):
+        parsed(JsonSchemaConverter, {**URL, "decimal.format": "text"})
+    assert parsed(JsonSchemaConverter, {**URL, "decimal.format": "numeric"}).settings.numeric
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from penstock.schema import (
     INT64,
     OPTIONAL_STRING,
     STRING,
+    TIME_NAME,
     array_of,
     decimal,
     map_of,
@@ -34,6 +35,7 @@ from penstock_registry.registry import Reference
 
 PLAIN = JsonSettings()
 STRICT = JsonSettings(optional_unless_required=True)
+TIME_OF_DAY = {"type": "integer", "connect.type": "int32", "title": TIME_NAME}
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
 PRICE = {**NUMBER, "title": decimal(2).name, "connect.type": "bytes", "connect.parameters": {"scale": "2"}}
@@ -90,8 +92,9 @@ def test_a_value_that_does_not_fit_fails_with_its_place_and_without_the_value(
         (
             obj(a={"type": "integer", "connect.type": "int8"}),
             '{"a":300}',
-            r"at \$\.a: the number is too large for int8",
+            r"at \$\.a: the number is out of the range of int8",
         ),
+        (TIME_OF_DAY, "86400001", r"out of the range of int32 \(.*Time\)"),
         (obj(a={"type": "boolean"}), '{"a":"secret"}', r"at \$\.a: a boolean is expected, not a string"),
         (obj(a=obj(b=TEXT)), '{"a":{"b":[]}}', r"at \$\.a\.b: a string is expected, not an array"),
         (obj(a=TEXT), "{}", r"at \$\.a: the property is missing.* use\.optional\.for\.nonrequired=true"),
@@ -125,12 +128,28 @@ def test_a_message_that_does_not_fit_fails_with_its_place_and_without_the_value(
         ({"type": "boolean", "enum": [True]}, "a combination of enum, boolean has no counterpart"),
         ({"type": "integer", "connect.type": "int7"}, "connect.type of a number is 'int7'"),
         ({"type": "text"}, "KeyError: 'text'"),
+        ({"type": "string", "title": TIME_NAME}, "names a logical type, which is not stored as string"),
+        ({**PRICE, "connect.parameters": {}}, "no parameter 'scale'"),
         ([], "cannot read a JSON Schema"),
         (obj(a={"$ref": "#/definitions/a"}), "the reference #/definitions/a leads nowhere; register"),
         (obj(a={"$ref": "http://example.com/a.json"}), "the reference http://example.com/a.json leads nowhere"),
         (obj(next={"oneOf": [{"type": "null"}, {"$ref": "#"}]}), "the definition # contains itself"),
         ({"$ref": "#"}, "the definition # contains itself"),
         ({"type": "array", "items": {"$ref": "#"}}, "the definition # contains itself"),
+        (
+            {
+                "allOf": [{"$ref": "#/definitions/a"}],
+                "definitions": {"a": obj(b={"allOf": [{"$ref": "#/definitions/a"}]})},
+            },
+            "the definition #/definitions/a contains itself",
+        ),
+        (
+            {
+                "allOf": [{"$ref": "#/definitions/a"}, obj(c=TEXT)],
+                "definitions": {"a": obj(b={"allOf": [{"$ref": "#/definitions/a"}, obj(c=TEXT)]})},
+            },
+            "the definition of allOf contains itself",
+        ),
         ({"allOf": [{"$ref": "#"}]}, "the definition # contains itself"),
     ],
 )
@@ -156,6 +175,10 @@ def test_properties_that_are_not_required_may_be_missing_if_asked() -> None:
     assert read(schema, '{"a":"x"}', STRICT) == {"b": None, "a": "x"}
     with pytest.raises(DataError, match=r"at \$\.a: the property is missing"):
         read(schema, '{"b":"x"}', STRICT)
+
+
+def test_a_property_with_a_single_alternative_may_be_missing_if_asked() -> None:
+    assert read(obj(a={"oneOf": [TEXT]}), "{}", STRICT) == {"a": None}
 
 
 def test_a_default_replaces_null_in_both_directions() -> None:
@@ -184,6 +207,12 @@ def test_floats_have_the_digits_of_their_precision() -> None:
     nearest = 0.10000000149011612
     assert written(array_of(FLOAT32), [nearest, Float32(16777216.0), -0.0, 1e-45]) == "[0.1,16777216.0,-0.0,1e-45]"
     assert written(FLOAT64, nearest) == "0.10000000149011612"
+
+
+def test_floats_of_32_bits_are_read_as_such() -> None:
+    of = {**NUMBER, "connect.type": "float32"}
+    assert read(of, "0.1") == 0.10000000149011612
+    assert read(of, "-1e39") == -math.inf
 
 
 def test_a_decimal_that_is_a_number_has_the_scale_of_the_schema() -> None:

@@ -25,14 +25,14 @@ def scale_of(schema: Schema) -> int:
 
 
 def to_stored(schema: Schema) -> Callable[[Any], Any] | None:
-    """Return the function that converts values of a logical type to what is stored; None for any other schema."""
+    """Return the function that converts values of a logical type to their stored form; None for any other schema."""
     if schema.name == DECIMAL_NAME:
         return _unscaled(scale_of(schema))
     return _WRITERS.get(schema.name or "")
 
 
 def from_stored(schema: Schema) -> Callable[[Any], Any] | None:
-    """Return the function that converts what is stored to values of a logical type; None for any other schema."""
+    """Return the function that converts the stored form to values of a logical type; None for any other schema."""
     if schema.name == DECIMAL_NAME:
         scale = scale_of(schema)
         return lambda data: Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale, _EXACT)

@@ -31,7 +31,7 @@ class _Parsed:
 
     @property
     def described(self) -> Any:
-        """Return the schema of what is not null."""
+        """Return the schema of values other than null."""
         branches = self.tree.get("oneOf") if isinstance(self.tree, dict) else None
         if isinstance(branches, list) and len(branches) == 2:
             others = [each for each in branches if isinstance(each, dict) and each.get("type") != "null"]

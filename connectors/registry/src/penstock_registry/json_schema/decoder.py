@@ -1,20 +1,21 @@
 """Conversion of JSON to Connect's values, as Confluent's JsonSchemaData makes it."""
 
 import math
+import struct
 from base64 import b64decode
 from collections.abc import Callable
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final
 
-from penstock import Schema, Type
-from penstock.schema import DECIMAL_NAME
+from penstock import DataError, Schema, Type
+from penstock.schema import DECIMAL_NAME, TIME_NAME
 from penstock_registry.json_schema import names
 from penstock_registry.json_schema.misfit import Misfit
 from penstock_registry.json_schema.settings import JsonSettings
 from penstock_registry.logical import from_stored, scale_of
 from penstock_registry.values import BOUNDS, described
 
-__all__ = ["Decode", "decoder", "has_decimals"]
+__all__ = ["Decode", "check_logical", "decoder", "has_decimals"]
 
 Decode = Callable[[Any], Any]
 """Function that converts a value of JSON, which may be None, or raises a `Misfit`."""
@@ -24,10 +25,31 @@ _KINDS: Final = {
     list: "an array", dict: "an object",
 }  # fmt: skip
 _FLOATS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_DAY: Final = 86_400_000
+"""Milliseconds of a day."""
+_SINGLE: Final = struct.Struct("f")
 _MISSING: Final = object()
 _MOST_DIGITS: Final = 10_000
 """Digits before the point of a Decimal that is written as a number such as 1e999999999, which would fill the memory."""
 _EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
+
+
+def check_logical(schema: Schema) -> None:
+    """Refuse a schema with the name of a logical type whose values it cannot hold.
+
+    Raises:
+        DataError: the schema is such a one.
+    """
+    if schema.name == DECIMAL_NAME:
+        scale_of(schema)
+        fits = schema.type is Type.BYTES
+    else:
+        fits = from_stored(schema) is None or schema.type in BOUNDS
+    if not fits:
+        raise DataError(
+            f"cannot read a JSON Schema: the title {schema.name} names a logical type, which is not stored as {schema.type}"
+            "; change the title or the type"
+        )
 
 
 def has_decimals(schema: Schema) -> bool:
@@ -54,7 +76,7 @@ def decoder(schema: Schema, settings: JsonSettings) -> Decode:
 
 def _present(schema: Schema, settings: JsonSettings) -> Decode:
     """Return the function for values other than null."""
-    if schema.name == DECIMAL_NAME and schema.type is Type.BYTES:
+    if schema.name == DECIMAL_NAME:
         return _decimal(schema)
     convert = from_stored(schema)
     plain = _plain(schema, settings)
@@ -69,7 +91,9 @@ def _plain(schema: Schema, settings: JsonSettings) -> Decode:
             return lambda value: value if isinstance(value, str) else _refuse(value, "a string")
         case Type.BYTES:
             return _bytes
-        case Type.FLOAT32 | Type.FLOAT64:
+        case Type.FLOAT32:
+            return lambda value: _single(_float(value))
+        case Type.FLOAT64:
             return _float
         case Type.ARRAY if schema.items is not None:
             return _array(decoder(schema.items, settings))
@@ -91,7 +115,7 @@ def _refuse(value: Any, expected: str) -> Any:
 
 
 def _integer(schema: Schema) -> Decode:
-    low, high = BOUNDS[schema.type]
+    low, high = (0, _DAY) if schema.name == TIME_NAME else BOUNDS[schema.type]
 
     def decode(value: Any) -> int:
         if isinstance(value, (float, Decimal)) and low <= value <= high and value == int(value):
@@ -99,7 +123,7 @@ def _integer(schema: Schema) -> Decode:
         if type(value) is not int:
             _refuse(value, "an integer")
         if not low <= value <= high:
-            raise Misfit(f"the number is too large for {described(schema)}")
+            raise Misfit(f"the number is out of the range of {described(schema)}")
         return int(value)
 
     return decode
@@ -114,6 +138,14 @@ def _float(value: Any) -> float:
     if isinstance(value, str) and value in _FLOATS:
         return _FLOATS[value]
     return float(_refuse(value, "a number"))
+
+
+def _single(value: float) -> float:
+    """Return the nearest 32-bit float."""
+    try:
+        return float(_SINGLE.unpack(_SINGLE.pack(value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _bytes(value: Any) -> bytes:

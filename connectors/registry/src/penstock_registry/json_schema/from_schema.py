@@ -51,7 +51,7 @@ class _Builder:
         return {**head, **self._common(schema), **place, **self._connect(schema, kind), **tail}
 
     def _shape(self, schema: Schema) -> tuple[dict[str, Any], str | None, dict[str, Any]]:
-        """Return what is before the common properties, `connect.type`, and what is after them."""
+        """Return the properties before the common ones, `connect.type`, and the properties after them."""
         match schema.type:
             case Type.BOOLEAN:
                 return {}, None, {"type": "boolean"}

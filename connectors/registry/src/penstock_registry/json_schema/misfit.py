@@ -9,7 +9,7 @@ class Misfit(Exception):
     """Value that does not fit its schema.
 
     Args:
-        cause: what is expected, without the value.
+        cause: the error, without the value.
     """
 
     def __init__(self, cause: str) -> None:

@@ -1,14 +1,14 @@
 """Connect's schemas for JSON Schemas, as Confluent's JsonSchemaData makes them."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock import DataError, Field, Schema, Type
 from penstock.schema import STRING
 from penstock_registry.json_schema import names
-from penstock_registry.json_schema.decoder import decoder
+from penstock_registry.json_schema.decoder import check_logical, decoder
 from penstock_registry.json_schema.misfit import Misfit
 from penstock_registry.json_schema.settings import JsonSettings
 from penstock_registry.json_schema.types import NOTHING, JsonType
@@ -32,7 +32,10 @@ def connect_schema(of: JsonType, settings: JsonSettings, version: int | None = N
     Raises:
         DataError: Connect cannot represent the schema.
     """
-    return _Reader(settings).schema(of, version=version)
+    try:
+        return _Reader(settings).schema(of, version=version)
+    except RecursionError:
+        raise DataError(f"{_CANNOT}: it is nested too deeply") from None
 
 
 @dataclass
@@ -60,9 +63,10 @@ class _Reader:
             return self._referred(of, optional=optional, version=version)
         if of.kind in ("allOf", "anyOf", "oneOf"):
             if len(of.branches) == 1 and self._settings.flat:
-                return self.schema(of.branches[0])
+                return self.schema(of.branches[0], optional=optional)
             if of.kind == "allOf":
-                return self._all_of(of, optional=optional, version=version)
+                with self._within(of, of.title or "of allOf"):
+                    return self._all_of(of, optional=optional, version=version)
             number = self._unions
             self._unions += 1
             if (branch := of.optional_branch) is not None:
@@ -74,15 +78,20 @@ class _Reader:
 
     def _referred(self, of: JsonType, *, optional: bool, version: int | None) -> Schema:
         target = of.target
-        if target in self._around:
+        with self._within(target, of.name):
+            return self.schema(target, optional=optional, version=version)
+
+    @contextmanager
+    def _within(self, of: JsonType, name: str) -> Iterator[None]:
+        """Refuse a type inside itself."""
+        if of in self._around:
             raise DataError(
-                f"{_CANNOT}: the definition {of.name} contains itself, and a schema of Kafka Connect cannot; read the "
+                f"{_CANNOT}: the definition {name} contains itself, and a schema of Kafka Connect cannot; read the "
                 "records as bytes (ByteArrayConverter), or change the schema"
             )
-        self._around.append(target)
-        schema = self.schema(target, optional=optional, version=version)
+        self._around.append(of)
+        yield
         self._around.pop()
-        return schema
 
     def _base(self, of: JsonType) -> _Draft:
         kind = of.attributes.get(names.CONNECT_TYPE)
@@ -187,6 +196,7 @@ class _Reader:
             values=draft.values,
             fields=draft.fields,
         )
+        check_logical(schema)
         if of.default is not NOTHING and of.default is not None:
             with suppress(Misfit):  # an invalid default has no effect
                 schema = replace(schema, default=decoder(schema, self._settings)(of.default))
