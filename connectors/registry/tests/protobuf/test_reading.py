@@ -208,6 +208,13 @@ def test_proto2_is_read_with_nulls_or_with_defaults() -> None:
     assert read(old, ProtobufSettings(proto2_optional=False), PROTO2)["count"] == 7
 
 
+def test_texts_that_are_not_valid_in_utf8_are_replaced_in_proto2_and_fail_in_proto3() -> None:
+    text = "message A { repeated string a = 1; }"
+    assert reader(PLAIN, text).read(b"\0\x0a\x02a\xff")[1] == {"a": ["a\ufffd"]}
+    with pytest.raises(DataError, match="its bytes do not fit its schema"):
+        reader(PLAIN, f'syntax = "proto3"; {text}').read(b"\0\x0a\x02a\xff")
+
+
 WRAPPER = 'syntax = "proto3"; package google.protobuf; message UInt64Value { uint64 value = 1; }'
 
 

@@ -10,6 +10,7 @@ from penstock import DataError, Schema, Type
 from penstock_registry.protobuf.logical import MESSAGES, from_message
 from penstock_registry.protobuf.settings import ProtobufSettings
 from penstock_registry.protobuf.to_schema import (
+    is_checked_text,
     is_repeated,
     may_be_unset,
     real_oneof,
@@ -143,6 +144,8 @@ def _single(field: FieldDescriptor, schema: Schema, settings: ProtobufSettings) 
     match field.type:
         case FieldDescriptor.TYPE_UINT64 | FieldDescriptor.TYPE_FIXED64:
             return _signed
+        case FieldDescriptor.TYPE_STRING if not is_checked_text(field):
+            return _text
         case _ if schema.type in (Type.INT8, Type.INT16):
             return _small(schema.type)
         case _:
@@ -161,6 +164,11 @@ def _enum(enum: EnumDescriptor) -> Decode:
 
 def _int(value: int) -> int:
     return int(value)
+
+
+def _text(value: str | bytes) -> str:
+    """Return a text, which is given as bytes if it is not valid in UTF-8, with replacements as Java's library makes them."""
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def _signed(value: int) -> int:

@@ -15,6 +15,7 @@ from penstock_registry.protobuf.settings import ProtobufSettings
 
 __all__ = [
     "connect_schema",
+    "is_checked_text",
     "is_map",
     "is_optional",
     "is_repeated",
@@ -104,12 +105,17 @@ def is_optional(field: FieldDescriptor) -> bool:
         return True
     if field.containing_oneof is not None or is_repeated(field) or field.is_required:
         return False
-    return _is_proto2(field.file)
+    return _syntax(field.file) == "proto2"
 
 
 def may_be_unset(field: FieldDescriptor, settings: ProtobufSettings) -> bool:
     """Return whether a field without a message is read as null if it is not set."""
     return _is_proto3_optional(field) or (settings.proto2_optional and is_optional(field))
+
+
+def is_checked_text(field: FieldDescriptor) -> bool:
+    """Return whether a text that is not valid in UTF-8 fails its message."""
+    return _syntax(field.file) == "proto3"
 
 
 def union_field(oneof: OneofDescriptor, settings: ProtobufSettings) -> str:
@@ -131,10 +137,11 @@ def _proto3_optional(message: Descriptor) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _is_proto2(file: FileDescriptor) -> bool:
+def _syntax(file: FileDescriptor) -> str:
+    """Return `proto2`, `proto3` or `editions`."""
     copy = FileDescriptorProto()
     file.CopyToProto(copy)
-    return copy.syntax in ("", "proto2")
+    return copy.syntax or "proto2"
 
 
 class _Maker:
