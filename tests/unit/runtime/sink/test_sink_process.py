@@ -94,6 +94,8 @@ class Anew(Transform):
 
 
 class Text:
+    reads_headers = writes_headers = False
+
     def to_connect(self, topic: str, data: bytes | None) -> tuple[None, str | None]:
         return None, None if data is None else data.decode()
 
