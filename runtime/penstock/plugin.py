@@ -124,7 +124,17 @@ class Predicate(Plugin):
 
 
 class Converter(Plugin):
-    """Converter between Connect's data and the bytes of a record's key or value."""
+    """Converter between Connect's data and the bytes of a record's key or value.
+
+    A part of a message may be in headers of its record, such as the id of a schema. All other methods work on whole
+    messages: `join_headers` adds that part before they read a message, and `split_headers` moves it to headers after they
+    wrote one.
+    """
+
+    reads_headers: bool = False
+    """Whether `join_headers` is called. Set it in `configure` if it depends on the configuration."""
+    writes_headers: bool = False
+    """Whether `split_headers` is called. Set it in `configure` if it depends on the configuration."""
 
     def configure(self, config: Any, *, is_key: bool) -> None:
         """Accept the parsed `Config`. Called once, before the first record."""
@@ -168,6 +178,28 @@ class Converter(Plugin):
         """
         pairs = [self.to_connect(topic, d) for d in data]
         return common_schema([s for s, _ in pairs]), [v for _, v in pairs]
+
+    def join_headers(self, data: bytes, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+        """Return the message in the form that `to_connect` reads. Called for each message whose record has headers.
+
+        Args:
+            data: the key or value in Kafka.
+            headers: names and bytes of the headers of its record; the last one of a name counts.
+
+        Raises:
+            DataError: the headers are not in this format.
+        """
+        return data
+
+    def split_headers(self, data: bytes) -> tuple[bytes, Sequence[tuple[str, bytes | None]]]:
+        """Return the key or value for Kafka, and the headers to append to its record. Must not fail.
+
+        Args:
+            data: the message that `from_connect` returned.
+
+        Headers that the record has already are not appended again.
+        """
+        return data, ()
 
     def close(self) -> None:
         """Release the resources acquired by `configure`, as `Transform.close`."""

@@ -17,6 +17,7 @@ from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.plugin_mounts import mounts_rows, start_with_mounts
 from tests.bench.quiet import run_quiet
 from tests.bench.quiet_java import quiet_java_rows, run_quiet_java
+from tests.bench.registry_work import at_sink, at_source, registry, registry_rows, registry_sides
 from tests.bench.results import Measure, as_table
 from tests.bench.rows import (
     broker_away_rows,
@@ -95,6 +96,8 @@ class Bench:
                 return new_topics_rows([create_topics(self.servers) for _ in range(self.runs)])
             case "plugin-mounts":
                 return mounts_rows([start_with_mounts(self.folder, self.servers) for _ in range(self.runs)])
+            case "registry":
+                return self._registry(part)
             case "java":
                 return self._java(part)
             case "sql":
@@ -162,8 +165,7 @@ class Bench:
         for point in measured:
             figures = self._alternate(part, lambda s, f, p=point: run(s, f, p))  # type: ignore[misc]
             ours[point.name], peer[point.name] = figures
-            if len({f.written for side in figures for f in side}) > 1:
-                raise RuntimeError(f"{point.name}: the sides have not written the same")
+            _check_same(point, figures)
         self.tables[part] = transform_table(measured, ours, peer)
         return transform_rows(measured, ours, peer)
 
@@ -173,6 +175,22 @@ class Bench:
             for side, figures in zip(self.sides, found, strict=True):
                 figures.append(self._once(part, side.name, partial(run, side)))
         return found[0], found[1]
+
+    def _registry(self, part: str) -> list[Measure]:
+        lines = self.folder / "lines.txt"
+        data.write_lines(lines, self.records)
+        bench = replace(self, sides=registry_sides(self.sides, self.folder))
+        rows: list[Measure] = []
+        with registry() as url:
+            for point, run in (
+                (at_source(url), lambda s, f, p: run_at_source(s, self.servers, lines, p, self.records, f)),
+                (at_sink(url), lambda s, f, p: run_transforms(s, self.servers, p, self.records, f)),
+            ):
+                figures = bench._alternate(part, lambda s, f, p=point, r=run: r(s, f, p))  # type: ignore[misc]
+                _check_same(point, figures)
+                rows += registry_rows(point.case.name, *figures)
+        self.tables[part] = as_table(rows)
+        return rows
 
     def _java(self, part: str) -> list[Measure]:
         bench = replace(self, sides=java_sides(find_java(), self.sides, self.folder))
@@ -226,3 +244,8 @@ class Bench:
         print(f"{part}, {side}: {figures}", flush=True)
         shutil.rmtree(folder)
         return figures
+
+
+def _check_same(point: Point, figures: tuple[list[TransformFigures], list[TransformFigures]]) -> None:
+    if len({f.written for side in figures for f in side}) > 1:
+        raise RuntimeError(f"{point.name}: the sides have not written the same")

@@ -32,6 +32,7 @@ _ASKED_FOR: Final = (
     "quiet-java",
     "executors",
     "java",
+    "registry",
     "sql",
     "sql-source",
 )

@@ -43,6 +43,10 @@ class Form:
             "value.converter.schemas.enable": enable,
         }
 
+    def values(self, start: int, end: int) -> list[bytes]:
+        """The values of these records in Kafka."""
+        return values(start, end, self)
+
 
 @dataclass(frozen=True)
 class Case:

@@ -20,7 +20,7 @@ from tests.bench.measured import Measured
 from tests.bench.sides import Side, Work
 from tests.bench.source_work import spent
 from tests.bench.topics import Hidden, Topic
-from tests.bench.transform_cases import Case, Form, headers, values
+from tests.bench.transform_cases import Case, Form, headers
 
 __all__ = ["Point", "TransformFigures", "run_transforms"]
 
@@ -101,7 +101,7 @@ def run_transforms(side: Side, servers: str, point: Point, count: int, folder: P
 @lru_cache(maxsize=100)
 def _values(start: int, end: int, form: Form) -> list[bytes]:
     """Made once for all runs on records of a form that follow each other."""
-    return values(start, end, form)
+    return form.values(start, end)
 
 
 def _hidden(servers: str, topic: Topic, form: Form, start: int, end: int) -> Hidden:

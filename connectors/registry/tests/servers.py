@@ -11,8 +11,10 @@ import tempfile
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -104,13 +106,21 @@ class Registry:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read() or b"null")
 
+    def artifact(self, group: str, artifact: str) -> Any:
+        """Ask for an artifact by Apicurio's own API."""
+        api = self.url.replace("/apis/ccompat/v7", "/apis/registry/v2")
+        names = [urllib.parse.quote(name, safe="") for name in (group, artifact)]
+        with urllib.request.urlopen("{}/groups/{}/artifacts/{}/meta".format(api, *names), timeout=30) as answer:
+            return json.loads(answer.read())
+
     def register(self, subject: str, schema: Any, kind: str = "AVRO", references: Any = ()) -> int:
         """Register a schema as others do."""
         body = {"schema": json.dumps(schema, separators=(",", ":")), "schemaType": kind, "references": list(references)}
         number: int = self.ask("POST", f"/subjects/{subject}/versions", body)["id"]
         return number
 
-    def schema(self, number: int) -> Any:
+    def schema(self, number: int | bytes) -> Any:
+        assert isinstance(number, int), "this registry has no GUIDs"
         return json.loads(self.ask("GET", f"/schemas/ids/{number}")["schema"])
 
     def subjects(self) -> list[str]:
@@ -124,28 +134,39 @@ class Proxy:
     Attributes:
         answer: status, type and text of the answer; None to pass requests on; `"hang up"` to close the connection.
         delay: seconds before each answer.
+        accepts: whether a request with these headers, whose names are in lower case, is allowed; others get status 401.
+        guids: whether schemas have GUIDs, as in Confluent's registry, in addition to what the registry before it can do.
     """
 
     def __init__(self, registry: Registry, context: ssl.SSLContext | None = None) -> None:
         self.answer: tuple[int, str, str] | str | None = None
         self.delay = 0.0
+        self.accepts: Callable[[dict[str, str]], bool] = lambda _: True
+        self.guids = False
+        self._numbers: dict[str, int] = {}
         self.headers: list[dict[str, str]] = []
         self.requests: list[str] = []
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             def _pass_on(self) -> None:
-                proxy.headers.append(dict(self.headers))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                proxy.headers.append(headers)
                 proxy.requests.append(f"{self.command} {self.path}")
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0)) or None
                 time.sleep(proxy.delay)
+                if not proxy.accepts(headers):
+                    self._reply(401, "text/plain", b"no")
+                    return
                 match proxy.answer:
                     case (status, kind, text):
                         self._reply(status, kind, text.encode())
                     case str():
                         self.close_connection = True
+                    case None if proxy.guids:
+                        self._reply(*proxy._with_guids(registry, self.command, self.path, body, headers))
                     case None:
-                        self._reply(*_forwarded(registry, self.command, self.path, body))
+                        self._reply(*_forwarded(registry, self.command, self.path, body, headers))
 
             def _reply(self, status: int, kind: str, text: bytes) -> None:
                 self.send_response(status)
@@ -167,6 +188,22 @@ class Proxy:
             scheme = "https"
         self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
 
+    def _with_guids(
+        self, registry: Registry, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, str, bytes]:
+        place, _, guid = path.partition("?")[0].rpartition("/")
+        if place == "/schemas/guids":
+            number = self._numbers.get(guid)
+            if number is None:
+                return 404, _JSON, b'{"error_code": 40403, "message": "Schema not found"}'
+            path = f"/schemas/ids/{number}"
+        status, kind, text = _forwarded(registry, method, path, body, headers)
+        found = json.loads(text)
+        if isinstance(found, dict) and "id" in found:
+            found["guid"] = str(uuid.uuid5(uuid.NAMESPACE_URL, str(found["id"])))
+            self._numbers[found["guid"]] = found["id"]
+        return status, kind, json.dumps(found).encode()
+
     @contextmanager
     def running(self) -> Iterator["Proxy"]:
         thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -179,8 +216,14 @@ class Proxy:
             thread.join()
 
 
-def _forwarded(registry: Registry, method: str, path: str, body: bytes | None) -> tuple[int, str, bytes]:
-    request = urllib.request.Request(f"{registry.url}{path}", body, {"Content-Type": _JSON}, method=method)
+def _forwarded(
+    registry: Registry, method: str, path: str, body: bytes | None, headers: dict[str, str]
+) -> tuple[int, str, bytes]:
+    url = f"http://127.0.0.1:{registry.port}{path}" if path.startswith("/apis/") else f"{registry.url}{path}"
+    passed = {name: value for name, value in headers.items() if name.startswith("x-registry-")}
+    request = urllib.request.Request(
+        url, body, {"Content-Type": headers.get("content-type", _JSON)} | passed, method=method
+    )
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, _JSON, answer.read()

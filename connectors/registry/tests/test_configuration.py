@@ -44,6 +44,8 @@ def test_a_format_of_decimals_that_does_not_exist_is_refused() -> None:
         ({**URL, "basic.auth.credentials.source": "SASL_INHERIT"}, "set USER_INFO"),
         ({**URL, "bearer.auth.credentials.source": "STATIC_TOKEN"}, "bearer.auth.token: STATIC_TOKEN needs"),
         ({**URL, "bearer.auth.credentials.source": "CUSTOM"}, "String must be one of: STATIC_TOKEN, OAUTHBEARER"),
+        ({**URL, "value.schema.id.serializer": "com.example.Mine"}, "serializers in Java cannot be used here"),
+        ({**URL, "value.schema.id.deserializer": "ConfigSchemaIdDeserializer"}, "nor one id for all messages"),
         ({**URL, "use.latest.with.metadata": "x"}, "expected name=value"),
     ],
 )

@@ -28,6 +28,7 @@ from penstock.schema import (
     struct,
 )
 from penstock.testing import ConverterSuite
+from penstock_registry.apicurio.converter import ApicurioAvroConverter
 from penstock_registry.avro.converter import AvroConverter
 from penstock_registry.json_schema.converter import JsonSchemaConverter
 
@@ -114,3 +115,12 @@ class TestJsonSchema(RegistrySuite):
     plugin = JsonSchemaConverter
     first: ClassVar[Any] = {"type": "object", "properties": {"first": {"type": "string"}}}
     values = ((None, None), (None, {"a": 1}), *TYPED)
+
+
+class TestApicurio(TestAvro):
+    plugin = ApicurioAvroConverter
+
+    @pytest.fixture
+    def properties(self, registry: Registry) -> Mapping[str, str]:
+        url = registry.url.replace("/apis/ccompat/v7", "/apis/registry/v2")
+        return {"apicurio.registry.url": url, "apicurio.registry.auto-register": "true"}

@@ -1,17 +1,10 @@
 """A registry that is down, slow, broken, or behind a proxy: a retriable error, which all records wait for."""
 
-import datetime
-import ipaddress
-import ssl
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from connectors.registry.tests.servers import Proxy, Registry, free_port
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from connectors.registry.tests.servers import Proxy, free_port
 
 from penstock import RetriableError
 from penstock.schema import INT64, struct
@@ -71,59 +64,3 @@ def test_a_slow_answer_is_waited_for_up_to_the_limit(avro: Avro, proxy: Proxy, t
 def test_the_next_url_is_asked_if_one_is_down(avro: Avro, proxy: Proxy, topic: str) -> None:
     converter = avro(schema_registry_url=f"http://127.0.0.1:{free_port()}, {proxy.url}")
     assert converter.from_connect(topic, ROW, {"id": 1}) is not None
-
-
-def test_a_registry_gets_user_and_password(avro: Avro, proxy: Proxy, topic: str) -> None:
-    given = {"basic_auth_credentials_source": "USER_INFO", "basic_auth_user_info": "ann:s3cret"}
-    avro(schema_registry_url=proxy.url, **given).from_connect(topic, ROW, {"id": 1})
-    in_url = proxy.url.replace("http://", "http://ann:s3cret@")
-    avro(schema_registry_url=in_url).from_connect(topic, ROW, {"id": 1})
-    assert {headers["authorization"] for headers in map(_lower, proxy.headers)} == {"Basic YW5uOnMzY3JldA=="}
-    proxy.answer = (401, "text/plain", "no")
-    with pytest.raises(RetriableError) as failed:
-        avro(schema_registry_url=in_url).from_connect(f"{topic}2", ROW, {"id": 1})
-    assert "s3cret" not in str(failed.value)
-
-
-def test_a_registry_gets_a_token(avro: Avro, proxy: Proxy, topic: str) -> None:
-    given = {"bearer_auth_credentials_source": "STATIC_TOKEN", "bearer_auth_token": "t0ken"}
-    avro(schema_registry_url=proxy.url, **given).from_connect(topic, ROW, {"id": 1})
-    assert {headers["authorization"] for headers in map(_lower, proxy.headers)} == {"Bearer t0ken"}
-
-
-def _lower(headers: dict[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def test_certificates_are_checked(avro: Avro, registry: Registry, topic: str, tmp_path: Path) -> None:
-    certificate = _certificate(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with Proxy(registry, context).running() as proxy:
-        with pytest.raises(RetriableError, match="CERTIFICATE_VERIFY_FAILED"):
-            avro(schema_registry_url=proxy.url).from_connect(topic, ROW, {"id": 1})
-        trusting = avro(schema_registry_url=proxy.url, schema_registry_ssl_truststore_location=str(certificate))
-        assert trusting.from_connect(topic, ROW, {"id": 1}) is not None
-
-
-def _certificate(folder: Path) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "registry")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file = folder / "both.pem"
-    file.write_bytes(private + made.public_bytes(pem))
-    return file

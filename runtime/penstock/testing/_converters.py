@@ -79,6 +79,15 @@ class ConverterSuite(PluginSuite):
         backwards = [_outcome(other.from_connect, "t", schema, value) for schema, value in self.values[::-1]]
         assert backwards[::-1] == written, "a value is written otherwise in another order"
 
+    def test_what_was_split_is_joined_again(self, request: Any) -> None:
+        """A message whose parts are in headers becomes the message that was written."""
+        converter = self.configured(request)
+        for data in self._messages(converter):
+            if data is not None and _outcome(converter.to_connect, "t", data)[0] == "given":
+                left, headers = converter.split_headers(data)
+                joined = converter.join_headers(left, headers)
+                assert exactly(converter.to_connect("t", joined)) == exactly(converter.to_connect("t", data))
+
     def test_a_tombstone_stays_one(self, request: Any) -> None:
         """Null without a schema becomes a message without bytes, which is read as null; either may raise a `DataError`."""
         converter = self.configured(request)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final, Literal
 
 from penstock import _returned as returned
@@ -19,6 +20,7 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.pipeline.chain import has_own
 from penstock_runtime.pipeline.error_tolerance import RetryWithToleranceOperator, Stage
+from penstock_runtime.pipeline.header_parts import joined, split_columns
 from penstock_runtime.pipeline.java_conversion import java_in, java_out
 
 __all__ = ["Converters", "convert_consumed", "convert_outgoing"]
@@ -50,9 +52,7 @@ def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Retry
         batch, headers = _headers_out(converters, batch, operator)
     key: list[bytes | None] | None = None
     if batch.key is not None or batch.key_schema is not None or isinstance(converters.key, JavaConverter):
-        before = batch.positions
         batch, key, headers = _side_out(converters.key, converters.names[0], "key", batch, headers, operator)
-        headers = _kept(headers, before, batch.positions)
     before = batch.positions
     batch, value, headers = _side_out(converters.value, converters.names[1], "value", batch, headers, operator)
     return Outgoing(
@@ -60,7 +60,7 @@ def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Retry
         topic=batch.topic,  # type: ignore[arg-type]
         key=_kept(key, before, batch.positions),
         value=value,
-        headers=_kept(headers, before, batch.positions),
+        headers=headers,
         partition=batch.partition,
         timestamp=batch.timestamp,
         positions=batch.positions,
@@ -94,11 +94,16 @@ def _side_out(
     headers: Any,
     operator: RetryWithToleranceOperator,
 ) -> tuple[RecordBatch, list[bytes | None] | None, Any]:
-    """Return the remaining rows, their bytes, and the headers of all rows, which a Java converter may change."""
+    """Return the remaining rows, their bytes, and their headers, which the converter may change."""
     if isinstance(converter, JavaConverter) and batch.length and batch.topic is not None:
-        return java_out(converter, name, side, batch, headers, operator)
+        left, data, headers = java_out(converter, name, side, batch, headers, operator)
+        return left, data, _kept(headers, batch.positions, left.positions)
     stage = Stage.KEY_CONVERTER if side == "key" else Stage.VALUE_CONVERTER
-    return *_column_out(converter, name, side, stage, batch, operator), headers
+    left, made = _column_out(converter, name, side, stage, batch, operator)
+    headers = _kept(headers, batch.positions, left.positions)
+    if converter.writes_headers and made is not None:
+        made, headers = split_columns(converter, made, headers)
+    return left, made, headers
 
 
 def _column_out(
@@ -284,7 +289,7 @@ def _side_in(
 ) -> tuple[list[Any] | Fields | None, Any, Any]:
     topic = consumed.source.topic
     if not isinstance(converter, JavaConverter) or not rows:
-        return _column_in(converter, name, stage, topic, data, rows, operator)
+        return _column_in(converter, name, stage, consumed, data, rows, operator)
     headers = None if consumed.headers is None else [consumed.headers[row] for row in rows]
     given = [None if data is None else data[row] for row in rows]
     return java_in(converter, name, stage, topic, given, headers, rows, operator)
@@ -294,11 +299,12 @@ def _column_in(
     converter: Converter,
     name: str,
     stage: Stage,
-    topic: str,
+    consumed: Consumed,
     data: Sequence[bytes | None] | None,
     rows: Sequence[int],
     operator: RetryWithToleranceOperator,
 ) -> tuple[list[Any] | Fields | None, Any, Any]:
+    topic = consumed.source.topic
     if data is None:  # no record has a key: one answer for all
         try:
             pair = converter.to_connect(topic, None)
@@ -309,17 +315,28 @@ def _column_in(
             schema, value = pair
             return ([value] * len(rows) if value is not None else None), schema, rows
     column = data if len(rows) == len(data) else [data[r] for r in rows]
+    headers: Sequence[Sequence[RawHeader]] | None = None
+    if converter.reads_headers and consumed.headers is not None and any(consumed.headers):
+        headers = [consumed.headers[r] for r in rows]
     if has_own(converter, Converter, "to_connect_batch"):
         try:
-            made = converter.to_connect_batch(topic, column)
+            whole = (
+                column if headers is None else [joined(converter, *each) for each in zip(column, headers, strict=True)]
+            )
+            made = converter.to_connect_batch(topic, whole)
         except Exception:  # noqa: BLE001, S110 (each record is converted separately below, and its errors are kept)
             pass
         else:
             return *_read(made, len(column), returned.name(converter, "to_connect_batch")), rows
     found: list[Any] = []
     good: list[int] = []
-    for row, one in zip(rows, column, strict=True):
-        done, read = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
+    for row, one, own in zip(rows, column, repeat(()) if headers is None else headers, strict=False):
+        done, read = operator.attempt(
+            row,
+            stage,
+            name,
+            lambda d=one, h=own: converter.to_connect(topic, joined(converter, d, h)),  # type: ignore[misc]
+        )
         if done:
             found.append(read)
             good.append(row)

@@ -1,4 +1,8 @@
-"""Avro by a schema registry's own converter: Apicurio's, unchanged, at connectors of Python, compared with Kafka Connect."""
+"""Avro in Apicurio's format, at connectors of Python, compared with Kafka Connect.
+
+Both have the same configuration. The converter is that of penstock-registry on one side, which has Apicurio's name, and
+Apicurio's own on the other.
+"""
 
 import subprocess
 import tarfile
@@ -93,8 +97,8 @@ def test_penstock_and_kafka_connect_read_each_others_avro(
             "file": str(sinks["theirs"]),
             **avro(registry),
         }
-        for name, config in (("writes", their_source), ("reads", their_sink)):
-            connect.do("POST", "/connectors", {"name": new_name(name), "config": config})
+        for role, config in (("writes", their_source), ("reads", their_sink)):
+            connect.do("POST", "/connectors", {"name": new_name(role), "config": config})
         our_sink = {"topics": theirs, "file": str(sinks["ours"]), **avro(registry)}
         resources = [
             manifest(new_name("writes"), "FileStreamSource", source(file, ours, registry)),
@@ -106,5 +110,9 @@ def test_penstock_and_kafka_connect_read_each_others_avro(
             until(lambda: read.exists() and len(read.read_text().splitlines()) >= len(LINES), what=run.last_words)  # noqa: B023
             assert read.read_text().splitlines() == expected
         run.stop()
-    values = [[r.value for r in read_all(kafka, each)] for each in (ours, theirs)]
-    assert values[0] == values[1]
+    values = [[(r.value, r.headers) for r in read_all(kafka, each)] for each in (ours, theirs)]
+    assert [value for value, _ in values[0]] == [value for value, _ in values[1]]
+    for of in values:
+        assert {tuple(name for name, _ in headers) for _, headers in of} == {
+            ("apicurio.value.globalId", "apicurio.value.encoding")
+        }

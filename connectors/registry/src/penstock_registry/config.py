@@ -8,11 +8,24 @@ from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Int, Password, Problem, prop
 from penstock.rules import at_least, words
-from penstock_registry.subjects import subject_strategy
+from penstock_registry.class_names import one_class
+from penstock_registry.subjects import Strategy, strategy_named, subject_strategy
+from penstock_registry.wire import ConfluentFormat, WireFormat
 
-__all__ = ["RegistryConfig"]
+__all__ = ["RegistryConfig", "pem_problems"]
 
 _SSL: Final = "schema.registry.ssl."
+_HEADER: Final = "HeaderSchemaIdSerializer"
+_DUAL: Final = "DualSchemaIdDeserializer"
+_PACKAGE: Final = ("io.confluent.kafka.serializers.schema.id.",)
+_ID_WRITER: Final = one_class(
+    _PACKAGE, (_HEADER, "PrefixSchemaIdSerializer"), "serializers in Java cannot be used here"
+)
+_ID_READER: Final = one_class(
+    _PACKAGE,
+    (_DUAL, "PrefixSchemaIdDeserializer"),
+    "deserializers in Java cannot be used here, nor one id for all messages",
+)
 
 
 class RegistryConfig(Config):
@@ -72,6 +85,30 @@ class RegistryConfig(Config):
         "TopicNameStrategy",
         doc="How the subject of a value's schema is named: `<topic>-value`, the name of the record, or `<topic>-<record>`. "
         "Confluent's class names are accepted.",
+    )
+    key_id_writer: Annotated[str, _ID_WRITER] = prop(
+        "key.schema.id.serializer",
+        "PrefixSchemaIdSerializer",
+        doc="Where the id of a key's schema is: before the data, or as a GUID in the header `__key_schema_id`, which the "
+        "registry must support. Confluent's class names are accepted.",
+    )
+    key_id_reader: Annotated[str, _ID_READER] = prop(
+        "key.schema.id.deserializer",
+        _DUAL,
+        doc="Whether the header `__key_schema_id` is read, if a record has it, or ignored.",
+        importance=Importance.LOW,
+    )
+    value_id_writer: Annotated[str, _ID_WRITER] = prop(
+        "value.schema.id.serializer",
+        "PrefixSchemaIdSerializer",
+        doc="Where the id of a value's schema is: before the data, or as a GUID in the header `__value_schema_id`, which "
+        "the registry must support. Confluent's class names are accepted.",
+    )
+    value_id_reader: Annotated[str, _ID_READER] = prop(
+        "value.schema.id.deserializer",
+        _DUAL,
+        doc="Whether the header `__value_schema_id` is read, if a record has it, or ignored.",
+        importance=Importance.LOW,
     )
     cache_size: Annotated[Int, at_least(1)] = prop(
         "schemas.cache.config",
@@ -191,11 +228,28 @@ class RegistryConfig(Config):
         for name, value in needed.get(self.bearer_source or "", {}).items():
             if not value:
                 problems.append(Problem(name, f"{self.bearer_source} needs a value here"))
-        problems += _not_pem(f"{_SSL}truststore.location", self.truststore)
-        problems += _not_pem(f"{_SSL}keystore.location", self.keystore)
+        problems += pem_problems(f"{_SSL}truststore.location", self.truststore)
+        problems += pem_problems(f"{_SSL}keystore.location", self.keystore)
         if problems:
             raise ConfigError(problems)
         return self
+
+    @property
+    def uses_latest(self) -> bool:
+        """Return whether records are written with the latest schema of their subject."""
+        return not self.auto_register and bool(self.use_latest or self.latest_metadata)
+
+    def strategy(self, *, is_key: bool) -> Strategy:
+        """Return the strategy that names the subjects of keys or values."""
+        return strategy_named(self.key_strategy if is_key else self.value_strategy)
+
+    def wire_format(self, *, is_key: bool) -> WireFormat:
+        """Return how keys or values say which schema they have."""
+        return ConfluentFormat(
+            "__key_schema_id" if is_key else "__value_schema_id",
+            reads_headers=(self.key_id_reader if is_key else self.value_id_reader) == _DUAL,
+            writes_headers=(self.key_id_writer if is_key else self.value_id_writer) == _HEADER,
+        )
 
     @property
     def credentials(self) -> str | None:
@@ -239,7 +293,7 @@ class RegistryConfig(Config):
         }
 
 
-def _not_pem(name: str, location: str | None) -> list[Problem]:
+def pem_problems(name: str, location: str | None) -> list[Problem]:
     """Return a problem if a file is a keystore of Java. A file that is missing now may exist in the task's pod."""
     if location is None or not Path(location).is_file():
         return []

@@ -1,29 +1,23 @@
 """Client of the schema registry, with its errors in words."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
+from uuid import UUID
 
-from cachetools import LRUCache, TTLCache
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
-from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
-from httpx2 import HTTPError, InvalidURL
+from cachetools import LRUCache
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaReference, SchemaRegistryClient
+from httpx2 import InvalidURL
 
-from penstock import ConfigError, DataError, Problem, RetriableError
+from penstock import ConfigError, DataError, Problem
+from penstock_registry.calls import Calls
 from penstock_registry.config import RegistryConfig
+from penstock_registry.wire import Id, shown
 
-__all__ = ["Found", "InvalidSchemaError", "Reference", "Registry"]
+__all__ = ["Found", "Reference", "Registry", "without_password"]
 
 _OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
-_REFUSED_SECONDS: Final = 10
-"""Seconds for which an answer that fails a record counts for the next records with the same question."""
-
-
-class InvalidSchemaError(DataError):
-    """The registry does not accept a schema as one of its format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +33,13 @@ class Found:
     """Schema of the registry.
 
     Attributes:
-        id: its id.
+        id: its id; the GUID for a `Registry` of GUIDs.
         kind: `AVRO`, `JSON` or `PROTOBUF`.
         text: the schema.
         references: the schemas that it uses, each after those that it uses itself.
     """
 
-    id: int
+    id: Id
     kind: str
     text: str
     references: tuple[Reference, ...] = ()
@@ -56,12 +50,17 @@ class Registry:
 
     Every method raises a `RetriableError` while the registry is unavailable or refuses the credentials, because that
     concerns all records, and a `DataError` if it refuses the schema or does not have it.
+
+    Args:
+        config: properties.
+        kind: `AVRO`, `JSON` or `PROTOBUF`.
+        guids: whether to return the GUIDs of schemas, and not their numbers.
     """
 
-    def __init__(self, config: RegistryConfig, kind: str) -> None:
+    def __init__(self, config: RegistryConfig, kind: str, *, guids: bool = False) -> None:
         self._config = config
+        self._guids = guids
         self._kind = kind
-        self._where = ", ".join(map(_without_password, config.urls))
         logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each request
         try:
             self._client = SchemaRegistryClient(config.client_properties())
@@ -69,11 +68,17 @@ class Registry:
             raise ConfigError(
                 Problem("schema.registry.url", f"cannot set up the client: {type(e).__name__}: {e}")
             ) from e
-        self._ids: LRUCache[tuple[str, str], int] = LRUCache(config.cache_size)
-        self._refusals: TTLCache[tuple[object, ...], DataError] = TTLCache(config.cache_size, _REFUSED_SECONDS)
+        self._ids: LRUCache[tuple[str, str], Id] = LRUCache(config.cache_size)
         self._asked = 0
+        self._calls = Calls(
+            ", ".join(map(without_password, config.urls)),
+            config.cache_size,
+            "basic.auth.* or bearer.*",
+            before=self._forget_some,
+            nonsense=self._forget,  # the client may have kept that answer
+        )
 
-    def id_of(self, subject: str, text: str) -> int:
+    def id_of(self, subject: str, text: str) -> Id:
         """Return the id of a schema in a subject, registered first if `auto.register.schemas` allows it."""
         known = self._ids.get((subject, text))
         if known is not None:
@@ -81,36 +86,40 @@ class Registry:
         schema = Schema(text, self._kind)
         register = self._config.auto_register
         what = f"register a schema in subject {subject}" if register else f"find the schema in subject {subject}{_OFF}"
-        with self._asking(what, (subject, text)):
+        with self._calls.asking(what, (subject, text)):
+            normalize = self._config.normalize
             if register:
-                found: int | None = self._client.register_schema(
-                    subject, schema, normalize_schemas=self._config.normalize
-                )
+                found = self._client.register_schema_full_response(subject, schema, normalize_schemas=normalize)
             else:
-                found = self._client.lookup_schema(subject, schema, normalize_schemas=self._config.normalize).schema_id
-            number = _number(found)
+                found = self._client.lookup_schema(subject, schema, normalize_schemas=normalize)
+            number = self._id(found)
         self._ids[subject, text] = number
         return number
 
     def latest(self, subject: str) -> Found:
         """Return the latest schema of a subject, with the metadata that the configuration asks for."""
         metadata = dict(pair.split("=", 1) for pair in self._config.latest_metadata)
-        with self._asking(f"find the latest schema of subject {subject}", (subject,)):
+        with self._calls.asking(f"find the latest schema of subject {subject}", (subject,)):
             if metadata:
                 found = self._client.get_latest_with_metadata(subject, metadata)
             else:
                 found = self._client.get_latest_version(subject)
-            return self._found(_number(found.schema_id), found.schema)
+            return self._found(self._id(found), found.schema)
 
-    def schema(self, number: int) -> Found:
+    def schema(self, number: Id) -> Found:
         """Return the schema with this id."""
-        with self._asking(f"find the schema with id {number}", (number,)):
+        with self._calls.asking(f"find the schema with id {shown(number)}", (number,)):
+            if isinstance(number, bytes):
+                return self._found(number, self._client.get_schema_by_guid(shown(number)))
             return self._found(number, self._client.get_schema(number))
 
-    def version(self, number: int, subject: str) -> int | None:
+    def version(self, number: Id, subject: str) -> int | None:
         """Return the version that a schema has in a subject; None if the registry does not say it."""
         try:
-            with self._asking(f"find versions of the schema with id {number}", (number, subject)):
+            with self._calls.asking(f"find versions of the schema with id {shown(number)}", (number, subject)):
+                if isinstance(number, bytes):
+                    schema = self._client.get_schema_by_guid(shown(number))
+                    return self._client.lookup_schema(subject, schema).version
                 versions = self._client.get_schema_versions(number)
         except DataError:
             return None
@@ -120,12 +129,25 @@ class Registry:
         """Close the connections."""
         self._client.close()
 
-    def _found(self, number: int, schema: Schema) -> Found:
+    def _id(self, found: RegisteredSchema) -> Id:
+        if found.schema_id is None:
+            raise ValueError("no id")
+        if not self._guids:
+            return found.schema_id
+        if not found.guid:
+            self._forget()  # else an upgraded registry is not asked
+            raise self._calls.unavailable(
+                "write the GUID of a schema to a header",
+                "it has no GUIDs; remove key.schema.id.serializer and value.schema.id.serializer, or upgrade it",
+            )
+        return UUID(found.guid).bytes
+
+    def _found(self, number: Id, schema: Schema) -> Found:
         kind = schema.schema_type or "AVRO"
         if kind != self._kind:
             raise DataError(
-                f"cannot use the schema with id {number}: it is one of {kind}, and the converter is for {self._kind}; "
-                "configure the converter that fits"
+                f"cannot use the schema with id {shown(number)}: it is one of {kind}, and the converter is for "
+                f"{self._kind}; configure the converter that fits"
             )
         references: dict[tuple[str, str | None, int | None], Reference] = {}
         self._collect(schema.references or [], references)
@@ -141,63 +163,15 @@ class Registry:
                 self._collect(schema.references or [], into)
                 into[key] = Reference(each.name or "", _text(schema))
 
-    @contextmanager
-    def _asking(self, what: str, question: tuple[object, ...]) -> Iterator[None]:
-        refused = self._refusals.get(question)
-        if refused is not None:
-            raise type(refused)(str(refused))
-        self._forget_some()
-        try:
-            yield
-        except SchemaRegistryError as e:
-            error = self._explained(what, e)
-            if isinstance(error, DataError):
-                self._refusals[question] = error
-            raise error from e
-        except (HTTPError, OAuthTokenError, OSError) as e:
-            raise self._unavailable(what, _cause(e)) from e
-        except (ValueError, TypeError, KeyError, AttributeError) as e:  # the answer is no JSON, or none of a registry
-            self._client.clear_caches()  # type: ignore[no-untyped-call] # it may have kept that answer
-            raise self._unavailable(what, f"its answer is not that of a registry ({type(e).__name__})") from e
-
-    def _explained(self, what: str, error: SchemaRegistryError) -> DataError | RetriableError:
-        status, code, text = error.http_status_code, error.error_code, error.error_message
-        said = " ".join(str(text).split())[:2000]
-        match status:
-            case 409:
-                return DataError(
-                    f"cannot {what}: it is not compatible with the earlier versions, says the registry: {said}; change the "
-                    "schema, or the compatibility of the subject"
-                )
-            case 404 if code not in (
-                None,
-                SchemaRegistryError.UNKNOWN,
-            ):  # else the answer of a proxy, or of another path
-                return DataError(f"cannot {what}: it does not exist, says the registry at {self._where}: {said}")
-            case 422:
-                return InvalidSchemaError(f"cannot {what}: it is not valid, says the registry: {said}")
-            case 401 | 403:
-                return self._unavailable(
-                    what, f"it refuses the credentials (status {status}); check basic.auth.* or bearer.*"
-                )
-            case _:
-                return self._unavailable(what, f"it answers with status {status}: {said[:200]}")
-
-    def _unavailable(self, what: str, cause: str) -> RetriableError:
-        return RetriableError(f"cannot {what}: the registry at {self._where} is unavailable: {cause}", outage=True)
-
     def _forget_some(self) -> None:
         """Empty the client's own cache now and then, which is unbounded."""
         self._asked += 1
         if self._asked > 2 * self._config.cache_size:
-            self._asked = 0
-            self._client.clear_caches()  # type: ignore[no-untyped-call]
+            self._forget()
 
-
-def _number(found: int | None) -> int:
-    if found is None:
-        raise ValueError("no id")
-    return found
+    def _forget(self) -> None:
+        self._asked = 0
+        self._client.clear_caches()  # type: ignore[no-untyped-call]
 
 
 def _text(schema: Schema) -> str:
@@ -206,11 +180,7 @@ def _text(schema: Schema) -> str:
     return schema.schema_str
 
 
-def _cause(error: Exception) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
+    """Return a URL as it may be shown."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

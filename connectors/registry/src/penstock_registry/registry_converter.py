@@ -8,14 +8,44 @@ from cachetools import LRUCache
 
 from penstock import Converter, DataError, Fields, Schema
 from penstock.fields import row_picker
-from penstock_registry import wire
-from penstock_registry.config import RegistryConfig
-from penstock_registry.registry import Found, InvalidSchemaError, Registry
-from penstock_registry.subjects import strategy_named
+from penstock_registry.calls import InvalidSchemaError
+from penstock_registry.registry import Found, Registry
+from penstock_registry.subjects import Strategy
+from penstock_registry.wire import Id, RawHeader, WireFormat
 
-__all__ = ["RegistryConverter", "SchemaReader", "SchemaWriter"]
+__all__ = ["ConverterConfig", "RegistryConverter", "SchemaReader", "SchemaRegistry", "SchemaWriter"]
 
 Parsed = TypeVar("Parsed")
+
+
+class ConverterConfig(Protocol):
+    """Properties that every converter has."""
+
+    @property
+    def cache_size(self) -> int: ...
+
+    @property
+    def uses_latest(self) -> bool: ...
+
+    def strategy(self, *, is_key: bool) -> Strategy:
+        """Return the strategy that names the subjects of keys or values."""
+
+    def wire_format(self, *, is_key: bool) -> WireFormat:
+        """Return how keys or values say which schema they have."""
+
+
+class SchemaRegistry(Protocol):
+    """Client of a registry, as `Registry`."""
+
+    def id_of(self, subject: str, text: str) -> Id: ...
+
+    def latest(self, subject: str) -> Found: ...
+
+    def schema(self, number: Id) -> Found: ...
+
+    def version(self, number: Id, subject: str) -> int | None: ...
+
+    def close(self) -> None: ...
 
 
 class SchemaWriter(Protocol):
@@ -75,15 +105,22 @@ class RegistryConverter(Converter, Generic[Parsed]):
     def new_reader(self, parsed: Parsed, version: int | None) -> SchemaReader:
         """Return a reader for data with a schema, which has this version in its subject."""
 
-    def configure(self, config: RegistryConfig, *, is_key: bool) -> None:
+    def open_registry(self, config: Any) -> SchemaRegistry:
+        """Return a client for the registry that the configuration names."""
+        return Registry(config, self.kind, guids=self.writes_headers)
+
+    def configure(self, config: ConverterConfig, *, is_key: bool) -> None:
         self._config = config
         self._is_key = is_key
-        self._strategy = strategy_named(config.key_strategy if is_key else config.value_strategy)
-        self._registry = Registry(config, self.kind)
+        self._strategy = config.strategy(is_key=is_key)
+        self._wire = config.wire_format(is_key=is_key)
+        self.reads_headers = self._wire.reads_headers
+        self.writes_headers = self._wire.writes_headers
+        self._registry = self.open_registry(config)
         self._schemas: LRUCache[Schema | None, tuple[str, Parsed]] = LRUCache(config.cache_size)
-        self._writers: LRUCache[tuple[Schema | None, int, str], SchemaWriter] = LRUCache(config.cache_size)
-        self._readers: LRUCache[tuple[str, int], SchemaReader] = LRUCache(config.cache_size)
-        self._last: tuple[str, Schema | None, int, SchemaWriter] | None = None
+        self._writers: LRUCache[tuple[Schema | None, Id, str], SchemaWriter] = LRUCache(config.cache_size)
+        self._readers: LRUCache[tuple[str, Id], SchemaReader] = LRUCache(config.cache_size)
+        self._last: tuple[str, Schema | None, Id, SchemaWriter] | None = None
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """Return the message of a value; None for null."""
@@ -91,13 +128,14 @@ class RegistryConverter(Converter, Generic[Parsed]):
             return None
         number, writer = self._writer(topic, schema)
         data = writer.write(value)
-        return None if data is None else wire.prefix(number) + data
+        return None if data is None else self._wire.prefix(number) + data
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
         """Return the schema and the value of a message."""
         if data is None:
             return None, None
-        return self._reader(topic, wire.schema_id(data)).read(data[wire.PREFIX_LENGTH :])
+        number = self._wire.schema_id(data)
+        return self._reader(topic, number).read(data[self._wire.prefix_length(number) :])
 
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
@@ -108,14 +146,15 @@ class RegistryConverter(Converter, Generic[Parsed]):
         if not isinstance(values, Fields) and None in values:
             return [self.from_connect(topic, schema, value) for value in values]
         number, writer = self._writer(topic, schema)
-        prefix = wire.prefix(number)
+        prefix = self._wire.prefix(number)
         return [None if data is None else prefix + data for data in writer.write_all(values)]
 
     def to_connect_batch(
         self, topic: str, data: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """Convert as `to_connect` does. Messages with one schema become columns."""
-        ids = [None if message is None else wire.schema_id(message) for message in data]
+        id_of = self._wire.schema_id
+        ids = [None if message is None else id_of(message) for message in data]
         distinct = set(ids)
         if len(distinct) != 1 or None in distinct:
             pairs = _grouped(ids, data, lambda number, messages: self._pairs(topic, number, messages))
@@ -123,36 +162,48 @@ class RegistryConverter(Converter, Generic[Parsed]):
         (number,) = distinct
         return self._read_all(topic, number or 0, data)
 
+    def join_headers(self, data: bytes, headers: Sequence[RawHeader]) -> bytes:
+        """Return a message with the id of its schema, which may be in a header."""
+        return self._wire.join(data, headers)
+
+    def split_headers(self, data: bytes) -> tuple[bytes, Sequence[RawHeader]]:
+        """Return a message without the id of its schema, and the headers that have it."""
+        return self._wire.split(data, self.prefix_length(data))
+
+    def prefix_length(self, message: bytes) -> int:
+        """Return the number of bytes of a message that a header may have instead: the id, and what a format adds to it."""
+        return self._wire.prefix_length(self._wire.schema_id(message))
+
     def close(self) -> None:
         """Close the connections to the registry."""
         if hasattr(self, "_registry"):
             self._registry.close()
 
-    def _pairs(self, topic: str, number: int | None, messages: Sequence[Any]) -> list[tuple[Schema | None, Any]]:
+    def _pairs(self, topic: str, number: Id | None, messages: Sequence[Any]) -> list[tuple[Schema | None, Any]]:
         if number is None:
             return [(None, None)] * len(messages)
         schema, values = self._read_all(topic, number, messages)
         schemas = schema if isinstance(schema, list) else [schema] * len(values)
-        reader, skipped = self._reader(topic, number), wire.PREFIX_LENGTH
+        reader, skipped = self._reader(topic, number), self._wire.prefix_length(number)
         return [
             (of, value) if value is not None else reader.read(message[skipped:])
             for of, value, message in zip(schemas, values, messages, strict=True)
         ]
 
     def _read_all(
-        self, topic: str, number: int, messages: Sequence[bytes | None]
+        self, topic: str, number: Id, messages: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        skipped = wire.PREFIX_LENGTH
+        skipped = self._wire.prefix_length(number)
         return self._reader(topic, number).read_all([each[skipped:] for each in messages if each is not None])
 
-    def _writer(self, topic: str, schema: Schema | None) -> tuple[int, SchemaWriter]:
+    def _writer(self, topic: str, schema: Schema | None) -> tuple[Id, SchemaWriter]:
         """Return the id of the schema with which a record is written, and the writer."""
         last = self._last
-        if last is not None and last[1] is schema and last[0] == topic and not self._uses_latest:
+        if last is not None and last[1] is schema and last[0] == topic and not self._config.uses_latest:
             return last[2:]
         text, parsed = self._parsed(schema)
         subject = self._subject(topic, parsed)
-        if self._uses_latest:
+        if self._config.uses_latest:
             found = self._registry.latest(subject)
             number, text = found.id, found.text
         else:
@@ -166,7 +217,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
         self._last = (topic, schema, number, writer)
         return number, writer
 
-    def _registered(self, subject: str, schema: Schema | None, text: str, parsed: Parsed) -> tuple[int, str, Parsed]:
+    def _registered(self, subject: str, schema: Schema | None, text: str, parsed: Parsed) -> tuple[Id, str, Parsed]:
         """Return the id of a schema in a subject, and the text under which it is there."""
         try:
             return self._registry.id_of(subject, text), text, parsed
@@ -181,11 +232,6 @@ class RegistryConverter(Converter, Generic[Parsed]):
         self._schemas[schema] = known = (explicit, self.parse(explicit, None))
         return number, *known
 
-    @property
-    def _uses_latest(self) -> bool:
-        config = self._config
-        return not config.auto_register and bool(config.use_latest or config.latest_metadata)
-
     def _parsed(self, schema: Schema | None) -> tuple[str, Parsed]:
         known = self._schemas.get(schema)
         if known is None:
@@ -196,7 +242,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
     def _subject(self, topic: str, parsed: Parsed) -> str:
         return self._strategy(topic, self._is_key, self.record_name(parsed))
 
-    def _reader(self, topic: str, number: int) -> SchemaReader:
+    def _reader(self, topic: str, number: Id) -> SchemaReader:
         key = (topic, number)
         reader = self._readers.get(key)
         if reader is None:
@@ -205,7 +251,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
             reader = self._readers[key] = self.new_reader(parsed, self._version(topic, number, parsed))
         return reader
 
-    def _version(self, topic: str, number: int, parsed: Parsed) -> int | None:
+    def _version(self, topic: str, number: Id, parsed: Parsed) -> int | None:
         """Return the version of a schema in its subject; None if it names one, or the subject is unknown."""
         if self.has_version(parsed):
             return None

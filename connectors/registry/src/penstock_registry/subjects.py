@@ -4,14 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Final
 
 from penstock import DataError
-from penstock.rules import Rule
+from penstock_registry.class_names import one_class
 
 __all__ = ["Strategy", "strategy_named", "subject_strategy"]
 
 Strategy = Callable[[str, bool, str | None], str]
 """Function of the topic, whether the value is a key, and the full name of the record or None, that returns the subject."""
-
-_PACKAGE: Final = "io.confluent.kafka.serializers.subject."
 
 
 def _topic(topic: str, is_key: bool, record: str | None) -> str:
@@ -44,12 +42,10 @@ def strategy_named(name: str) -> Strategy:
     return _STRATEGIES[name]
 
 
-def _known(name: str) -> str:
-    plain = name.removeprefix(_PACKAGE)
-    if plain not in _STRATEGIES:
-        raise ValueError(f"String must be one of: {', '.join(_STRATEGIES)}; strategies in Java cannot be used here")
-    return plain
-
-
-subject_strategy = Annotated[str, Rule(_known, ", ".join(_STRATEGIES), values=tuple(_STRATEGIES))]
+subject_strategy = Annotated[
+    str,
+    one_class(
+        ("io.confluent.kafka.serializers.subject.",), tuple(_STRATEGIES), "strategies in Java cannot be used here"
+    ),
+]
 """Text of a property that names a strategy, with or without the package of Confluent's class."""

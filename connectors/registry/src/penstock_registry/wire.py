@@ -1,36 +1,136 @@
-"""Confluent's wire format: a zero byte, the schema's id in four bytes, big-endian, and the data."""
+"""Confluent's wire format: how a message says which schema it has.
+
+A message begins with a zero byte and the schema's id in four bytes, big-endian, or with a one and its GUID in 16 bytes.
+Instead, a header of its record may have these bytes.
+"""
 
 import struct
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+from uuid import UUID
 
 from penstock import DataError
 
-__all__ = ["PREFIX_LENGTH", "prefix", "schema_id"]
+__all__ = ["ConfluentFormat", "Id", "RawHeader", "WireFormat", "last_header", "prefix", "schema_id", "shown"]
 
-PREFIX_LENGTH: Final = 5
-_PREFIX: Final = struct.Struct(">bi")
+Id = int | bytes
+"""Id of a schema in a registry: its number, or the 16 bytes of its GUID."""
+RawHeader = tuple[str, bytes | None]
+"""Name and bytes."""
+
+_BY_NUMBER: Final = 0
+_BY_GUID: Final = 1
+_GUID_END: Final = 17
+_NUMBER: Final = struct.Struct(">bi")
 
 
-def prefix(number: int) -> bytes:
+def shown(schema_id: Id) -> str:
+    """Return an id as it is written in messages and URLs."""
+    return str(UUID(bytes=schema_id)) if isinstance(schema_id, bytes) else str(schema_id)
+
+
+def prefix(schema_id: Id) -> bytes:
     """Return the bytes that precede data with this schema."""
-    return _PREFIX.pack(0, number)
+    if isinstance(schema_id, bytes):
+        return bytes((_BY_GUID,)) + schema_id
+    return _NUMBER.pack(_BY_NUMBER, schema_id)
 
 
 def schema_id(message: bytes) -> int:
-    """Return the id of the schema of a message.
+    """Return the number of the schema of a message.
 
     Raises:
-        DataError: the message is not in this format.
+        DataError: the message does not begin with one.
     """
-    if len(message) < PREFIX_LENGTH:
+    if len(message) < _NUMBER.size:
         raise DataError(
-            f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {PREFIX_LENGTH}; "
+            f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {_NUMBER.size}; "
             "whoever wrote it did not use a schema registry, so configure the converter that fits"
         )
-    magic, number = _PREFIX.unpack_from(message)
-    if magic != 0:
+    magic, number = _NUMBER.unpack_from(message)
+    if magic != _BY_NUMBER:
         raise DataError(
             f"cannot read a message: unknown magic byte {magic & 0xFF:#04x}, not 0x00; whoever wrote it did not use "
             "a schema registry in Confluent's format, so configure the converter that fits"
         )
     return int(number)
+
+
+class WireFormat(Protocol):
+    """How a message says which schema it has.
+
+    Attributes:
+        reads_headers: whether headers may say it, so that `join` must be called.
+        writes_headers: whether headers say it in messages that are written, so that `split` must be called.
+    """
+
+    @property
+    def reads_headers(self) -> bool: ...
+
+    @property
+    def writes_headers(self) -> bool: ...
+
+    def prefix(self, schema_id: Id) -> bytes:
+        """Return the bytes that precede data with this schema."""
+
+    def schema_id(self, message: bytes) -> Id:
+        """Return the id of the schema of a message.
+
+        Raises:
+            DataError: the message is not in this format.
+        """
+
+    def prefix_length(self, schema_id: Id) -> int:
+        """Return the length of the prefix of messages with this schema."""
+
+    def join(self, data: bytes, headers: Sequence[RawHeader]) -> bytes:
+        """Return a message with the prefix that its headers contain."""
+
+    def split(self, message: bytes, length: int) -> tuple[bytes, Sequence[RawHeader]]:
+        """Return a message without its prefix, which has this length, and the headers that contain it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfluentFormat:
+    """Confluent's format.
+
+    Attributes:
+        header: name of the header that may have the GUID.
+    """
+
+    header: str
+    reads_headers: bool = False
+    writes_headers: bool = False
+
+    def prefix(self, schema_id: Id) -> bytes:
+        """Return the bytes that precede data with this schema."""
+        return prefix(schema_id)
+
+    def schema_id(self, message: bytes) -> Id:
+        """Return the id of the schema of a message."""
+        if message[:1] == b"\1" and len(message) >= _GUID_END:
+            return message[1:_GUID_END]
+        return schema_id(message)
+
+    def prefix_length(self, schema_id: Id) -> int:
+        """Return the length of the prefix of messages with this schema."""
+        return _GUID_END if isinstance(schema_id, bytes) else _NUMBER.size
+
+    def join(self, data: bytes, headers: Sequence[RawHeader]) -> bytes:
+        """Return a message with the prefix that its headers contain."""
+        found = last_header(headers, self.header)
+        return data if found is None else found + data
+
+    def split(self, message: bytes, length: int) -> tuple[bytes, Sequence[RawHeader]]:
+        """Return a message without its prefix, and the header that contains it."""
+        return message[length:], ((self.header, message[:length]),)
+
+
+def last_header(headers: Sequence[RawHeader], name: str) -> bytes | None:
+    """Return the bytes of the last header with a name."""
+    found = None
+    for each, data in headers:
+        if each == name:
+            found = data
+    return found

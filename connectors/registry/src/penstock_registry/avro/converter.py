@@ -1,5 +1,8 @@
 """AvroConverter: Avro with schemas in a registry."""
 
+from typing import Any, ClassVar
+
+from penstock import Config as PluginConfig
 from penstock import Schema
 from penstock_registry.avro import names
 from penstock_registry.avro.config import AvroConverterConfig
@@ -16,11 +19,11 @@ __all__ = ["AvroConverter"]
 class AvroConverter(RegistryConverter[AvroType]):
     """Avro with schemas in a registry, in Confluent's format."""
 
-    Config = AvroConverterConfig
+    Config: ClassVar[type[PluginConfig]] = AvroConverterConfig
     java_names = ("io.confluent.connect.avro.AvroConverter",)
     kind = "AVRO"
 
-    def configure(self, config: AvroConverterConfig, *, is_key: bool) -> None:  # type: ignore[override]
+    def configure(self, config: Any, *, is_key: bool) -> None:
         super().configure(config, is_key=is_key)
         self._settings = config.settings
 

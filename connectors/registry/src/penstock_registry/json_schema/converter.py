@@ -47,7 +47,7 @@ class JsonSchemaConverter(RegistryConverter[_Parsed]):
     java_names = ("io.confluent.connect.json.JsonSchemaConverter",)
     kind = "JSON"
 
-    def configure(self, config: JsonSchemaConverterConfig, *, is_key: bool) -> None:  # type: ignore[override]
+    def configure(self, config: Any, *, is_key: bool) -> None:
         super().configure(config, is_key=is_key)
         self._settings = config.settings
         self._is_strict = config.strict

@@ -1,6 +1,6 @@
 """ProtobufConverter: Protobuf with schemas in a registry."""
 
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FileDescriptor
 
@@ -8,7 +8,7 @@ from penstock import DataError, Schema
 from penstock_registry.protobuf.compiler import compile_proto
 from penstock_registry.protobuf.config import ProtobufConverterConfig
 from penstock_registry.protobuf.from_schema import message_name, proto_text
-from penstock_registry.protobuf.messages import find_message, message_at
+from penstock_registry.protobuf.messages import find_message, message_at, read_indexes
 from penstock_registry.protobuf.reader import ProtobufReader
 from penstock_registry.protobuf.writer import ProtobufWriter
 from penstock_registry.registry import Found
@@ -32,7 +32,7 @@ class ProtobufConverter(RegistryConverter[Descriptor]):
     java_names = ("io.confluent.connect.protobuf.ProtobufConverter",)
     kind = "PROTOBUF"
 
-    def configure(self, config: ProtobufConverterConfig, *, is_key: bool) -> None:  # type: ignore[override]
+    def configure(self, config: Any, *, is_key: bool) -> None:
         super().configure(config, is_key=is_key)
         self._settings = config.settings
 
@@ -58,6 +58,10 @@ class ProtobufConverter(RegistryConverter[Descriptor]):
 
     def new_reader(self, parsed: Descriptor, version: int | None) -> ProtobufReader:
         return ProtobufReader(parsed.file, self._settings, version)
+
+    def prefix_length(self, message: bytes) -> int:
+        length = super().prefix_length(message)
+        return length + read_indexes(message[length:])[1]
 
     def _parsed(self, schema: Schema | None) -> tuple[str, Descriptor]:
         text, first = super()._parsed(schema)

@@ -1,0 +1,1 @@
+"""Converter for Avro, as Apicurio's AvroConverter."""

@@ -1,0 +1,33 @@
+"""Parts of messages that converters keep in the headers of records."""
+
+from collections.abc import Sequence
+
+from penstock._unread_headers import RawHeader
+from penstock.plugin import Converter
+
+__all__ = ["joined", "split_columns"]
+
+
+def joined(converter: Converter, data: bytes | None, headers: Sequence[RawHeader]) -> bytes | None:
+    """Return a message with the part that is in its headers."""
+    return data if data is None or not headers else converter.join_headers(data, headers)
+
+
+def split_columns(
+    converter: Converter, data: Sequence[bytes | None], headers: Sequence[list[RawHeader]] | None
+) -> tuple[list[bytes | None], list[list[RawHeader]]]:
+    """Return the messages without the parts that belong into headers, and the headers of their records with these parts.
+
+    Args:
+        converter: converter that wrote the messages.
+        data: the messages; None for a record without one.
+        headers: headers of each record; None if no record has any.
+    """
+    left: list[bytes | None] = []
+    made: list[list[RawHeader]] = [[] for _ in data] if headers is None else list(headers)
+    for row, message in enumerate(data):
+        if message is not None:
+            message, added = converter.split_headers(message)
+            made[row] = [*made[row], *(header for header in added if header not in made[row])]
+        left.append(message)
+    return left, made
