@@ -181,6 +181,17 @@ def test_a_property_with_a_single_alternative_may_be_missing_if_asked() -> None:
     assert read(obj(a={"oneOf": [TEXT]}), "{}", STRICT) == {"a": None}
 
 
+def test_a_definition_may_be_used_several_times() -> None:
+    color = {"type": "string", "enum": ["RED"]}
+    both = {"allOf": [obj(a={"$ref": "#/definitions/color"}), obj(b={"$ref": "#/definitions/color"})]}
+    schema = {
+        **obj(x={"$ref": "#/definitions/both"}, y={"$ref": "#/definitions/both"}),
+        "definitions": {"color": color, "both": both},
+    }
+    value = {"a": "RED", "b": "RED"}
+    assert read(schema, json.dumps({"x": value, "y": value})) == {"x": value, "y": value}
+
+
 def test_a_default_replaces_null_in_both_directions() -> None:
     schema = struct({"a": Schema(STRING.type, optional=True, default="d")})
     assert written(schema, {"a": None}) == '{"a":"d"}'

@@ -56,6 +56,7 @@ class _Reader:
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
         self._around: list[JsonType] = []
+        self._combined: list[JsonType] = []
         self._unions = 0
 
     def schema(self, of: JsonType, *, optional: bool = False, version: int | None = None) -> Schema:
@@ -65,7 +66,7 @@ class _Reader:
             if len(of.branches) == 1 and self._settings.flat:
                 return self.schema(of.branches[0], optional=optional)
             if of.kind == "allOf":
-                with self._within(of, of.title or "of allOf"):
+                with _within(self._combined, of, of.title or "of allOf"):
                     return self._all_of(of, optional=optional, version=version)
             number = self._unions
             self._unions += 1
@@ -78,20 +79,8 @@ class _Reader:
 
     def _referred(self, of: JsonType, *, optional: bool, version: int | None) -> Schema:
         target = of.target
-        with self._within(target, of.name):
+        with _within(self._around, target, of.name):
             return self.schema(target, optional=optional, version=version)
-
-    @contextmanager
-    def _within(self, of: JsonType, name: str) -> Iterator[None]:
-        """Refuse a type inside itself."""
-        if of in self._around:
-            raise DataError(
-                f"{_CANNOT}: the definition {name} contains itself, and a schema of Kafka Connect cannot; read the "
-                "records as bytes (ByteArrayConverter), or change the schema"
-            )
-        self._around.append(of)
-        yield
-        self._around.pop()
 
     def _base(self, of: JsonType) -> _Draft:
         kind = of.attributes.get(names.CONNECT_TYPE)
@@ -201,6 +190,19 @@ class _Reader:
             with suppress(Misfit):  # an invalid default has no effect
                 schema = replace(schema, default=decoder(schema, self._settings)(of.default))
         return schema.as_optional() if optional else schema
+
+
+@contextmanager
+def _within(around: list[JsonType], of: JsonType, name: str) -> Iterator[None]:
+    """Refuse a type inside itself."""
+    if of in around:
+        raise DataError(
+            f"{_CANNOT}: the definition {name} contains itself, and a schema of Kafka Connect cannot; read the "
+            "records as bytes (ByteArrayConverter), or change the schema"
+        )
+    around.append(of)
+    yield
+    around.pop()
 
 
 def _in_order(fields: Iterable[tuple[str, JsonType]]) -> list[tuple[str, JsonType]]:
