@@ -79,5 +79,11 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
             if not is_quantity(text):
                 is_readable = False
                 yield Problem(f"{_PLACE}.resources.{part}.{name}", MALFORMED)
-    if is_readable and resources.memory < _LEAST_MEMORY:
+    if not is_readable:
+        return
+    for name, text in resources.limits.items():
+        if name in resources.requests and quantity(resources.requests[name]) > quantity(text):
+            message = f"must not be greater than limits.{name}, which is {text}; lower it, or raise the limit"
+            yield Problem(f"{_PLACE}.resources.requests.{name}", message)
+    if resources.memory < _LEAST_MEMORY:
         yield Problem(f"{_PLACE}.resources", "an executor needs at least 1Gi of memory; raise limits.memory")
