@@ -145,7 +145,9 @@ def _local(options: argparse.Namespace) -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("make demo", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        "--seconds", type=float, help="stop and count this many seconds after the first record has come out"
+        "--seconds",
+        type=float,
+        help="stop and count this many seconds after the first record has come out, but not before the steps are over",
     )
     parser.add_argument("--rate", type=int, help="records per second")
     parser.add_argument("--down", action="store_true", help="remove everything")

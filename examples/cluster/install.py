@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from clusters import Cluster
 from command import ROOT, Failed, Kube, Object, run, stream
-from scene import CHANGES_TOPIC, CHANGES_WITNESS
+from scene import BACKLOG_TOPIC, BACKLOG_WITNESS, CHANGES_TOPIC, CHANGES_WITNESS
 from screen import Screen
 
 sys.path.append(str(ROOT / "examples" / "shared"))
@@ -53,6 +53,7 @@ class Installation:
             for path in sorted((ROOT / "examples" / "connectors").glob("*.yaml")):
                 kube.kubectl("apply", "--namespace", "demo", "--filename=-", stdin=self._at_rate(path.read_text()))
             self.witness(kube, "shop-orders")
+            self.witness(kube, BACKLOG_TOPIC, name=BACKLOG_WITNESS, copies=2)
         if self.cluster.ours:
             self._plugins(kube)
             self.postgresql(kube)
@@ -85,13 +86,23 @@ class Installation:
                 self._await(kube, namespace, what)
         return kube
 
-    def witness(self, kube: Kube, topic: str, *, name: str = "witness", number: str = "order_id") -> None:
-        """Start a pod that counts the records of a topic from its beginning; `number` is the field that numbers records."""
+    def witness(
+        self, kube: Kube, topic: str, *, name: str = "witness", number: str = "order_id", copies: int = 1
+    ) -> None:
+        """Start a pod that counts the records of a topic from its beginning.
+
+        Args:
+            kube: the cluster.
+            topic: the topic.
+            name: name of the pod.
+            number: field that numbers records.
+            copies: how many records have the same number.
+        """
         pod = yaml.safe_load(self._located((HERE / "witness.yaml").read_text()).replace("shop-orders", topic))
         pod["metadata"]["name"] = name
         (container,) = pod["spec"]["containers"]
         container["args"] = [(HERE / "witness.py").read_text()]
-        container["env"].append({"name": "NUMBER", "value": number})
+        container["env"] += [{"name": "NUMBER", "value": number}, {"name": "COPIES", "value": str(copies)}]
         kube.kubectl("delete", "pod", name, "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
         kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=json.dumps(pod))
 

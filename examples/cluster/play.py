@@ -1,12 +1,16 @@
-"""Script of the demo: connectors start, records move, pods are killed, a bad version is stopped, and all is counted."""
+"""Script of the demo: records move, pods are killed, Spark delivers a backlog, a bad version is stopped, all is counted."""
 
+import json
 import sys
 import time
 from collections.abc import Callable
 
+import yaml
 from command import ROOT, Failed, Kube
 from database import changed, events, journal
 from scene import (
+    BACKLOG,
+    BACKLOG_TOPIC,
     CANARY,
     CHANGES,
     CHANGES_TOPIC,
@@ -33,18 +37,19 @@ PERIOD = 1.0  # seconds between two updates
 TOLD = 2.0  # seconds between two lines about the records, without a terminal
 CALM = 10.0  # seconds of records before the fault
 PATIENCE = 180.0  # seconds for a start, or for a replacement
+BACKLOG_FILE = ROOT / "examples" / "backlog" / "connector.yaml"
 _BROKEN = '{"spec":{"version":"3.0.0"}}'
 DRAIN = 60.0  # seconds to wait for the last record at the other end
 
 
 class Play:
-    """Shows the progress, kills pods, applies a broken version, and counts.
+    """Shows the progress, kills pods, applies a backlog and a broken version, and counts.
 
     Args:
         kube: the cluster.
         screen: the output.
-        seconds: duration from the first record at the other end, but at least until records move again after the fault;
-            None until it is interrupted.
+        seconds: duration from the first record at the other end, but at least until all steps are over; None until it is
+            interrupted.
     """
 
     def __init__(self, kube: Kube, screen: Screen, seconds: float | None) -> None:
@@ -53,6 +58,8 @@ class Play:
         self._scene = Scene(self._begun)
         self._before = self._scene
         self._told = self._begun
+        self._orders = 0
+        """Number of orders of all backlogs; 0 until they are delivered."""
 
     def run(self) -> None:
         """Run all steps, and show the progress until the time is over.
@@ -66,6 +73,7 @@ class Play:
             calm = CALM if self._seconds is None else min(CALM, self._seconds / 3)
             self._until(f"{SOURCE} runs", lambda s: s.at >= moving.at + calm and s.running(SOURCE))
             self._kill(SOURCE, lambda s: s.topic.records)
+            self._backlog()
             if CANARY in self._scene.connectors:
                 self._upgrade()
             if CHANGES in self._scene.connectors:
@@ -108,6 +116,13 @@ class Play:
         say(f"  {FILE} in pod {pod}: {len(orders):,} lines, {absent} missing, {again} written again")
         say(f"  the last line: {scene.lines.text}", "dim")
         good = topic.missing == topic.doubled == absent == 0
+        if self._orders:
+            history = scene.backlog
+            say(
+                f"  topic {BACKLOG_TOPIC}, of the backlog: {history.records:,} records, {history.missing} missing, "
+                f"{history.doubled} doubled"
+            )
+            good &= history.missing == history.doubled == 0 and history.records == self._orders
         if CHANGES in scene.connectors:
             changes = changed(self._kube)
             text, same = differences(journal(self._kube, changes), events(self._kube, CHANGES_TOPIC, changes)[:changes])
@@ -127,6 +142,32 @@ class Play:
         again = self._until(f"records of {name} move again", lambda s: records(s) > records(there))
         self._note(f"Records move again, {again.at - killed:.0f} s after the kill. Ctrl-C ends the view and counts.")
 
+    def _backlog(self) -> None:
+        """Deliver a backlog, and show the start and the end of Spark."""
+        manifest = yaml.safe_load(BACKLOG_FILE.read_text())
+        config, size = manifest["spec"]["config"], manifest["spec"]["config"]["count"]
+        by_name = f"--field-selector=metadata.name={BACKLOG}"
+        for earlier in self._kube.list("connectors.penstock.dev", "--namespace=demo", by_name):
+            config["count"] += earlier["spec"]["config"]["count"]
+        self._note(
+            f"A backlog, {size:,} orders: kubectl apply --namespace=demo --filename={BACKLOG_FILE.relative_to(ROOT)}"
+        )
+        arrived, before = time.monotonic(), self._scene.backlog.records
+        self._kube.kubectl("apply", "--namespace=demo", "--filename=-", stdin=json.dumps(manifest))
+        up = self._until("Spark starts", lambda s: s.workers)
+        self._note(
+            f"Spark starts in {up.connectors[BACKLOG].pod}, {up.at - arrived:.0f} s after the apply, with {up.workers} "
+            f"workers; {up.backlog.records - before:,} orders are delivered without it."
+        )
+        there = self._until("the backlog is delivered", lambda s: s.backlog.records >= config["count"])
+        self._orders = config["count"]
+        rate = (there.backlog.records - up.backlog.records) / max(there.at - up.at, PERIOD)
+        self._note(
+            f"The backlog is delivered, {there.at - arrived:.0f} s after the apply; with Spark {rate:,.0f} a second."
+        )
+        self._until("Spark ends", lambda s: s.workers == 0)
+        self._note("Spark ends, because no backlog has needed it for 10 s (spec.spark.idleTimeout).")
+
     def _upgrade(self) -> None:
         """Set a version that fails, which only the first task gets."""
         self._until(f"{CANARY} runs", lambda s: s.running(CANARY))
@@ -138,7 +179,7 @@ class Play:
             f"{CANARY}: the tasks run {there.connectors[CANARY].versions}, CanaryFailed: the others are not changed."
         )
 
-    def _until(self, what: str, claim: Callable[[Scene], bool]) -> Scene:
+    def _until(self, what: str, claim: Callable[[Scene], object]) -> Scene:
         end = time.monotonic() + PATIENCE
         while not claim(self._scene):
             connectors = self._scene.connectors.values()

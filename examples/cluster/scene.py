@@ -12,6 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 __all__ = [
+    "BACKLOG",
+    "BACKLOG_TOPIC",
+    "BACKLOG_WITNESS",
     "CANARY",
     "CHANGES",
     "CHANGES_TOPIC",
@@ -34,6 +37,8 @@ __all__ = [
     "topic_as_created",
 ]
 
+BACKLOG, BACKLOG_TOPIC, BACKLOG_WITNESS = "history-in", "shop-history", "witness-history"
+"""Connector that delivers a backlog (examples/backlog), its topic and its counting pod."""
 SOURCE, SINK, TOPIC, FILE = "orders-in", "orders-out", "shop-orders", "/data/orders.txt"
 CANARY = "many"
 """Connector that gets a version that fails. It exists only on the demo's own cluster."""
@@ -51,6 +56,7 @@ parts = len(admin.list_topics(sys.argv[1], timeout=30).topics[sys.argv[1]].parti
 print(f"{parts} partition{'s' * (parts > 1)}", *own, sep=", ")
 """
 _ORDER = re.compile(r"order_id=(\d+)")
+_WORKERS = re.compile(r"^penstock_task_spark_workers\{.*\} ([0-9.]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,9 @@ class Scene:
     changes: int = 0
     """Number of changes of orders in PostgreSQL; 0 without Debezium."""
     events: Found = Found()
+    backlog: Found = Found()
+    workers: int | None = None
+    """Number of workers of the Spark session that delivers the backlog; 0 without a session, None if it is not known."""
 
     def running(self, name: str) -> bool:
         """Return whether the connector exists and all its tasks run."""
@@ -155,6 +164,8 @@ def look(kube: Kube) -> Scene:
         lines,
         changed(kube) if has_changes else 0,
         counted(kube, CHANGES_WITNESS) if has_changes else Found(),
+        counted(kube, BACKLOG_WITNESS) if BACKLOG in connectors else Found(),
+        _workers(kube, connectors[BACKLOG].pod) if BACKLOG in connectors else None,
     )
 
 
@@ -174,6 +185,15 @@ def counted(kube: Kube, witness: str = "witness") -> Found:
         return Found(**json.loads(kube.kubectl("logs", "--namespace=demo", witness, "--tail=1")))
     except (Failed, ValueError):  # its pod is starting, or it has found nothing yet
         return Found()
+
+
+def _workers(kube: Kube, pod: str) -> int | None:
+    try:
+        metrics = kube.kubectl("get", f"--raw=/api/v1/namespaces/demo/pods/{pod}:9404/proxy/metrics")
+    except Failed:  # its pod is starting
+        return None
+    found = _WORKERS.search(metrics)
+    return int(float(found[1])) if found else None
 
 
 def topic_as_created(kube: Kube, topic: str) -> str:
@@ -199,11 +219,11 @@ def _lines(kube: Kube, pod: str) -> Lines:
     return Lines(int(count), last.strip())
 
 
-def _rate(scene: Scene, before: Scene) -> int:
-    """Return the records per second that were added to the topic between two scenes."""
-    if not before.topic.records:  # it is not known when the first records were added
+def _rate(records: int, before: int, seconds: float) -> int:
+    """Return the records per second that were added to a topic between two scenes."""
+    if not before:  # it is not known when the first records were added
         return 0
-    return round(max(0, scene.topic.records - before.topic.records) / max(scene.at - before.at, 0.001))
+    return round(max(0, records - before) / max(seconds, 0.001))
 
 
 def table(scene: Scene, before: Scene) -> RenderableType:
@@ -223,11 +243,16 @@ def table(scene: Scene, before: Scene) -> RenderableType:
 
 def moved(scene: Scene, before: Scene) -> str:
     """Describe in one line how many records are in each place."""
-    t = scene.topic
+    t, seconds = scene.topic, scene.at - before.at
+    rate = _rate(t.records, before.topic.records, seconds)
     text = (
-        f"topic {TOPIC}: {t.records:,} records, {_rate(scene, before)}/s, {t.missing} missing, {t.doubled} doubled"
+        f"topic {TOPIC}: {t.records:,} records, {rate}/s, {t.missing} missing, {t.doubled} doubled"
         f" -> {FILE}: {scene.lines.count:,} lines"
     )
     if scene.changes:
         text += f"; PostgreSQL: {scene.changes:,} changes -> topic {CHANGES_TOPIC}: {scene.events.records:,} records"
+    if scene.backlog.records or scene.workers:
+        pace = _rate(scene.backlog.records, before.backlog.records, seconds)
+        spark = f", Spark: {scene.workers} workers" if scene.workers else ""
+        text += f"; topic {BACKLOG_TOPIC}: {scene.backlog.records:,} records, {pace:,}/s{spark}"
     return text

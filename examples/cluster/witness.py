@@ -2,7 +2,8 @@
 
 It reads committed records only (read_committed), from the beginning, and writes a line of JSON to standard output when it
 has found more, at most twice per second: `records`; `first` and `last`, the lowest and highest order id; of the ids between
-them, `missing`, and `doubled`, the number of duplicates. It restarts with each demo.
+them, `missing`, and `doubled`, the number of duplicates. It restarts with each demo. If several streams write the same ids,
+COPIES is their number, and each id counts so often.
 
 It does not join a consumer group: after a broker was frozen, a group would reassign the partitions, from the beginning.
 """
@@ -21,7 +22,7 @@ PERIOD = 0.5  # seconds
 
 def main() -> None:
     """Read until the pod ends."""
-    topic = os.environ["TOPIC"]
+    topic, copies = os.environ["TOPIC"], int(os.environ.get("COPIES", "1"))
     consumer = Consumer(
         {
             "bootstrap.servers": os.environ["BOOTSTRAP_SERVERS"],
@@ -54,13 +55,13 @@ def main() -> None:
             times[number - first] += 1
         if records > told and time.monotonic() >= due:
             told, due = records, time.monotonic() + PERIOD
-            missing = times.count(0)
+            missing = sum(times.count(found) * (copies - found) for found in range(copies))
             found = {
                 "records": records,
                 "first": first,
                 "last": first + len(times) - 1,
                 "missing": missing,
-                "doubled": records - (len(times) - missing),
+                "doubled": records - (len(times) * copies - missing),
             }
             sys.stdout.write(json.dumps(found) + "\n")
             sys.stdout.flush()

@@ -105,7 +105,7 @@ def _rate(records: int, seconds: float) -> str:
 
 def create_topic(servers: str) -> None:
     """Create the topic of the backlog, with one partition, unless it exists."""
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     if TOPIC not in admin.list_topics(timeout=30).topics:
         admin.create_topics([NewTopic(TOPIC, 1)])[TOPIC].result(30)
 

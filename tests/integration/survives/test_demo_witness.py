@@ -23,9 +23,9 @@ FROZEN = 50.0  # seconds; session.timeout.ms is 45
 class Witness:
     """The program, and what it has found."""
 
-    def __init__(self, servers: str, topic: str, out: Path) -> None:
+    def __init__(self, servers: str, topic: str, out: Path, copies: int = 1) -> None:
         self._out = out
-        env = {**os.environ, "BOOTSTRAP_SERVERS": servers, "TOPIC": topic}
+        env = {**os.environ, "BOOTSTRAP_SERVERS": servers, "TOPIC": topic, "COPIES": str(copies)}
         with out.open("wb") as file:
             self.process = subprocess.Popen([sys.executable, str(PROGRAM)], env=env, stdout=file)
 
@@ -64,3 +64,17 @@ def test_the_witness_counts_each_order_once_before_and_after_a_frozen_broker(
     produce(servers, "orders", orders(500, 100))
     until(lambda: witness.found["records"] >= 600)
     assert witness.found == {"records": 600, "first": 0, "last": 599, "missing": 0, "doubled": 0}
+
+
+def test_the_witness_counts_ids_that_two_streams_share(kafka: str, topic: str, tmp_path: Path) -> None:
+    witness = Witness(kafka, topic, tmp_path / "out", copies=2)
+    try:
+        produce(kafka, topic, [*orders(0, 100), *orders(0, 100)])
+        until(lambda: witness.found["records"] == 200)
+        assert (witness.found["missing"], witness.found["doubled"]) == (0, 0)
+        produce(kafka, topic, [*orders(7, 1), *orders(100, 1)])
+        until(lambda: witness.found["records"] == 202)
+        assert (witness.found["missing"], witness.found["doubled"]) == (1, 1)
+    finally:
+        witness.process.kill()
+        witness.process.wait()
