@@ -37,6 +37,8 @@ class Document(Part):
             return cls.model_validate_json(text)
         except ValidationError as e:
             raise ConfigError(
-                Problem(".".join(map(str, error["loc"])), f"not {cls.called} that this runtime reads: {error['msg']}")
+                Problem(
+                    ".".join(map(str, error["loc"])), f"cannot be read as {cls.called} of this version: {error['msg']}"
+                )
                 for error in e.errors(include_url=False, include_input=False)
             ) from None

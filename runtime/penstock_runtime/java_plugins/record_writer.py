@@ -49,7 +49,7 @@ class RecordWriter:
             message = _encoded([[self._is_reset, self._unsent], content])
         except (TypeError, OverflowError, ValueError, RecursionError, struct.error) as e:
             topics = sorted({str(topic) for batch in batches for topic in _topics(batch)})
-            raise DataError(f"cannot give records of {', '.join(topics)} to Java: {e}") from e
+            raise DataError(f"cannot pass records of {', '.join(topics)} to the Java plugin: {e}") from e
         self._unsent, self._is_reset = [], False
         return message
 

@@ -74,7 +74,9 @@ def _check(batch: RecordBatch) -> None:
         raise ConnectError("A record has no topic. The source or a transform must name one.")
     timestamp = _negative(batch.timestamp)
     if timestamp is not None:
-        raise ConnectError(f"Invalid record timestamp {timestamp}: Kafka takes none before 1970-01-01T00:00Z.")
+        raise ConnectError(
+            f"Invalid record timestamp {timestamp}: Kafka accepts no timestamp before 1970-01-01T00:00Z."
+        )
     partition = _negative(batch.partition)
     if partition is not None:  # librdkafka takes -1 for no partition, and would choose one
         raise ConnectError(

@@ -1,4 +1,8 @@
-"""Rules for the end of a source's transaction (`transaction.boundary`, KIP-618) and of a polling source's batch."""
+"""Rules for the end of a source's transaction after an interval (KIP-618), and of a polling source's batch.
+
+`source/context.py` chooses the rule for `transaction.boundary`. With `poll`, each batch is a transaction (`source/task.py`);
+with `connector`, the connector ends it (`TransactionEnd`).
+"""
 
 import time
 from collections.abc import Callable

@@ -120,7 +120,7 @@ def test_a_request_of_another_version_is_the_last_word_and_no_answer(pods: Pods,
     assert (done.returncode, done.stdout) == (ExitCode.CONFIG_INVALID, b"")
     word = TerminationMessage.of(log.read_bytes())
     assert word is not None
-    assert "not a job that this runtime reads" in str(word.message)
+    assert "cannot be read as a job of this version" in str(word.message)
 
 
 def test_a_job_that_is_stopped_says_where_in_the_plugin_it_was(pods: Pods, tmp_path: Path) -> None:

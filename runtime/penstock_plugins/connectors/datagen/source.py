@@ -123,7 +123,7 @@ class Datagen(SourceConnector):
         return DatagenReader(config)
 
     def alter_offsets(self, config: DatagenConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept counts of records of existing partitions, and any deletion."""
+        """Accept numbers of records for partitions that exist, and any removal."""
         for partition, offset in offsets.items():
             if offset is not None:
                 if set(partition) != {"datagen", "partition"}:

@@ -12,7 +12,7 @@ class Content:
 
     Args:
         handle: handle of the file.
-        number: number of files that had the path before.
+        number: number of earlier files with this path.
         now: current time in seconds.
         before: `Fingerprint.end` of the file before.
         modified: as `Fingerprint.modified`; by default the time of the last write.

@@ -24,12 +24,12 @@ class Fingerprint(NamedTuple):
 
     Attributes:
         position: number of bytes that were read. The fingerprint is valid only with exactly this position.
-        file: known number of files that had the path before. It distinguishes files with the same bytes.
+        file: known number of earlier files with this path. It distinguishes files with the same bytes.
         inode: inode of the file.
         modified: time of the file's last write when the position was planned, in nanoseconds of its file system's
             clock. Files that had the path later were written later.
         digest: digest of the bytes before the position.
-        before: end of the file that had the path before: `<inode>-<position>-<digest>`, or empty.
+        before: end of the previous file with this path: `<inode>-<position>-<digest>`, or empty.
     """
 
     position: int

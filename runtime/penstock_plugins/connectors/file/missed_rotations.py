@@ -51,7 +51,7 @@ def find_missed(
 
     Args:
         path: the path as configured.
-        last: file that had the path before. If it is lost, its name is unknown.
+        last: previous file with this path. If it is lost, its name is unknown.
         known: open files.
         ends: `Fingerprint.end` of the finished files.
         since: time in nanoseconds.

@@ -144,7 +144,7 @@ def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = 
     Args:
         files: files in the folder of the path.
         since: time in nanoseconds.
-        after: file that had the path before them, if it is known.
+        after: previous file with the path, if it is known.
     """
     later = [b for b in files if b.modified >= since]
     if after is not None:

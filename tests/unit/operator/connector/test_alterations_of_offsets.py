@@ -171,7 +171,7 @@ def test_an_image_that_does_not_know_it_has_refused_it() -> None:
     world = stopped()
     ask(world, f"a1 {JSON}", ALTER)
     pod = running_pod(world)
-    world.end(pod.name, ExitCode.CONFIG_INVALID, message="offsets.verb: not a job that this runtime reads")
+    world.end(pod.name, ExitCode.CONFIG_INVALID, message="offsets.verb: cannot be read as a job of this version")
     world.settle()
     assert last(world)[2] == "Refused"
     assert "does not know this action" in last(world)[3]

@@ -105,7 +105,7 @@ def member_name(of: AvroType | Schema, *, full: bool) -> str:
     """Return the name of the field that holds a branch of a union.
 
     Args:
-        of: the branch, in Avro or in Connect.
+        of: the branch, as an Avro type or a Connect schema.
         full: whether named types have their full names (`enhanced.avro.schema.support`).
     """
     if isinstance(of, AvroType):

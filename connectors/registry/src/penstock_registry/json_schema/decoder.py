@@ -212,7 +212,7 @@ def _entries(decode_key: Decode, decode_value: Decode) -> Decode:
         for index, each in enumerate(value):
             try:
                 if not isinstance(each, dict) or each.keys() != {names.KEY, names.VALUE}:
-                    raise Misfit(f"an object with {names.KEY} and {names.VALUE} is expected")
+                    raise Misfit(f"an object with exactly the fields {names.KEY} and {names.VALUE} is expected")
                 made[decode_key(each[names.KEY])] = decode_value(each[names.VALUE])
             except Misfit as e:
                 raise e.within(f"[{index}]") from None

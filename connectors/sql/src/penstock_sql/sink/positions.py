@@ -121,7 +121,7 @@ def _is_there(database: Database) -> bool:
 def claim(
     connection: Connection, connector: str, start_id: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Position]:
-    """Claim partitions for this start of a task, and return their progress. Writers of other starts are refused then."""
+    """Claim partitions for this start of a task, and return their progress. Later writes of other starts are refused."""
     found = {}
     for of in sorted(partitions):
         at = _at(connector, of)

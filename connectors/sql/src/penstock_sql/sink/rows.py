@@ -128,7 +128,9 @@ def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> 
     keys = _keys(part, fields, config)
     others = {name: column for name, column in fields.items() if name not in keys and config.takes(topic, name)}
     if not keys and not others:
-        raise DataError("the record has no fields; cannot build a row")
+        raise DataError(
+            "cannot build a row: no field of the record becomes a column; check the record and fields.whitelist"
+        )
     columns = {**keys, **({} if delete else others)}
     return Rows(
         table,
