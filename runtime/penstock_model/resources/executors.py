@@ -22,9 +22,9 @@ class ExecutorResources(Part):
     """Resources of an executor's container, as in Kubernetes."""
 
     requests: ConfigMapping = Field(
-        {"cpu": "1", "memory": _MEMORY},
+        {"cpu": "1"},
         examples=[{"cpu": "2", "memory": "4Gi"}],
-        description="What the container requests. By default cpu: 1 and memory: 2Gi.",
+        description="What the container requests. By default cpu: 1, and as much memory as its limit.",
     )
     limits: ConfigMapping = Field(
         {"memory": _MEMORY}, examples=[{"memory": "4Gi"}], description="Its limits. By default memory: 2Gi."

@@ -54,14 +54,13 @@ def test_all_wrong_values_are_refused_at_once() -> None:
 
 
 def test_an_executor_with_too_little_memory_is_refused() -> None:
-    resources = {"requests": {"memory": "512Mi"}, "limits": {"memory": "512Mi"}}
-    (problem,) = refused_fields(connector({"max": 1, "resources": resources}).spec)
+    (problem,) = refused_fields(connector({"max": 1, "resources": {"limits": {"memory": "512Mi"}}}).spec)
 
     assert "1Gi" in problem.message
 
 
-def test_a_request_above_its_limit_is_refused_also_if_it_is_the_default() -> None:
-    (problem,) = refused_fields(connector({"max": 1, "resources": {"limits": {"memory": "1Gi"}}}).spec)
+def test_a_request_above_its_limit_is_refused_also_if_the_limit_is_the_default() -> None:
+    (problem,) = refused_fields(connector({"max": 1, "resources": {"requests": {"memory": "4Gi"}}}).spec)
 
     assert problem.property == "spec.spark.executors.resources.requests.memory"
-    assert "which is 1Gi" in problem.message
+    assert "which is 2Gi" in problem.message
