@@ -79,5 +79,12 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
             if not is_quantity(text):
                 is_readable = False
                 yield Problem(f"{_PLACE}.resources.{part}.{name}", MALFORMED)
-    if is_readable and resources.memory < _LEAST_MEMORY:
+    if not is_readable:
+        return
+    if resources.memory < _LEAST_MEMORY:
         yield Problem(f"{_PLACE}.resources", "an executor needs at least 1Gi of memory; raise limits.memory")
+        return
+    for name, text in resources.requests.items():
+        if (limit := resources.limits.get(name)) is not None and quantity(text) > quantity(limit):
+            message = f"must not be greater than the limit: {text} is requested, and the limit is {limit}; set both"
+            yield Problem(f"{_PLACE}.resources.requests.{name}", message)

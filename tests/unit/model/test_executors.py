@@ -57,3 +57,10 @@ def test_an_executor_with_too_little_memory_is_refused() -> None:
     (problem,) = refused_fields(connector({"max": 1, "resources": {"limits": {"memory": "512Mi"}}}).spec)
 
     assert "1Gi" in problem.message
+
+
+@pytest.mark.parametrize("resources", [{"requests": {"memory": "4Gi"}}, {"limits": {"memory": "1Gi"}}])
+def test_requests_beyond_a_limit_are_refused_also_if_one_of_them_is_a_default(resources: object) -> None:
+    (problem,) = refused_fields(connector({"max": 1, "resources": resources}).spec)
+
+    assert problem.property == "spec.spark.executors.resources.requests.memory"
