@@ -476,6 +476,22 @@ def test_executors_for_a_backlog_are_ready_when_they_are_connected() -> None:
     assert world.condition("ExecutorsReady") == told
 
 
+def test_no_secret_is_deleted_but_the_one_that_the_operator_made() -> None:
+    world = new({"max": 1}, secrets={"passwords": {"db": "x"}})
+    world.settle()
+    before = world.server.get(SECRET, "shop", "passwords")
+    assert before is not None
+
+    def mount(pod: dict[str, Any]) -> None:
+        (volume,) = (v for v in pod["spec"]["volumes"] if v["name"] == "penstock-spark")
+        volume["secret"]["secretName"] = "passwords"
+
+    world.edit_pod(POD_NAME, mount)
+    world.end(POD_NAME, 137)
+    world.settle()
+    assert world.server.get(SECRET, "shop", "passwords") == before
+
+
 def test_executors_of_an_earlier_connector_keep_no_later_one_waiting() -> None:
     world = World({"tasksMax": 1})
     labels = {ROLE_LABEL: EXECUTOR, "penstock.dev/connector": "orders-in", "penstock.dev/connector-uid": "earlier"}
