@@ -1,12 +1,16 @@
 """Executors of tasks: as many as a task wants within the bounds of its Connector, and a task never waits for one."""
 
 import base64
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from penstock_kafka.records import Entry
 from penstock_model.contracts import executor_pod
 from penstock_model.contracts.pod_layout import EXECUTOR_VARIABLE
+from penstock_model.contracts.task_reports import control_key
 from penstock_operator.connector.model.pod_status import ExecutorPod, Phase
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.kubernetes.api_errors import Answer
@@ -17,7 +21,7 @@ from penstock_operator.reasons import Reason
 from ..fake_api_answers import denied, over_quota
 from ..fake_api_server import Request
 from .world.plugins import good_with_settings
-from .world.world import World
+from .world.world import Killed, World
 
 POD_NAME = "orders-in-0-1"
 E0, E1, E2 = (f"{POD_NAME}-e{n}" for n in range(3))
@@ -344,6 +348,26 @@ def test_an_operator_that_was_killed_before_it_made_the_secret_makes_it_later() 
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert len(world.spark_secrets) == 1
+
+
+def test_a_pod_does_not_wait_for_kafka_to_get_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = new({"max": 1})
+    world.kill_before = SECRET
+    with suppress(Killed):
+        while True:
+            world.reconcile()
+            world.tick()
+    write, found = world.topic.write, list[int]()
+
+    def watched(entries: Sequence[Entry], timeout: float = 5.0) -> None:
+        if control_key("shop.orders-in") in {key for key, _ in entries}:
+            found.append(len(world.spark_secrets))
+        write(entries, timeout)
+
+    monkeypatch.setattr(world.topic, "write", watched)
+    world.change(state="Paused")
+    world.reconcile()
+    assert found == [1]
 
 
 @pytest.mark.parametrize("kill", range(12))
