@@ -215,6 +215,14 @@ def test_an_executor_that_ends_is_replaced_at_first_immediately_and_then_after_p
     assert only(world).quick_ends == 5
 
 
+def test_each_of_many_executors_that_end_at_once_keeps_its_pause() -> None:
+    world = grown(30, maximum=30)
+    for name in world.executors:
+        world.end(name, 137, "OOMKilled")
+    world.settle(seconds=1)
+    assert [e.quick_ends for e in world.executors.values()] == [1] * 30
+
+
 def test_a_pod_that_ended_and_is_not_gone_yet_does_not_delay_its_successor() -> None:
     world = grown(1, maximum=1)
     world.end(E0, 1)

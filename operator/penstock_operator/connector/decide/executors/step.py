@@ -60,6 +60,8 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
     without_task = (e for e in pods.executors if e.task_pod not in alive and e.leaving is None)
     delete = (*(e for s in steps for e in s.delete), *without_task)
     create = tuple(c for s in steps for c in s.create)
+    # One that ended stays until its successor is created, which continues its backoff.
+    delete = (*delete, *(c.replaced for c in create[:_MOST_CREATED] if c.replaced is not None))
     new = [p for p in pods.tasks if _needs_secret(observed, p) and p.uid not in leaving]
     useless = [p for p in pods.tasks if _has_useless_secret(observed, p)]
     names = [*(of_executor(e.name) for e in delete), *(of_secret(p.spark_secret) for p in (*new, *useless))]
@@ -135,19 +137,18 @@ class _TaskStep:
         kept, surplus = staying[:wish], staying[wish:]
         due = {e.number: left for e in kept if (left := self._until_replaced(e)) is not None}
         numbers = self._free_numbers(executors)
-        replaced, create, pauses = list[ExecutorPod](), list[CreateExecutor](), list[float]()
+        create, pauses = list[CreateExecutor](), list[float]()
         ended = (e for e in kept if due.get(e.number) == 0.0)
         for before in (*ended, *[None] * (wish - len(kept))) if self._can_create() else ():
             name = executor_name(self.pod.name, next(numbers))
             if left := pause(self.observed.pods.refusals.get(of_executor(name)), self.observed.now):
                 pauses.append(left)  # the others would be refused for the same reason
                 break
-            replaced += [] if before is None else [before]
             create.append(self._creation(name, before))
         looks = (e.look_after(self.observed.now) for e in kept)
         return _Step(
             self.pod.task,
-            delete=(*surplus, *replaced),
+            delete=tuple(surplus),
             create=tuple(create),
             shown=task_executors(self.pod, self.report, wanted, self._least, kept, self.observed, due, taken),
             requeue_after=soonest(*pauses, *(left for left in due.values() if left), *looks),
