@@ -489,6 +489,17 @@ def test_a_task_says_why_it_cannot_use_executors_that_run() -> None:
     assert world.condition("ExecutorsReady") == told
 
 
+def test_an_executor_that_still_starts_is_the_reason_before_the_trouble_of_a_task_without_executors() -> None:
+    world = make(maximum=1)
+    wants(world, 1)
+    world.reconcile()
+    wants(world, 1, executors_trouble="no executor has been connected for 60 s")
+    world.reconcile()
+    assert world.condition("ExecutorsReady").startswith(
+        f"False Starting: task 0: 0 of 1 executors are ready: pod {E0} starts, since "
+    )
+
+
 def test_executors_that_wait_for_a_backlog_are_ready_although_there_is_no_session_to_connect_to() -> None:
     world = make(minimum=1)
     wants(world, 1)

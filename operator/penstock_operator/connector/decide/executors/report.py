@@ -84,12 +84,13 @@ def _causes(
         if executor.last_end is not None and executor.phase is not Phase.RUNNING:
             reason, message = executor.last_end
             yield reason, f"pod {executor.name} starts in place of one that ended ({message})"
-    if trouble:
-        yield Reason.HINDERED, trouble
+    # The task reports trouble also while no executor can be connected yet, such as during a long pull of an image.
     starting = [e for e in kept if e.phase is Phase.WAITING]
     if starting:
         first = min(starting, key=lambda e: e.created)
         yield Reason.STARTING, f"pod {first.name} starts, since {timestamp(first.created)}"
+    if trouble:
+        yield Reason.HINDERED, trouble
     yield Reason.STARTING, "they start, or are not connected to the task yet"
 
 
