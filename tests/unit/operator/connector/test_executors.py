@@ -339,6 +339,26 @@ def test_executors_make_room_in_a_quota_for_the_pods_of_tasks_and_jobs() -> None
     assert world.executors == {}
 
 
+def test_executors_make_room_for_the_pod_of_a_task_that_finds_no_node() -> None:
+    world = grown(2, tasks=2)
+    world.end("orders-in-1-1", 137)
+    while world.task(1).incarnation == 1:
+        world.reconcile()
+    world.hinder("orders-in-1-2", "Unschedulable", "0/3 nodes are available")
+    world.reconcile()
+    assert sorted(world.executors) == [E0, E1]
+    again = world.reconcile().requeue_after
+    assert again is not None
+    assert again <= 30
+    world.settle(seconds=40)
+    assert world.executors == {}
+    told = "False Unschedulable: task 0: 0 of 2 executors are ready: executors make room on the nodes for pod orders-in-1-2"
+    assert world.condition("ExecutorsReady") == told
+    world.start("orders-in-1-2")
+    world.settle()
+    assert sorted(world.executors) == [E0, E1]
+
+
 def test_the_pod_of_a_task_that_waits_for_its_refused_secret_says_so() -> None:
     world = new({"max": 1})
     world.executor_validation = lambda r: denied("no Secret here") if r.kind is SECRET else None
