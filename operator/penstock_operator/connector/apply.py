@@ -110,6 +110,8 @@ async def apply(
         of_offsets = [c for c in decision.create if isinstance(c, CreateJob) and c.action is Action.OFFSETS]
         decision = replace(decision, create=tuple(c for c in decision.create if c not in of_offsets), topics_reset="")
     created, queued, refused = await _create_pods(key, observed, decision, manifests, context, cached, failures)
+    executors = ExecutorWrites(key, observed, manifests, context, cached)
+    await executors.create_secrets(decision)
     for plan_hash in failures.ordered(decision.drop, str):
         with failures.of(plan_hash):
             await delete_plan(key, plan_hash, context)
@@ -121,7 +123,6 @@ async def apply(
         control_again = await write_control(observed, decision, context)
     if decision.forget:
         records_again = await remove_records(observed.connector.connect_name, context)
-    executors = ExecutorWrites(key, observed, manifests, context, cached)
     await executors.write(decision)
     # With a plan that is kept now, or an object that was refused, another decision follows immediately.
     at_once = (

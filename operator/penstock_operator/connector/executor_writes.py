@@ -5,7 +5,7 @@ No failure here ends a run: it is kept with the refusals, and the object is trie
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -28,6 +28,8 @@ __all__ = ["ExecutorWrites"]
 
 log = logging.getLogger(__name__)
 _SECRET_BYTES: Final = 32
+_Work = tuple[str, str, Callable[[], Awaitable[None]]]
+"""Name of an object among the refusals, the uid of its task's pod, and the request for it."""
 
 
 @dataclass
@@ -37,6 +39,7 @@ class ExecutorWrites:
     Attributes:
         created: how many executors were created.
         is_refused: whether an object was refused or not answered, which the next decision reports.
+        is_unanswered: whether the API server did not answer, so that nothing more is tried.
 
     Args:
         key: the Connector's.
@@ -53,11 +56,24 @@ class ExecutorWrites:
     cached: CachedConnector
     created: int = 0
     is_refused: bool = False
+    is_unanswered: bool = False
+
+    async def create_secrets(self, decision: Decision) -> None:
+        """Create the Secrets that pods of tasks wait for. Never raises `OperatorError`."""
+        new = decision.executors.create_secrets
+        await self._carry_out(
+            (of_secret(p.spark_secret), f"secret of {p.uid}", partial(self._create_secret, p)) for p in new
+        )
 
     async def write(self, decision: Decision) -> None:
-        """Carry out the part of a decision that is about executors. Never raises `OperatorError`."""
+        """Carry out the rest of a decision about executors. Never raises `OperatorError`."""
+        await self._carry_out(self._works(decision))
+
+    async def _carry_out(self, works: Iterable[_Work]) -> None:
+        if self.is_unanswered:
+            return
         refused = set[str]()
-        for name, task, work in self._works(decision):
+        for name, task, work in works:
             if task in refused:  # its further executors would be refused for the same reason
                 continue
             try:
@@ -66,15 +82,13 @@ class ExecutorWrites:
                 self._keep(name, e)
                 refused.add(task)
                 if not isinstance(e, Refused):  # each object might wait as long for an answer
+                    self.is_unanswered = True
                     return
             else:
                 self.cached.refusals.pop(name, None)
 
-    def _works(self, decision: Decision) -> Iterator[tuple[str, str, Callable[[], Awaitable[None]]]]:
-        """Yield the name of each object among the refusals, the uid of its task's pod, and the request for it."""
+    def _works(self, decision: Decision) -> Iterator[_Work]:
         executors = decision.executors
-        for pod in executors.create_secrets:
-            yield of_secret(pod.spark_secret), f"secret of {pod.uid}", partial(self._create_secret, pod)
         for executor in executors.delete:
             yield of_executor(executor.name), f"end of {executor.uid}", partial(self._delete, executor)
         for creation in executors.create:

@@ -87,3 +87,8 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
             yield Problem(f"{_PLACE}.resources.requests.{name}", message)
     if resources.memory < _LEAST_MEMORY:
         yield Problem(f"{_PLACE}.resources", "an executor needs at least 1Gi of memory; raise limits.memory")
+        return
+    for name, text in resources.requests.items():
+        if (limit := resources.limits.get(name)) is not None and quantity(text) > quantity(limit):
+            message = f"must not be greater than the limit: {text} is requested, and the limit is {limit}; set both"
+            yield Problem(f"{_PLACE}.resources.requests.{name}", message)

@@ -81,7 +81,7 @@ class Decision:
     6. `drop`: after the status, which names another plan by now.
     7. `claim`, `control_state`, `log_level`, `topics_reset`, `forget`: to Kafka, which may be slow or unavailable. Pods do
        not wait for it; those just created have the state that running tasks get, in their task spec.
-    8. `executors`: last, since tasks work without them.
+    8. `executors`: last, since tasks work without them. Only the Secrets that pods of tasks wait for follow `create`.
 
     Attributes:
         save: plans to keep, each in a ConfigMap.

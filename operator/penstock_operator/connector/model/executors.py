@@ -22,6 +22,7 @@ class CreateExecutor:
         pod: pod of the task.
         quick_ends: how many executors before it, in a row, ended soon after their start.
         last_end: how the one that it replaces ended, as a reason and a sentence; None: it replaces none.
+        replaced: the one that it replaces, which is deleted; None: it replaces none.
     """
 
     name: str
@@ -29,6 +30,7 @@ class CreateExecutor:
     pod: TaskPod
     quick_ends: int = 0
     last_end: tuple[str, str] | None = None
+    replaced: ExecutorPod | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,10 +286,11 @@ def _unready_since(status: Mapping[str, Any], started: float | None) -> float | 
 
 
 def _spark_secret(manifest: Mapping[str, Any]) -> str:
+    """Return the Secret if it has the name that the operator gives it: the operator deletes no other one."""
+    name = names.spark_secret_name(manifest["metadata"]["name"], names.label(manifest, names.UID_LABEL) or "")
     volumes = (manifest.get("spec") or {}).get("volumes") or ()
-    return next(
-        (str(v["secret"].get("secretName")) for v in volumes if v["name"] == SPARK_VOLUME and "secret" in v), ""
-    )
+    mounted = (v["secret"].get("secretName") for v in volumes if v["name"] == SPARK_VOLUME and "secret" in v)
+    return name if name in mounted else ""
 
 
 def _number(text: str) -> int:

@@ -1,12 +1,16 @@
 """Executors of tasks: as many as a task wants within the bounds of its Connector, and a task never waits for one."""
 
 import base64
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from penstock_kafka.records import Entry
 from penstock_model.contracts import executor_pod
 from penstock_model.contracts.pod_layout import EXECUTOR_VARIABLE
+from penstock_model.contracts.task_reports import control_key
 from penstock_operator.connector.model.pod_status import ExecutorPod, Phase
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.kubernetes.api_errors import Answer
@@ -17,7 +21,7 @@ from penstock_operator.reasons import Reason
 from ..fake_api_answers import denied, over_quota
 from ..fake_api_server import Request
 from .world.plugins import good_with_settings
-from .world.world import World
+from .world.world import Killed, World
 
 POD_NAME = "orders-in-0-1"
 E0, E1, E2 = (f"{POD_NAME}-e{n}" for n in range(3))
@@ -211,6 +215,14 @@ def test_an_executor_that_ends_is_replaced_at_first_immediately_and_then_after_p
     assert only(world).quick_ends == 5
 
 
+def test_each_of_many_executors_that_end_at_once_keeps_its_pause() -> None:
+    world = grown(30, maximum=30)
+    for name in world.executors:
+        world.end(name, 137, "OOMKilled")
+    world.settle(seconds=1)
+    assert [e.quick_ends for e in world.executors.values()] == [1] * 30
+
+
 def test_a_pod_that_ended_and_is_not_gone_yet_does_not_delay_its_successor() -> None:
     world = grown(1, maximum=1)
     world.end(E0, 1)
@@ -327,6 +339,26 @@ def test_executors_make_room_in_a_quota_for_the_pods_of_tasks_and_jobs() -> None
     assert world.executors == {}
 
 
+def test_executors_make_room_for_the_pod_of_a_task_that_finds_no_node() -> None:
+    world = grown(2, tasks=2)
+    world.end("orders-in-1-1", 137)
+    while world.task(1).incarnation == 1:
+        world.reconcile()
+    world.hinder("orders-in-1-2", "Unschedulable", "0/3 nodes are available")
+    world.reconcile()
+    assert sorted(world.executors) == [E0, E1]
+    again = world.reconcile().requeue_after
+    assert again is not None
+    assert again <= 30
+    world.settle(seconds=40)
+    assert world.executors == {}
+    told = "False Unschedulable: task 0: 0 of 2 executors are ready: executors make room on the nodes for pod orders-in-1-2"
+    assert world.condition("ExecutorsReady") == told
+    world.start("orders-in-1-2")
+    world.settle()
+    assert sorted(world.executors) == [E0, E1]
+
+
 def test_the_pod_of_a_task_that_waits_for_its_refused_secret_says_so() -> None:
     world = new({"max": 1})
     world.executor_validation = lambda r: denied("no Secret here") if r.kind is SECRET else None
@@ -344,6 +376,26 @@ def test_an_operator_that_was_killed_before_it_made_the_secret_makes_it_later() 
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert len(world.spark_secrets) == 1
+
+
+def test_a_pod_does_not_wait_for_kafka_to_get_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = new({"max": 1})
+    world.kill_before = SECRET
+    with suppress(Killed):
+        while True:
+            world.reconcile()
+            world.tick()
+    write, found = world.topic.write, list[int]()
+
+    def watched(entries: Sequence[Entry], timeout: float = 5.0) -> None:
+        if control_key("shop.orders-in") in {key for key, _ in entries}:
+            found.append(len(world.spark_secrets))
+        write(entries, timeout)
+
+    monkeypatch.setattr(world.topic, "write", watched)
+    world.change(state="Paused")
+    world.reconcile()
+    assert found == [1]
 
 
 @pytest.mark.parametrize("kill", range(12))
@@ -457,6 +509,17 @@ def test_a_task_says_why_it_cannot_use_executors_that_run() -> None:
     assert world.condition("ExecutorsReady") == told
 
 
+def test_an_executor_that_still_starts_is_the_reason_before_the_trouble_of_a_task_without_executors() -> None:
+    world = make(maximum=1)
+    wants(world, 1)
+    world.reconcile()
+    wants(world, 1, executors_trouble="no executor has been connected for 60 s")
+    world.reconcile()
+    assert world.condition("ExecutorsReady").startswith(
+        f"False Starting: task 0: 0 of 1 executors are ready: pod {E0} starts, since "
+    )
+
+
 def test_executors_that_wait_for_a_backlog_are_ready_although_there_is_no_session_to_connect_to() -> None:
     world = make(minimum=1)
     wants(world, 1)
@@ -474,6 +537,22 @@ def test_executors_for_a_backlog_are_ready_when_they_are_connected() -> None:
     world.settle()
     told = "False Starting: task 0: 0 of 1 executors are ready: they start, or are not connected to the task yet"
     assert world.condition("ExecutorsReady") == told
+
+
+def test_no_secret_is_deleted_but_the_one_that_the_operator_made() -> None:
+    world = new({"max": 1}, secrets={"passwords": {"db": "x"}})
+    world.settle()
+    before = world.server.get(SECRET, "shop", "passwords")
+    assert before is not None
+
+    def mount(pod: dict[str, Any]) -> None:
+        (volume,) = (v for v in pod["spec"]["volumes"] if v["name"] == "penstock-spark")
+        volume["secret"]["secretName"] = "passwords"
+
+    world.edit_pod(POD_NAME, mount)
+    world.end(POD_NAME, 137)
+    world.settle()
+    assert world.server.get(SECRET, "shop", "passwords") == before
 
 
 def test_executors_of_an_earlier_connector_keep_no_later_one_waiting() -> None:

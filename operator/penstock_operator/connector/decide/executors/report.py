@@ -28,7 +28,7 @@ def task_executors(
     kept: Sequence[ExecutorPod],
     observed: Observation,
     due: Mapping[int, float],
-    taken: str | None,
+    room: tuple[str, str] | None,
 ) -> TaskExecutors | None:
     """Return what the status shows of a task's executors; None: it wants none, for no reason.
 
@@ -40,7 +40,7 @@ def task_executors(
         kept: those that count towards it.
         observed: the Connector.
         due: by number of those that have ended, in how many seconds each is replaced.
-        taken: pod of a task or job that a quota has refused, for which executors make room; None: there is none.
+        room: why executors make room for the pod of a task or job, as a reason and a sentence; None: they do not.
     """
     trouble = report.executors_trouble or ""
     if wanted == 0:
@@ -53,10 +53,7 @@ def task_executors(
     ready = min(running, connected, wanted)
     if ready == wanted:
         return TaskExecutors(wanted, ready)
-    if taken is not None:
-        message = f"executors make room in a ResourceQuota for pod {taken}"
-        return TaskExecutors(wanted, ready, Reason.QUOTA_EXCEEDED, message)
-    reason, message = next(_causes(pod, kept, observed, due, trouble))
+    reason, message = room or next(_causes(pod, kept, observed, due, trouble))
     return TaskExecutors(wanted, ready, reason, message[:_LENGTH])
 
 
@@ -84,12 +81,13 @@ def _causes(
         if executor.last_end is not None and executor.phase is not Phase.RUNNING:
             reason, message = executor.last_end
             yield reason, f"pod {executor.name} starts in place of one that ended ({message})"
-    if trouble:
-        yield Reason.HINDERED, trouble
+    # The task reports trouble also while no executor can be connected yet, such as during a long pull of an image.
     starting = [e for e in kept if e.phase is Phase.WAITING]
     if starting:
         first = min(starting, key=lambda e: e.created)
         yield Reason.STARTING, f"pod {first.name} starts, since {timestamp(first.created)}"
+    if trouble:
+        yield Reason.HINDERED, trouble
     yield Reason.STARTING, "they start, or are not connected to the task yet"
 
 

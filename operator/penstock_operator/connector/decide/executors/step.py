@@ -24,9 +24,10 @@ from penstock_operator.connector.model.executors import (
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.plans import Plan, PodHashOf
 from penstock_operator.connector.model.pod_end import Ended
-from penstock_operator.connector.model.pod_status import ExecutorPod, Phase, TaskPod
+from penstock_operator.connector.model.pod_status import ExecutorPod, Phase, Pod, TaskPod
 from penstock_operator.connector.model.refused_pods import of_executor, of_secret, pause, without_room
 from penstock_operator.names import executor_name
+from penstock_operator.reasons import Reason
 
 __all__ = ["executors_step"]
 
@@ -34,6 +35,8 @@ _MOST_CREATED: Final = 20
 """Limit of executors that one run creates: the Connector's other work must not wait for hundreds."""
 _ORDER: Final = (Phase.RUNNING, Phase.WAITING, Phase.ENDED)
 """Order in which executors stay when fewer are wanted; among equals, the lowest numbers stay."""
+_PLACED: Final = 30.0
+"""Seconds that a pod of a task or job may wait for a node before executors make room: an autoscaler may add one."""
 _END_LENGTH: Final = 300
 """Characters of the end of an executor that its successor keeps."""
 
@@ -60,6 +63,8 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
     without_task = (e for e in pods.executors if e.task_pod not in alive and e.leaving is None)
     delete = (*(e for s in steps for e in s.delete), *without_task)
     create = tuple(c for s in steps for c in s.create)
+    # One that ended stays until its successor is created, which continues its backoff.
+    delete = (*delete, *(c.replaced for c in create[:_MOST_CREATED] if c.replaced is not None))
     new = [p for p in pods.tasks if _needs_secret(observed, p) and p.uid not in leaving]
     useless = [p for p in pods.tasks if _has_useless_secret(observed, p)]
     names = [*(of_executor(e.name) for e in delete), *(of_secret(p.spark_secret) for p in (*new, *useless))]
@@ -73,7 +78,10 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
         tasks=tasks,
         state=state_of(tasks),
         requeue_after=soonest(
-            0.0 if len(create) > _MOST_CREATED else None, *(s.requeue_after for s in steps), *pauses.values()
+            0.0 if len(create) > _MOST_CREATED else None,
+            *(s.requeue_after for s in steps),
+            *pauses.values(),
+            *(left for p in _unplaced(observed) if (left := p.created + _PLACED - observed.now) > 0),
         ),
     )
 
@@ -88,6 +96,25 @@ def _has_useless_secret(observed: Observation, pod: TaskPod) -> bool:
     """Return whether the Secret of a pod may exist that has ended, and is kept for its log."""
     may_exist = observed.pods.spark_secrets.get(pod.uid, True)
     return bool(pod.spark_secret) and pod.phase is Phase.ENDED and pod.leaving is None and may_exist
+
+
+def _room(observed: Observation) -> tuple[str, str] | None:
+    """Return why executors make room for the pod of a task or job, as a reason and a sentence; None: they do not."""
+    if (refused := without_room(observed.pods.refusals, observed.now)) is not None:
+        return Reason.QUOTA_EXCEEDED, f"executors make room in a ResourceQuota for pod {refused}"
+    late = (p.name for p in _unplaced(observed) if observed.now >= p.created + _PLACED)
+    if (first := min(late, default=None)) is not None:
+        return Reason.UNSCHEDULABLE, f"executors make room on the nodes for pod {first}"
+    return None
+
+
+def _unplaced(observed: Observation) -> Iterator[Pod]:
+    """Yield the pods of tasks and jobs for which there is no node: executors may have taken it."""
+    pods = observed.pods
+    for pod in (*pods.tasks, *pods.jobs, *pods.offsets_jobs):
+        is_unplaced = pod.hindrance is not None and pod.hindrance[0] == Reason.UNSCHEDULABLE
+        if is_unplaced and pod.phase is Phase.WAITING and pod.leaving is None:
+            yield pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,27 +156,26 @@ class _TaskStep:
         executors = [e for e in self.observed.pods.executors if e.task_pod == self.pod.uid]
         if self.report is None:  # it starts, or Kafka cannot be read: what exists stays
             return _Step(self.pod.task)
-        taken = without_room(self.observed.pods.refusals, self.observed.now)
-        wanted, wish = self._wanted(), self._wanted() if taken is None else 0
+        room = _room(self.observed)
+        wanted, wish = self._wanted(), self._wanted() if room is None else 0
         staying = sorted((e for e in executors if e.leaving is None), key=lambda e: (_ORDER.index(e.phase), e.number))
         kept, surplus = staying[:wish], staying[wish:]
         due = {e.number: left for e in kept if (left := self._until_replaced(e)) is not None}
         numbers = self._free_numbers(executors)
-        replaced, create, pauses = list[ExecutorPod](), list[CreateExecutor](), list[float]()
+        create, pauses = list[CreateExecutor](), list[float]()
         ended = (e for e in kept if due.get(e.number) == 0.0)
         for before in (*ended, *[None] * (wish - len(kept))) if self._can_create() else ():
             name = executor_name(self.pod.name, next(numbers))
             if left := pause(self.observed.pods.refusals.get(of_executor(name)), self.observed.now):
                 pauses.append(left)  # the others would be refused for the same reason
                 break
-            replaced += [] if before is None else [before]
             create.append(self._creation(name, before))
         looks = (e.look_after(self.observed.now) for e in kept)
         return _Step(
             self.pod.task,
-            delete=(*surplus, *replaced),
+            delete=tuple(surplus),
             create=tuple(create),
-            shown=task_executors(self.pod, self.report, wanted, self._least, kept, self.observed, due, taken),
+            shown=task_executors(self.pod, self.report, wanted, self._least, kept, self.observed, due, room),
             requeue_after=soonest(*pauses, *(left for left in due.values() if left), *looks),
         )
 
@@ -193,7 +219,7 @@ class _TaskStep:
             return CreateExecutor(name, self.plan, self.pod)
         quick_ends = _restart(before, before.ended).history.losses
         end = before.ended.reason, before.ended.describe()[:_END_LENGTH]
-        return CreateExecutor(name, self.plan, self.pod, quick_ends, end)
+        return CreateExecutor(name, self.plan, self.pod, quick_ends, end, before)
 
 
 def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
