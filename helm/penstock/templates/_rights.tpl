@@ -31,7 +31,7 @@
 # Those that tasks share with their Spark executors. A name cannot be part of the right to create.
 - apiGroups: [""]
   resources: [secrets]
-  verbs: [create, delete]
+  verbs: [create]
 {{- end }}
 {{- end -}}
 

@@ -1,4 +1,4 @@
-"""Executors and the Secrets that tasks share with them, as `apply` creates and deletes them.
+"""Executors, which `apply` creates and deletes, and the Secrets that tasks share with them, which it creates.
 
 No failure here ends a run: it is kept with the refusals, and the object is tried again after a pause that grows.
 """
@@ -22,7 +22,7 @@ from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.key import Key
-from penstock_operator.kubernetes.kinds import POD, SECRET
+from penstock_operator.kubernetes.kinds import POD
 
 __all__ = ["ExecutorWrites"]
 
@@ -93,18 +93,12 @@ class ExecutorWrites:
             yield of_executor(executor.name), f"end of {executor.uid}", partial(self._delete, executor)
         for creation in executors.create:
             yield of_executor(creation.name), creation.pod.uid, partial(self._create, creation)
-        for pod in executors.delete_secrets:
-            yield of_secret(pod.spark_secret), f"secret of {pod.uid}", partial(self._delete_secret, pod)
 
     async def _create_secret(self, pod: TaskPod) -> None:
         manifest = self.manifests.spark_secret(pod, secrets.token_hex(_SECRET_BYTES))
         await self.context.run(self.context.kube.create, manifest)
         # If it exists, this operator made it before: its name is of this pod of this Connector only.
         self.cached.spark_secrets[pod.uid] = True
-
-    async def _delete_secret(self, pod: TaskPod) -> None:
-        await self.context.run(self.context.kube.delete, SECRET, self.key.namespace, pod.spark_secret)
-        self.cached.spark_secrets[pod.uid] = False
 
     async def _create(self, creation: CreateExecutor) -> None:
         await create_unless_present(self.key, self.manifests.executor(creation), self.manifests, self.context)

@@ -14,7 +14,12 @@ from penstock_model.resources.quantity import MALFORMED, is_quantity, quantity
 __all__ = ["ExecutorResources", "Executors", "refused_executors"]
 
 _MEMORY: Final = "2Gi"
-_LEAST_MEMORY: Final = 1 << 30
+_MEMORY_OF_JVMS: Final = 768 << 20
+"""Bytes for Spark's Worker and the executor's JVM."""
+_MEMORY_OF_CORE: Final = 256 << 20
+"""Bytes for each Python worker."""
+_MOST_PARTS: Final = 128
+"""Limit of the parts of a batch that executors deliver at once: each has two transactional ids, which each start fences."""
 _PLACE: Final = "spec.spark.executors"
 
 
@@ -85,10 +90,13 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
         if name in resources.requests and quantity(resources.requests[name]) > quantity(text):
             message = f"must not be greater than limits.{name}, which is {text}; lower it, or raise the limit"
             yield Problem(f"{_PLACE}.resources.requests.{name}", message)
-    if resources.memory < _LEAST_MEMORY:
-        yield Problem(f"{_PLACE}.resources", "an executor needs at least 1Gi of memory; raise limits.memory")
-        return
-    for name, text in resources.requests.items():
-        if (limit := resources.limits.get(name)) is not None and quantity(text) > quantity(limit):
-            message = f"must not be greater than the limit: {text} is requested, and the limit is {limit}; set both"
-            yield Problem(f"{_PLACE}.resources.requests.{name}", message)
+    cores = resources.cores
+    if executors.max * cores > _MOST_PARTS:
+        message = (
+            f"{executors.max} executors with {cores} cores deliver {executors.max * cores} parts of a batch at once, and "
+            f"at most {_MOST_PARTS} are allowed; lower max or the CPU limit, or raise spec.tasksMax"
+        )
+        yield Problem(f"{_PLACE}.max", message)
+    if resources.memory < (least := _MEMORY_OF_JVMS + cores * _MEMORY_OF_CORE):
+        message = f"an executor with {cores} cores needs at least {least >> 20}Mi of memory; raise limits.memory"
+        yield Problem(f"{_PLACE}.resources", message)

@@ -131,7 +131,7 @@ def test_a_report_that_an_earlier_life_writes_late_is_written_over(pods: Pods) -
     [
         (
             {"PENSTOCK_POD_IDENTITY": '{"apiVersion":"penstock.dev/pod-identity/v9"}'},
-            "not a pod identity that this runtime",
+            "cannot be read as a pod identity of this version",
         ),
         ({"PENSTOCK_POD_UID": ""}, "PENSTOCK_POD_UID"),
     ],

@@ -29,7 +29,7 @@ WATCHED = {
     "pods/log": {"get"},
     "configmaps": {"get", "list", "create", "patch", "delete"},
     "events": {"create", "list"},
-    "secrets": READ | {"create", "delete"},
+    "secrets": READ | {"create"},
 }
 WEBHOOKS = "validatingwebhookconfigurations/penstock-operator.penstock-system.penstock.dev"
 CLUSTER: dict[tuple[str | None, str], set[str]] = {
@@ -106,7 +106,7 @@ def test_without_watching_secrets_there_is_no_right_on_secrets_of_others(helm: H
 
 def test_without_watching_secrets_those_for_executors_can_be_made_and_none_can_be_read(helm: Helm) -> None:
     found = rights(helm.render(least(secrets={"watch": False}, watchNamespaces=["shop"], webhook=NO_WEBHOOK)))
-    assert {key: v for key, v in found.items() if key[1] == "secrets"} == {("shop", "secrets"): {"create", "delete"}}
+    assert {key: v for key, v in found.items() if key[1] == "secrets"} == {("shop", "secrets"): {"create"}}
 
 
 def test_a_given_hash_key_needs_no_right_to_make_one(helm: Helm) -> None:

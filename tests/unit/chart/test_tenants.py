@@ -26,7 +26,7 @@ def tenant(helm: Helm) -> Rendered:
 
 def test_it_has_rights_in_the_tenants_namespace_and_its_own_and_makes_nothing_of_the_cluster(tenant: Rendered) -> None:
     assert {namespace for namespace, _ in rights(tenant)} == {"shop", NAMESPACE}
-    assert rights(tenant)["shop", "secrets"] == READ | {"create", "delete"}
+    assert rights(tenant)["shop", "secrets"] == READ | {"create"}
     everywhere = [d["kind"] for d in tenant.documents if d["kind"].startswith(("ClusterRole", "CustomResource"))]
     assert everywhere == []
     assert {d["metadata"].get("namespace") for d in tenant.documents} == {"shop", NAMESPACE}

@@ -72,7 +72,7 @@ def test_a_content_with_another_digest_or_in_another_form_is_refused() -> None:
     with pytest.raises(ConfigError, match="does not match the digest"):
         unpack(packed.content, "sha256:0")
     half = packed.content[: len(packed.content) // 2]
-    with pytest.raises(ConfigError, match="not a document of configuration definitions"):
+    with pytest.raises(ConfigError, match="as a document of configuration definitions"):
         unpack(half, PackedDefinitions(half, None).digest)
 
 

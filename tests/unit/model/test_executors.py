@@ -56,7 +56,7 @@ def test_all_wrong_values_are_refused_at_once() -> None:
 def test_an_executor_with_too_little_memory_is_refused() -> None:
     (problem,) = refused_fields(connector({"max": 1, "resources": {"limits": {"memory": "512Mi"}}}).spec)
 
-    assert "1Gi" in problem.message
+    assert "1024Mi" in problem.message
 
 
 def test_a_request_above_its_limit_is_refused_also_if_the_limit_is_the_default() -> None:
@@ -64,3 +64,18 @@ def test_a_request_above_its_limit_is_refused_also_if_the_limit_is_the_default()
 
     assert problem.property == "spec.spark.executors.resources.requests.memory"
     assert "which is 2Gi" in problem.message
+
+
+def test_more_parts_than_a_start_can_fence_are_refused() -> None:
+    resources = {"requests": {"cpu": "16"}, "limits": {"memory": "16Gi"}}
+    (problem,) = refused_fields(connector({"max": 10, "resources": resources}).spec)
+
+    assert problem.property == "spec.spark.executors.max"
+    assert "160 parts" in problem.message
+
+
+def test_each_core_of_an_executor_needs_memory() -> None:
+    (problem,) = refused_fields(connector({"max": 1, "resources": {"limits": {"cpu": "16", "memory": "2Gi"}}}).spec)
+
+    assert problem.property == "spec.spark.executors.resources"
+    assert "16 cores needs at least 4864Mi" in problem.message

@@ -67,7 +67,6 @@ class ExecutorsDecision:
         create_secrets: pods of tasks that wait for their Secret, which is created.
         delete: executors.
         create: executors.
-        delete_secrets: pods of tasks that ended, whose Secret is of no use.
         tasks: by number, for the status.
         state: for the condition; None: no executor is wanted.
         requeue_after: decide again after this many seconds; None: when something happens.
@@ -76,7 +75,6 @@ class ExecutorsDecision:
     create_secrets: tuple[TaskPod, ...] = ()
     delete: tuple[ExecutorPod, ...] = ()
     create: tuple[CreateExecutor, ...] = ()
-    delete_secrets: tuple[TaskPod, ...] = ()
     tasks: Mapping[int, TaskExecutors] = field(default_factory=dict)
     state: ExecutorsState | None = None
     requeue_after: float | None = None
@@ -84,7 +82,7 @@ class ExecutorsDecision:
     @property
     def has_actions(self) -> bool:
         """Return whether anything is created or deleted."""
-        return bool(self.create_secrets or self.delete or self.create or self.delete_secrets)
+        return bool(self.create_secrets or self.delete or self.create)
 
 
 def executors_of(task: TaskSpec) -> Executors | None:

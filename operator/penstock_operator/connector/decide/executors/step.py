@@ -66,15 +66,13 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
     # One that ended stays until its successor is created, which continues its backoff.
     delete = (*delete, *(c.replaced for c in create[:_MOST_CREATED] if c.replaced is not None))
     new = [p for p in pods.tasks if _needs_secret(observed, p) and p.uid not in leaving]
-    useless = [p for p in pods.tasks if _has_useless_secret(observed, p)]
-    names = [*(of_executor(e.name) for e in delete), *(of_secret(p.spark_secret) for p in (*new, *useless))]
+    names = [*(of_executor(e.name) for e in delete), *(of_secret(p.spark_secret) for p in new)]
     pauses = {name: left for name in names if (left := pause(pods.refusals.get(name), observed.now))}
     tasks = {s.task: s.shown for s in steps if s.shown is not None}
     return ExecutorsDecision(
         create_secrets=tuple(p for p in new if of_secret(p.spark_secret) not in pauses),
         delete=tuple(e for e in delete if of_executor(e.name) not in pauses),
         create=create[:_MOST_CREATED],
-        delete_secrets=tuple(p for p in useless if of_secret(p.spark_secret) not in pauses),
         tasks=tasks,
         state=state_of(tasks),
         requeue_after=soonest(
@@ -90,12 +88,6 @@ def _needs_secret(observed: Observation, pod: TaskPod) -> bool:
     """Return whether a pod may wait for its Secret. One that has started had it, and another one would differ."""
     is_known = observed.pods.spark_secrets.get(pod.uid, False)
     return bool(pod.spark_secret) and pod.phase is Phase.WAITING and not is_known
-
-
-def _has_useless_secret(observed: Observation, pod: TaskPod) -> bool:
-    """Return whether the Secret of a pod may exist that has ended, and is kept for its log."""
-    may_exist = observed.pods.spark_secrets.get(pod.uid, True)
-    return bool(pod.spark_secret) and pod.phase is Phase.ENDED and pod.leaving is None and may_exist
 
 
 def _room(observed: Observation) -> tuple[str, str] | None:
