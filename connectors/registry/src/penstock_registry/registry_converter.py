@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from cachetools import LRUCache
@@ -153,14 +154,13 @@ class RegistryConverter(Converter, Generic[Parsed]):
         self, topic: str, data: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """Convert as `to_connect` does. Messages with one schema become columns."""
+        number = self._only_id(data)
+        if number is not None:
+            return self._read_all(topic, number, data)
         id_of = self._wire.schema_id
         ids = [None if message is None else id_of(message) for message in data]
-        distinct = set(ids)
-        if len(distinct) != 1 or None in distinct:
-            pairs = _grouped(ids, data, lambda number, messages: self._pairs(topic, number, messages))
-            return [schema for schema, _ in pairs], [value for _, value in pairs]
-        (number,) = distinct
-        return self._read_all(topic, number or 0, data)
+        pairs = _grouped(ids, data, lambda number, messages: self._pairs(topic, number, messages))
+        return [schema for schema, _ in pairs], [value for _, value in pairs]
 
     def join_headers(self, data: bytes, headers: Sequence[RawHeader]) -> bytes:
         """Return a message with the id of its schema, which may be in a header."""
@@ -178,6 +178,18 @@ class RegistryConverter(Converter, Generic[Parsed]):
         """Close the connections to the registry."""
         if hasattr(self, "_registry"):
             self._registry.close()
+
+    def _only_id(self, data: Sequence[bytes | None]) -> Id | None:
+        """Return the id of the schema that all messages have; None if there is no such id."""
+        if not data or data[0] is None:
+            return None
+        number = self._wire.schema_id(data[0])
+        length = self._wire.prefix_length(number)
+        try:
+            prefixes = list(map(itemgetter(slice(length)), data))  # type: ignore[arg-type]
+        except TypeError:  # a message is null
+            return None
+        return number if prefixes.count(data[0][:length]) == len(data) else None
 
     def _pairs(self, topic: str, number: Id | None, messages: Sequence[Any]) -> list[tuple[Schema | None, Any]]:
         if number is None:

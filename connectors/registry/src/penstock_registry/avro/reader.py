@@ -8,6 +8,7 @@ from typing import Any
 from fastavro import schemaless_reader
 
 from penstock import DataError, Fields, Schema
+from penstock_registry.avro.column_reader import ReadColumns, column_reader
 from penstock_registry.avro.decoder import Decode, decode_anything, decoder
 from penstock_registry.avro.physical import physical_schema
 from penstock_registry.avro.settings import AvroSettings
@@ -38,10 +39,17 @@ class AvroReader:
         if is_anything(of):
             self._decode: Decode | None = decode_anything
             self._names: list[str] = []
+            self._read_columns: ReadColumns | None = None
         else:
             self.schema = connect_schema(of, settings, version)
             self._decode = decoder(of, self.schema)
             self._names = [f.name for f in of.fields] if of.kind == "record" else []
+            self._read_columns = column_reader(of)
+            if self._read_columns is not None:
+                decoders = (decoder(f.type, own.schema) for f, own in zip(of.fields, self.schema.fields, strict=True))
+                self._decoders = [
+                    (n, decode) for n, decode in zip(self._names, decoders, strict=True) if decode is not None
+                ]
 
     def read(self, data: bytes) -> tuple[Schema | None, Any]:
         """Return the schema and the value of a message."""
@@ -60,6 +68,8 @@ class AvroReader:
         """Return the schema and the values of messages with this schema. If one fails, all fail: `read` finds it."""
         physical = self._physical
         try:
+            if self._read_columns is not None and data:
+                return self.schema, self._fields(self._read_columns(data), len(data))
             values: list[Any] = [schemaless_reader(BytesIO(each), physical, None) for each in data]
         except Exception as e:
             raise DataError("cannot read messages as Avro") from e
@@ -70,3 +80,9 @@ class AvroReader:
             return self.schema, values
         columns = {name: list(map(itemgetter(name), values)) for name in self._names}
         return self.schema, Fields(columns, len(values), rows=values)
+
+    def _fields(self, columns: Sequence[list[Any]], length: int) -> Fields:
+        named = dict(zip(self._names, columns, strict=True))
+        for name, decode in self._decoders:
+            named[name] = [None if value is None else decode(value) for value in named[name]]
+        return Fields(named, length)

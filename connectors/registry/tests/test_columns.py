@@ -1,0 +1,106 @@
+"""Records that are read together, as columns, equal the same records read one by one."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from io import BytesIO
+from typing import Any, Final
+
+import pytest
+from fastavro import schemaless_writer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import DataError
+from penstock_registry.avro.column_reader import column_reader
+from penstock_registry.avro.physical import physical_schema
+from penstock_registry.avro.reader import AvroReader
+from penstock_registry.avro.settings import AvroSettings
+from penstock_registry.avro.types import AvroType, parse_avro
+
+_EDGES: Final = [sign * (1 << bits) + more for bits in range(0, 63, 7) for sign in (1, -1) for more in (-1, 0, 1)]
+_LONGS: Final = st.sampled_from([*_EDGES, (1 << 63) - 1, -(1 << 63)]) | st.integers(-(1 << 63), (1 << 63) - 1)
+_PAIR: Final = {
+    "type": "record",
+    "name": "Pair",
+    "fields": [{"name": "a", "type": "int"}, {"name": "b", "type": "string"}],
+}
+_VALUES: Final[list[tuple[Any, st.SearchStrategy[Any]]]] = [
+    ("long", _LONGS),
+    ("int", st.integers(-(1 << 31), (1 << 31) - 1)),
+    ("boolean", st.booleans()),
+    ("double", st.floats(allow_nan=False)),
+    ("float", st.floats(width=32, allow_nan=False)),
+    ("string", st.text(max_size=200)),
+    ("bytes", st.binary(max_size=200)),
+    ({"type": "enum", "name": "Suit", "symbols": ["HEARTS", "CLUBS"]}, st.sampled_from(["HEARTS", "CLUBS"])),
+    ({"type": "fixed", "name": "Four", "size": 4}, st.binary(min_size=4, max_size=4)),
+    ({"type": "long", "logicalType": "timestamp-millis"}, st.integers(0, 1 << 41)),
+    ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, st.binary(min_size=1, max_size=4)),
+    (["null", "string"], st.none() | st.text()),
+    (["long", "null"], st.none() | _LONGS),
+    (_PAIR, st.fixed_dictionaries({"a": st.integers(0, 9), "b": st.text()})),
+    (["null", "Pair"], st.none() | st.fixed_dictionaries({"a": st.integers(0, 9), "b": st.text()})),
+]
+_SCHEMA: Final = {
+    "type": "record",
+    "name": "All",
+    "fields": [{"name": f"f{i}", "type": of} for i, (of, _) in enumerate(_VALUES)],
+}
+_RECORDS: Final = st.fixed_dictionaries({f"f{i}": values for i, (_, values) in enumerate(_VALUES)})
+
+
+def parsed(schema: Any) -> AvroType:
+    """Return the type of a schema."""
+    return parse_avro(json.dumps(schema))
+
+
+def data_of(of: AvroType, record: Any) -> bytes:
+    """Return a record in Avro, before logical types."""
+    stream = BytesIO()
+    schemaless_writer(stream, physical_schema(of), record)
+    return stream.getvalue()
+
+
+def together(reader: AvroReader, data: Sequence[bytes]) -> list[Any]:
+    """Return the values of messages that are read together."""
+    return list(reader.read_all(data)[1])
+
+
+@given(st.lists(_RECORDS, min_size=1, max_size=3))
+def test_records_read_together_equal_records_read_singly(records: list[Any]) -> None:
+    of = parsed(_SCHEMA)
+    reader = AvroReader(of, AvroSettings(), None)
+    data = [data_of(of, record) for record in records]
+    assert column_reader(of) is not None
+    assert repr(together(reader, data)) == repr([reader.read(each)[1] for each in data])
+
+
+@given(_RECORDS, st.data())
+def test_damaged_data_is_read_together_only_as_it_is_read_singly(record: Any, draw: st.DataObject) -> None:
+    of = parsed(_SCHEMA)
+    reader = AvroReader(of, AvroSettings(), None)
+    data = bytearray(data_of(of, record))
+    data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    damaged = bytes(data[: draw.draw(st.integers(0, len(data)))])
+    with suppress(DataError):
+        (value,) = together(reader, [damaged])
+        assert repr(value) == repr(reader.read(damaged)[1])
+
+
+@pytest.mark.parametrize("kind", ["long", "string", "double", "boolean", "bytes"])
+def test_a_message_that_ends_early_fails_all_that_are_read_together(kind: str) -> None:
+    of = parsed({"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}, {"name": "v", "type": kind}]})
+    value = {"long": 1 << 50, "string": "abc", "double": 1.5, "boolean": True, "bytes": b"abc"}[kind]
+    whole = data_of(of, {"n": 1 << 50, "v": value})
+    reader = AvroReader(of, AvroSettings(), None)
+    for length in range(len(whole)):
+        with pytest.raises(DataError):
+            reader.read_all([whole, whole[:length]])
+
+
+@pytest.mark.parametrize(
+    "kind", [{"type": "array", "items": "int"}, {"type": "map", "values": "int"}, ["int", "string"], "All"]
+)
+def test_records_with_other_types_are_left_to_fastavro(kind: Any) -> None:
+    assert column_reader(parsed({"type": "record", "name": "All", "fields": [{"name": "f", "type": kind}]})) is None
