@@ -53,7 +53,7 @@ with Scratch() as scratch:
     for number in range(2):
         await_(lambda: (spark.ask(), spark.ready)[1])
         print("connected", flush=True)
-        await_(lambda: (spark.end_if_idle(), not spark.is_up)[1])
+        await_(lambda: (spark.end_if_idle(), spark.workers is None)[1])
     spark.stop()
 """
 
