@@ -27,6 +27,7 @@ _SOURCES: Final = "sources"
 _OWN_PROCESS: Final = f"""\
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
+resource.setrlimit(resource.RLIMIT_CPU, ({_SECONDS}, {_SECONDS}))
 sys.path.insert(0, sys.argv[1])
 from grpc_tools._protoc_compiler import run_main
 sys.exit(run_main([argument.encode() for argument in sys.argv[1:]]))
