@@ -67,3 +67,13 @@ def test_numbers_that_are_not_finite_or_too_large_fail_their_records(message: by
     settings = JsonSchemaConverterConfig.parse({"schema.registry.url": "http://h"}).settings
     with pytest.raises(DataError, match=r"is not (JSON|finite)"):
         JsonReader(parse_json_schema(json.dumps(DECIMAL)), settings, None, None).read(message)
+
+
+def test_a_schema_that_unfolds_without_end_is_refused() -> None:
+    def twice(number: int) -> Any:
+        return {"type": "object", "properties": {name: {"$ref": f"#/definitions/d{number}"} for name in "ab"}}
+
+    schema = {**twice(0), "definitions": {f"d{n}": twice(n + 1) for n in range(60)} | {"d60": {"type": "integer"}}}
+    settings = JsonSchemaConverterConfig.parse({"schema.registry.url": "http://h"}).settings
+    with pytest.raises(DataError, match="it has more than 100000 types"):
+        JsonReader(parse_json_schema(json.dumps(schema)), settings, None, None)
