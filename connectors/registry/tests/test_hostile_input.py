@@ -11,7 +11,10 @@ from penstock import ConfigError, DataError
 from penstock.testing import parsed
 from penstock_registry.apicurio.client import ApicurioRegistry
 from penstock_registry.apicurio.converter import ApicurioAvroConverter
+from penstock_registry.avro.config import AvroConverterConfig
 from penstock_registry.avro.converter import AvroConverter
+from penstock_registry.avro.reader import AvroReader
+from penstock_registry.avro.types import parse_avro
 from penstock_registry.json_schema.config import JsonSchemaConverterConfig
 from penstock_registry.json_schema.reader import JsonReader
 from penstock_registry.json_schema.types import parse_json_schema
@@ -77,3 +80,22 @@ def test_a_schema_that_unfolds_without_end_is_refused() -> None:
     settings = JsonSchemaConverterConfig.parse({"schema.registry.url": "http://h"}).settings
     with pytest.raises(DataError, match="it has more than 100000 types"):
         JsonReader(parse_json_schema(json.dumps(schema)), settings, None, None)
+
+
+def test_records_that_unfold_without_end_are_refused() -> None:
+    texts = ['{"type": "record", "name": "R0", "fields": []}']
+    for number in range(60):
+        fields = [{"name": name, "type": f"R{number}"} for name in "ab"]
+        texts.append(json.dumps({"type": "record", "name": f"R{number + 1}", "fields": fields}))
+    settings = AvroConverterConfig.parse({"schema.registry.url": "http://h"}).settings
+    with pytest.raises(DataError, match="it has more than 100000 types"):
+        AvroReader(parse_avro(texts[-1], tuple(texts[:-1])), settings, None)
+
+
+def test_null_has_no_schema_in_a_batch_either() -> None:
+    settings = AvroConverterConfig.parse({"schema.registry.url": "http://h"}).settings
+    reader = AvroReader(parse_avro('["null", "string"]'), settings, None)
+    data = [b"\0", b"\2\2a"]
+    schemas, values = reader.read_all(data)
+    assert isinstance(schemas, list)
+    assert list(zip(schemas, values, strict=True)) == list(map(reader.read, data))
