@@ -197,7 +197,7 @@ class Converter(Plugin):
         Args:
             data: the message that `from_connect` returned.
 
-        Headers that the record has already are not appended again.
+        A header is not appended if the last one of its name in the record is the same.
         """
         return data, ()
 

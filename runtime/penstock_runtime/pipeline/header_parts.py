@@ -28,6 +28,7 @@ def split_columns(
     for row, message in enumerate(data):
         if message is not None:
             message, added = converter.split_headers(message)
-            made[row] = [*made[row], *(header for header in added if header not in made[row])]
+            last = dict(made[row])  # the last header of a name is the one that is read
+            made[row] = [*made[row], *((name, part) for name, part in added if name not in last or last[name] != part)]
         left.append(message)
     return left, made

@@ -1,5 +1,6 @@
 """Calls to a registry, with their errors in words."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -41,6 +42,7 @@ class Calls:
         before: Callable[[], None] = lambda: None,
         nonsense: Callable[[], None] = lambda: None,
     ) -> None:
+        logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each request, with the password in its URL
         self._where = where
         self._credentials = credentials
         self._before = before

@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
+from urllib.parse import urlsplit
 
+from httpx2 import URL, InvalidURL
 from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Int, Password, Problem, prop
@@ -12,7 +14,7 @@ from penstock_registry.class_names import one_class
 from penstock_registry.subjects import Strategy, strategy_named, subject_strategy
 from penstock_registry.wire import ConfluentFormat, WireFormat
 
-__all__ = ["RegistryConfig", "pem_problems"]
+__all__ = ["RegistryConfig", "pem_problems", "url_problems"]
 
 _SSL: Final = "schema.registry.ssl."
 _HEADER: Final = "HeaderSchemaIdSerializer"
@@ -214,7 +216,7 @@ class RegistryConfig(Config):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        problems = []
+        problems = url_problems("schema.registry.url", self.urls)
         if self.basic_source == "USER_INFO" and ":" not in (self.credentials or ""):
             problems.append(Problem("basic.auth.user.info", "USER_INFO needs `user:password` here"))
         needed: dict[str, dict[str, str | None]] = {
@@ -291,6 +293,18 @@ class RegistryConfig(Config):
             "bearer.auth.client.secret": self.bearer_secret.reveal() if self.bearer_secret else "",
             "bearer.auth.scope": self.bearer_scope or "",
         }
+
+
+def url_problems(name: str, urls: list[str]) -> list[Problem]:
+    """Return the problems of URLs of registries. They do not contain the URLs, which can have a password."""
+    for url in urls:
+        try:
+            URL(url)
+            urlsplit(url)
+        except (InvalidURL, ValueError):
+            text = "the host or the port is not valid; in a user or password, write / as %2F, @ as %40 and so on"
+            return [Problem(name, f"{name}: {text}")]
+    return []
 
 
 def pem_problems(name: str, location: str | None) -> list[Problem]:

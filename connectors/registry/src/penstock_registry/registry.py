@@ -1,6 +1,5 @@
 """Client of the schema registry, with its errors in words."""
 
-import logging
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -61,7 +60,6 @@ class Registry:
         self._config = config
         self._guids = guids
         self._kind = kind
-        logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each request
         try:
             self._client = SchemaRegistryClient(config.client_properties())
         except (OSError, ValueError, TypeError, InvalidURL) as e:

@@ -120,7 +120,13 @@ class ConfluentFormat:
     def join(self, data: bytes, headers: Sequence[RawHeader]) -> bytes:
         """Return a message with the prefix that its headers contain."""
         found = last_header(headers, self.header)
-        return data if found is None else found + data
+        if found is None:
+            return data
+        if len(found) < {b"\0": _NUMBER.size, b"\1": _GUID_END}.get(found[:1], 1):
+            raise DataError(
+                f"cannot read a message: header {self.header} has only {len(found)} bytes of the id of a schema"
+            )
+        return found + data
 
     def split(self, message: bytes, length: int) -> tuple[bytes, Sequence[RawHeader]]:
         """Return a message without its prefix, and the header that contains it."""

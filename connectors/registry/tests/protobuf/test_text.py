@@ -1,10 +1,12 @@
 """Texts of .proto files for Connect's schemas, as Confluent's converter registers them."""
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from penstock import DataError, Schema, Type
+from penstock import DataError, RetriableError, Schema, Type
 from penstock.schema import (
     BOOLEAN,
     BYTES,
@@ -25,7 +27,9 @@ from penstock.schema import (
 )
 from penstock_registry.protobuf import names
 from penstock_registry.protobuf.compiler import compile_proto
+from penstock_registry.protobuf.config import ProtobufConverterConfig
 from penstock_registry.protobuf.from_schema import proto_text
+from penstock_registry.protobuf.reader import ProtobufReader
 from penstock_registry.protobuf.settings import ProtobufSettings
 
 PLAIN = ProtobufSettings()
@@ -194,3 +198,25 @@ def test_a_primitive_is_one_of_the_wrappers_of_google() -> None:
 def test_a_schema_that_protobuf_cannot_have_is_refused_with_the_path_of_the_field(schema: Schema, words: str) -> None:
     with pytest.raises(DataError, match=words):
         proto_text(schema, PLAIN)
+
+
+def test_records_wait_while_protoc_cannot_be_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    text = 'syntax = "proto3"; message Waits { int32 x = 1; }'
+    with pytest.raises(RetriableError, match="cannot run protoc: FileNotFoundError") as failed:
+        compile_proto(text, {})
+    assert failed.value.outage
+    monkeypatch.undo()
+    assert list(compile_proto(text, {}).message_types_by_name) == ["Waits"]
+
+
+@pytest.mark.parametrize(
+    ("depth", "fields", "cause"),
+    [(60, "{0} a = 1; {0} b = 2;", "has more than 100000 fields"), (2000, "{0} a = 1;", "it is nested too deeply")],
+)
+def test_a_text_that_unfolds_without_end_is_refused(depth: int, fields: str, cause: str) -> None:
+    inner = "".join(f"message A{i} {{ {fields.format(f'A{i + 1}')} }}" for i in range(depth))
+    file = compile_proto(f'syntax = "proto3"; {inner} message A{depth} {{ int32 x = 1; }}', {})
+    settings = ProtobufConverterConfig.parse({"schema.registry.url": "http://h"}).settings
+    with pytest.raises(DataError, match=cause):
+        ProtobufReader(file, settings, None).read(b"\0")

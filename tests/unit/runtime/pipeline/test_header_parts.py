@@ -91,6 +91,12 @@ def test_a_header_that_a_record_has_already_is_not_repeated() -> None:
     assert convert_outgoing(converters(Marked), RecordBatch.of([record]), tolerant()).headers == [[("mark", b"x")]]
 
 
+def test_an_older_header_does_not_hide_the_part_of_a_message() -> None:
+    record = Record(topic="t", value="a", headers=(Header("mark", "x"), Header("mark", "y")))
+    (headers,) = convert_outgoing(converters(Marked), RecordBatch.of([record]), tolerant()).headers or ()
+    assert headers == [("mark", b"x"), ("mark", b"y"), ("mark", b"x")]
+
+
 @pytest.mark.parametrize("kind", [Marked, ByColumns])
 def test_parts_are_joined_before_messages_are_read(kind: type[Marked]) -> None:
     headers: list[list[Raw]] = [[("mark", b"x")], [], [("mark", b"x")], [("other", b"1")]]

@@ -12,7 +12,7 @@ from penstock_registry.apicurio.strategies import artifact_strategy, strategy_fo
 from penstock_registry.apicurio.wire_format import ApicurioFormat
 from penstock_registry.avro.settings import AvroSettings
 from penstock_registry.class_names import one_class
-from penstock_registry.config import pem_problems
+from penstock_registry.config import pem_problems, url_problems
 from penstock_registry.subjects import Strategy
 
 __all__ = ["ApicurioAvroConfig"]
@@ -221,7 +221,7 @@ class ApicurioAvroConfig(Config):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        problems: list[Problem] = []
+        problems = url_problems(f"{_REGISTRY}url", [self.url])
         if self.username is not None and self.password is None:
             problems.append(Problem(f"{_AUTH}password", f"{_AUTH}username needs a password here"))
         if self.auth_url is not None and self.realm is None:

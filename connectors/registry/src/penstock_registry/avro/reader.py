@@ -64,8 +64,8 @@ class AvroReader:
             return None, None
         return self.schema, value if self._decode is None else self._decode(value)
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
-        """Return the schema and the values of messages with this schema. If one fails, all fail: `read` finds it."""
+    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
         physical = self._physical
         try:
             if self._read_columns is not None and data:
@@ -76,6 +76,8 @@ class AvroReader:
         decode = self._decode
         if decode is not None:
             values = [None if value is None else decode(value) for value in values]
+        if None in values:
+            return [None if value is None else self.schema for value in values], values
         if not self._names or not values:
             return self.schema, values
         columns = {name: list(map(itemgetter(name), values)) for name in self._names}

@@ -29,6 +29,7 @@ _LOGICAL: Final = {
     ("long", "timestamp-millis"): TIMESTAMP,
 }
 _DEFAULT_PRECISION: Final = 64
+_MOST_TYPES: Final = 100_000
 _NOTHING: Final = object()
 """No default, where None is the default null."""
 
@@ -49,7 +50,10 @@ def connect_schema(of: AvroType, settings: AvroSettings, version: int | None = N
     Raises:
         DataError: Connect cannot represent the schema.
     """
-    return _Reader(settings).schema(of, version=version)
+    try:
+        return _Reader(settings).schema(of, version=version)
+    except RecursionError:
+        raise DataError("cannot read a schema of Avro: it is nested too deeply") from None
 
 
 @dataclass
@@ -90,12 +94,16 @@ class _Reader:
     def __init__(self, settings: AvroSettings) -> None:
         self._settings = settings
         self._around: list[AvroType] = []
+        self._made = 0
 
     def schema(
         self, of: AvroType, *, optional: bool = False, default: Any = _NOTHING, version: int | None = None
     ) -> Schema:
         if (branch := of.optional_branch) is not None:
             return self.schema(branch, optional=True)
+        self._made += 1
+        if self._made > _MOST_TYPES:  # records that are used several times can grow exponentially
+            raise DataError(f"cannot read a schema of Avro: it has more than {_MOST_TYPES} types")
         if of in self._around:
             raise DataError(
                 f"cannot read a schema of Avro: the record {of.name} contains itself, and a schema of Kafka Connect cannot; "

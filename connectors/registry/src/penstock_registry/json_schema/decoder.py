@@ -167,7 +167,9 @@ def _decimal(schema: Schema) -> Decode:
         if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
             _refuse(value, "a number or a string in Base64")
         number = Decimal(value)
-        if number.is_finite() and number.adjusted() > _MOST_DIGITS:
+        if not number.is_finite():
+            raise Misfit("the number is not finite")
+        if number.adjusted() > _MOST_DIGITS:
             raise Misfit(f"the number has more than {_MOST_DIGITS} digits")
         try:
             return number.quantize(step, context=_EXACT)

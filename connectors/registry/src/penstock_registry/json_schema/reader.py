@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from operator import itemgetter
 from typing import Any
 
@@ -48,7 +48,7 @@ class JsonReader:
         """Return the schema and the value of a message."""
         try:
             document = json.loads(data.decode(), parse_float=self._number)
-        except (ValueError, RecursionError) as e:
+        except (ValueError, RecursionError, InvalidOperation) as e:
             what = "it is nested too deeply" if isinstance(e, RecursionError) else type(e).__name__
             raise DataError(
                 f"cannot read a message as JSON: its text is not JSON ({what}); the message is damaged, or its schema's id "

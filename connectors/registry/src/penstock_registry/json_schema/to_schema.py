@@ -19,6 +19,7 @@ _NUMBERS: Final = {str(kind): kind for kind in (
     Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64, Type.BYTES,
 )}  # fmt: skip
 _CANNOT: Final = "cannot read a JSON Schema"
+_MOST_TYPES: Final = 100_000
 
 
 def connect_schema(of: JsonType, settings: JsonSettings, version: int | None = None) -> Schema:
@@ -58,8 +59,12 @@ class _Reader:
         self._around: list[JsonType] = []
         self._combined: list[JsonType] = []
         self._unions = 0
+        self._made = 0
 
     def schema(self, of: JsonType, *, optional: bool = False, version: int | None = None) -> Schema:
+        self._made += 1
+        if self._made > _MOST_TYPES:  # definitions that are used several times can grow exponentially
+            raise DataError(f"{_CANNOT}: it has more than {_MOST_TYPES} types")
         if of.kind == "reference":
             return self._referred(of, optional=optional, version=version)
         if of.kind in ("allOf", "anyOf", "oneOf"):

@@ -27,11 +27,14 @@ class RecordValidator:
     """
 
     def __init__(self, text: str, references: Sequence[Reference]) -> None:
-        schema = json.loads(text)
+        try:
+            schema, trees = json.loads(text), [json.loads(each.text) for each in references]
+        except (ValueError, RecursionError) as e:
+            raise DataError(f"cannot read a JSON Schema: {type(e).__name__}: {e}") from e
         base = schema.get("$id", "") if isinstance(schema, dict) else ""
         others: Registry[Any] = Registry().with_resources(
-            (urljoin(base, each.name), Resource.from_contents(json.loads(each.text), default_specification=DRAFT7))
-            for each in references
+            (urljoin(base, each.name), Resource.from_contents(tree, default_specification=DRAFT7))
+            for each, tree in zip(references, trees, strict=True)
         )
         self._validator: Validator = validator_for(schema, default=Draft7Validator)(schema, registry=others)
 
@@ -47,6 +50,12 @@ class RecordValidator:
             raise DataError(
                 f"cannot compare a record with its JSON Schema: the reference {e.ref} leads nowhere; register the schema "
                 "that it refers to, with that name as a reference"
+            ) from None
+        except Exception as e:  # noqa: BLE001 (a pattern or keyword that the library cannot use; it can quote the record)
+            raise DataError(
+                f"cannot compare a record with its JSON Schema: {type(e).__name__}; correct the schema (a pattern, for "
+                r"example, is one of Python, which has no \p{L}), or set json.fail.invalid.schema or "
+                "latest.compatibility.strict to false"
             ) from None
         if error is not None:
             raise DataError(

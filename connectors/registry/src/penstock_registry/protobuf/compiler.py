@@ -15,7 +15,7 @@ from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from penstock import DataError
+from penstock import DataError, RetriableError
 from penstock_registry.protobuf.known import is_known_file, known_files
 
 __all__ = ["compile_proto"]
@@ -27,6 +27,7 @@ _SOURCES: Final = "sources"
 _OWN_PROCESS: Final = f"""\
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
+resource.setrlimit(resource.RLIMIT_CPU, ({_SECONDS}, {_SECONDS}))
 sys.path.insert(0, sys.argv[1])
 from grpc_tools._protoc_compiler import run_main
 sys.exit(run_main([argument.encode() for argument in sys.argv[1:]]))
@@ -54,6 +55,7 @@ def compile_proto(text: str, references: Mapping[str, str]) -> FileDescriptor:
 
     Raises:
         DataError: protoc does not accept it.
+        RetriableError: protoc cannot be run.
     """
     key = (text, tuple(references.items()))
     with _lock:
@@ -66,6 +68,12 @@ def compile_proto(text: str, references: Mapping[str, str]) -> FileDescriptor:
         except DataError as e:
             _refused[key] = str(e)
             raise
+        except OSError as e:  # no memory, processes or space: not the fault of a record
+            raise RetriableError(
+                f"cannot run protoc: {type(e).__name__}: {e.strerror}; check the memory, the processes and the space for "
+                "temporary files that the task may use",
+                outage=True,
+            ) from e
     return found
 
 

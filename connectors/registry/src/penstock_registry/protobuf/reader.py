@@ -81,5 +81,9 @@ class ProtobufReader:
     def _reader(self, indexes: tuple[int, ...]) -> _MessageReader:
         found = self._readers.get(indexes)
         if found is None:
-            found = self._readers[indexes] = _MessageReader(self._file, indexes, self._settings, self._version)
+            try:
+                found = _MessageReader(self._file, indexes, self._settings, self._version)
+            except RecursionError:
+                raise DataError("cannot read a Protobuf schema: it is nested too deeply") from None
+            self._readers[indexes] = found
         return found

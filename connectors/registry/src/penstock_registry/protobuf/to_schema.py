@@ -44,6 +44,7 @@ _PROTO: Final = {
     FieldDescriptor.TYPE_BYTES: ("bytes", Type.BYTES),
 }
 """Name of each scalar type, and its type in Connect."""
+_MOST_FIELDS: Final = 100_000
 _SMALL: Final = {"int8": Type.INT8, "int16": Type.INT16}
 _LOGICAL: Final = {names.DATE: DATE, names.TIME: TIME, names.TIMESTAMP: TIMESTAMP}
 _UNWRAPPED: Final = {
@@ -70,6 +71,11 @@ def connect_schema(message: Descriptor, settings: ProtobufSettings, version: int
     Raises:
         DataError: Connect has no such type.
     """
+    if _size(message, {}) > _MOST_FIELDS:
+        raise DataError(
+            f"cannot read a Protobuf schema: {message.full_name} has more than {_MOST_FIELDS} fields, counted with "
+            "those of the messages inside it"
+        )
     plain = unwrapped(message) if settings.raw_primitives else None
     schema = _Maker(settings).struct(message) if plain is None else Schema(plain)
     return schema if version is None else replace(schema, version=version)
@@ -142,6 +148,16 @@ def _syntax(file: FileDescriptor) -> str:
     copy = FileDescriptorProto()
     file.CopyToProto(copy)
     return copy.syntax or "proto2"
+
+
+def _size(message: Descriptor, known: dict[str, int]) -> int:
+    """Return the number of fields of a message and of those inside it, which can grow exponentially with the text."""
+    name = message.full_name
+    if name not in known:
+        known[name] = 0  # a message that contains itself is refused later
+        inner = (each.message_type for each in message.fields)
+        known[name] = len(message.fields) + sum(_size(each, known) for each in inner if each is not None)
+    return known[name]
 
 
 class _Maker:
