@@ -19,7 +19,7 @@ _MEMORY_OF_JVMS: Final = 768 << 20
 _MEMORY_OF_CORE: Final = 256 << 20
 """Bytes for each Python worker."""
 _MOST_PARTS: Final = 128
-"""Limit of the parts of a batch that executors deliver at once: each has two transactional ids, which each start fences."""
+"""Limit of parts delivered in parallel: each has two transactional ids, which each start fences."""
 _PLACE: Final = "spec.spark.executors"
 
 
@@ -93,8 +93,8 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
     cores = resources.cores
     if executors.max * cores > _MOST_PARTS:
         message = (
-            f"{executors.max} executors with {cores} cores deliver {executors.max * cores} parts of a batch at once, and "
-            f"at most {_MOST_PARTS} are allowed; lower max or the CPU limit, or raise spec.tasksMax"
+            f"{executors.max} executors with {cores} cores deliver {executors.max * cores} parts of a batch in parallel, "
+            f"and at most {_MOST_PARTS} are allowed; lower max or the CPU limit, or raise spec.tasksMax"
         )
         yield Problem(f"{_PLACE}.max", message)
     if resources.memory < (least := _MEMORY_OF_JVMS + cores * _MEMORY_OF_CORE):
