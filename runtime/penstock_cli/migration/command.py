@@ -16,10 +16,10 @@ from penstock_cli.migration.documents import found_in
 from penstock_cli.migration.found import Finding, LeftOut, NoConnector
 from penstock_cli.migration.guidance import Moved, Step, bring, steps
 from penstock_cli.migration.inventory import Inventory
-from penstock_cli.migration.kept_secrets import keep_secrets
 from penstock_cli.migration.manifest import Imported, imported
 from penstock_cli.migration.options import ImportOptions
 from penstock_cli.migration.rest import answers_of
+from penstock_cli.migration.secret_files import keep_secrets
 from penstock_cli.migration.sources import Source, read_sources
 from penstock_cli.migration.table import Refused, lines, row
 from penstock_cli.migration.yaml_out import to_yaml

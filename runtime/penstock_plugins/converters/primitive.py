@@ -101,35 +101,35 @@ class NumberConverter(Converter):
 
 
 class ShortConverter(NumberConverter):
-    """Messages that are a 16 bit integer."""
+    """Converter for 16-bit integers."""
 
     java_names = (_JAVA + "ShortConverter",)
     word, boxed, schema, layout = "short", "java.lang.Short", INT16.as_optional(), Struct(">h")
 
 
 class IntegerConverter(NumberConverter):
-    """Messages that are a 32 bit integer."""
+    """Converter for 32-bit integers."""
 
     java_names = (_JAVA + "IntegerConverter",)
     word, boxed, schema, layout = "integer", "java.lang.Integer", INT32.as_optional(), Struct(">i")
 
 
 class LongConverter(NumberConverter):
-    """Messages that are a 64 bit integer."""
+    """Converter for 64-bit integers."""
 
     java_names = (_JAVA + "LongConverter",)
     word, boxed, schema, layout = "long", "java.lang.Long", INT64.as_optional(), Struct(">q")
 
 
 class FloatConverter(NumberConverter):
-    """Messages that are a 32 bit float."""
+    """Converter for 32-bit floats."""
 
     java_names = (_JAVA + "FloatConverter",)
     word, boxed, schema, layout = "float", "java.lang.Float", FLOAT32.as_optional(), Struct(">f")
 
 
 class DoubleConverter(NumberConverter):
-    """Messages that are a 64 bit float."""
+    """Converter for 64-bit floats."""
 
     java_names = (_JAVA + "DoubleConverter",)
     word, boxed, schema, layout = "double", "java.lang.Double", FLOAT64.as_optional(), Struct(">d")

@@ -197,7 +197,7 @@ class RegistryConfig(Config):
     @classmethod
     def _are_pairs(cls, pairs: list[str]) -> list[str]:
         if not all("=" in pair for pair in pairs):
-            raise ValueError("expected name=value, separated by commas")
+            raise ValueError("expected name=value pairs, separated by commas")
         return pairs
 
     @field_validator("basic_source")

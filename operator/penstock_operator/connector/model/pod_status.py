@@ -166,7 +166,7 @@ class JobPod(Pod):
 
     @property
     def takes_slot(self) -> bool:
-        """Return whether it takes a job slot."""
+        """Return whether this pod occupies a job slot."""
         return self.phase is not Phase.ENDED and self.leaving is None
 
 

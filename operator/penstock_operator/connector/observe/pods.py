@@ -114,7 +114,7 @@ async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:
 
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
-    """List the pods of this Connector, and of earlier ones of its name."""
+    """List the pods of this Connector, and of earlier Connectors of the same name."""
     if len(key.name) > _LABEL_LENGTH:  # an older CRD allowed such names; no pod was ever created for one
         return []
     return context.kube.list(

@@ -45,7 +45,7 @@ def unscaled_bytes(number: Decimal) -> bytes:
 
 
 class JsonWriter:
-    """Writer of values that works as `JsonConverter.convertToJson` and Jackson.
+    """Writer of values, with the output of `JsonConverter.convertToJson` and Jackson.
 
     Args:
         replace_null: a null under a schema with a default is written as the default.

@@ -193,7 +193,8 @@ def _present(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
     convert = to_stored(schema)
     if convert is not None:
         if schema.type is Type.BYTES and of.properties.get("scale", 0) != scale_of(schema):
-            raise DataError(f"the registered schema has another scale than the record, {scale_of(schema)}")
+            found = of.properties.get("scale", 0)
+            raise DataError(f"the registered schema has scale {found}, the record has {scale_of(schema)}")
         return convert
     match schema.type:
         case Type.ARRAY if schema.items is not None:

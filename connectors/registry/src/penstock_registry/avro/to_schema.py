@@ -35,7 +35,7 @@ _NOTHING: Final = object()
 
 
 def is_anything(of: AvroType) -> bool:
-    """Return whether a type holds values without a schema."""
+    """Return whether a type is the record that holds values without a schema."""
     return of.kind == "record" and of.name == names.ANYTHING
 
 

@@ -290,7 +290,7 @@ def _checked(schema: Schema) -> Encode:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise DataError("the text is not valid in UTF-8") from None
+                raise DataError("the text cannot be encoded in UTF-8: it has a lone surrogate") from None
         return value
 
     return check
