@@ -167,7 +167,7 @@ def test_a_constraint_that_is_checked_at_the_end_refuses_only_its_row(database: 
     [
         (row(None, key=1), "a record without a value cannot become a row"),
         (row("text"), "neither struct nor map, but a str; HoistField"),
-        (row({}), "has no fields"),
+        (row({}), "no field of the record becomes a column"),
         (row({"id": 1, "nme": "x"}), "has no column nme, but name. Add it"),
         (row({"id": b"x"}), "invalid input syntax"),
     ],

@@ -120,7 +120,10 @@ def test_a_record_that_does_not_fit_fails_with_the_path_of_the_field_and_without
             {"id": 1, "in": {"count": 1, "tags": ["secret", None]}},
             r"field 'in\.tags': an array with null has no encoding",
         ),
-        ({"id": 1, "in": {"count": 1, "tags": ["secret\udc80"]}}, r"field 'in\.tags': the text cannot be encoded in UTF-8"),
+        (
+            {"id": 1, "in": {"count": 1, "tags": ["secret\udc80"]}},
+            r"field 'in\.tags': the text cannot be encoded in UTF-8",
+        ),
         ({"id": 1, "in": None}, "field 'in': null is not allowed"),
     ):
         with pytest.raises(DataError, match=words) as caught:
