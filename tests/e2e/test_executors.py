@@ -52,8 +52,8 @@ def test_executors_that_a_quota_refuses_are_named_in_a_condition_and_the_connect
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}}
     place.apply(quota)
     source.reaches("Running")
-    told = says(source, "False", "QuotaExceeded", "1 of 2 executors are ready", "exceeded quota: few")
-    assert "-e1 is refused" in told
+    message = says(source, "False", "QuotaExceeded", "1 of 2 executors are ready", "exceeded quota: few")
+    assert "-e1 is refused" in message
     assert condition(source.get())["status"] == "True"
     assert len(place.kafka.values(source.topic, least=20)) >= 20
     place.cluster.kubectl("delete", "resourcequota", "few", "--namespace", place.namespace)

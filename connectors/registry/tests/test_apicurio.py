@@ -88,7 +88,7 @@ def api(registry: Registry, version: int = 2) -> str:
 
 
 def written(converter: ApicurioAvroConverter, topic: str, schema: Any, value: Any) -> Raw:
-    """What is in Kafka: the data, and the headers."""
+    """The data and the headers in Kafka."""
     message = converter.from_connect(topic, schema, value)
     assert message is not None
     assert converter.from_connect_batch(topic, schema, [value]) == [message]
@@ -263,9 +263,9 @@ def test_all_that_cannot_be_used_is_refused_at_once() -> None:
     assert {problem.property.removeprefix("value.converter.") for problem in problems} >= {*texts} - {
         "apicurio.auth.username"
     }
-    told = " ".join(problem.message for problem in problems)
+    message = " ".join(problem.message for problem in problems)
     for remedy in ("use io.confluent.connect.avro.AvroConverter", "set find-latest", "strategies in Java"):
-        assert remedy in told
+        assert remedy in message
 
 
 def test_what_apicurio_does_by_default_may_be_written_out() -> None:

@@ -124,8 +124,8 @@ class Spark:
         self._master = None if pods is None else Master(pods)
         self._wish = None if pods is None else Wish(pods.least, pods.most, pods.idle_seconds)
         self._on_executors = on_executors
-        self._told: ExecutorsState | None = None
-        self._telling = threading.Lock()
+        self._reported: ExecutorsState | None = None
+        self._reporting = threading.Lock()
         self._absence = Absence(cluster)
         self._conf = conf
         self._name = name
@@ -169,7 +169,7 @@ class Spark:
         self._idle_end.use()
         if self._wish is not None:
             self._wish.raise_()
-            self._tell()
+            self._report_executors()
         self.start()
 
     def start(self) -> None:
@@ -230,7 +230,7 @@ class Spark:
                 self._wish.lower()
             self._starter = threading.Thread(target=self._end, name="spark-end", daemon=True)
             self._starter.start()
-        self._tell()
+        self._report_executors()
 
     def session(self) -> "SparkSession":
         """Wait for the session and return it. It never ends from now on, because the caller may keep parts of it.
@@ -444,7 +444,7 @@ class Spark:
             gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
             self._jvm = None if gateway is None else gateway.proc
             if self._cluster is not None:
-                self._executors = Executors(session, self._cluster, self._tell)
+                self._executors = Executors(session, self._cluster, self._report_executors)
                 if self._master is None:
                     greet(session, self._executors, self._agreement or b"")
             else:
@@ -472,19 +472,19 @@ class Spark:
                     self._absence.begin_unstarted(e)
                 self._leave()
 
-    def _tell(self) -> None:
+    def _report_executors(self) -> None:
         """Report the state of executors in pods if it has changed."""
         if self._wish is None:
             return
-        with self._telling:
+        with self._reporting:
             executors, wanted = self._executors, self._wish.number
             connected = 0 if executors is None else executors.number
             trouble = self._absence.trouble
             if trouble is None and executors is not None and wanted and executors.gone_for > MANY_SECONDS:
                 trouble = _NONE_CONNECTED
             state = ExecutorsState(wanted, connected, trouble)
-            if state != self._told:
-                self._told = state
+            if state != self._reported:
+                self._reported = state
                 self._on_executors(state)
 
     def _is_running(self) -> bool:

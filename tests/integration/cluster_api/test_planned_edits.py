@@ -36,7 +36,7 @@ def planned(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Planned]:
-    """Plan manifests; what is printed, and the warnings."""
+    """Plan manifests, and return the output and the warnings."""
     kubectl = Path(run("any", "path", "kubectl").strip())
     monkeypatch.setenv("PATH", f"{kubectl.parent}:/usr/bin:/bin")
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))

@@ -95,9 +95,9 @@ def test_executors_that_the_namespace_refuses_are_named_and_keep_nobody_from_wor
     site.create("orders", spark={"executors": {"min": 1, "max": 2, "resources": large}})
     wants(site, 1)
     site.settled("orders")
-    told = says(site, "False ResourcesRefused: task 0: 0 of 1 executors are ready: pod orders-0-1-e0 is refused")
-    assert "maximum cpu usage per Pod is 2" in told
-    assert "change spec.spark.executors.resources" in told
+    message = says(site, "False ResourcesRefused: task 0: 0 of 1 executors are ready: pod orders-0-1-e0 is refused")
+    assert "maximum cpu usage per Pod is 2" in message
+    assert "change spec.spark.executors.resources" in message
     site.change("orders", state="Paused")
     site.settled("orders", "Paused")
     site.api.delete(limits)

@@ -249,8 +249,8 @@ def test_the_status_names_why_an_executor_died_until_its_successor_runs() -> Non
     wants(world, 1, executors=0)
     world.reconcile()
     world.reconcile()
-    told = world.condition("ExecutorsReady")
-    assert told.startswith(
+    message = world.condition("ExecutorsReady")
+    assert message.startswith(
         f"False OOMKilled: task 0: 0 of 1 executors are ready: pod {E1} starts in place of one that ended"
     )
     assert "spec.spark.executors.resources.limits.memory" in world.condition("ExecutorsReady")
@@ -292,9 +292,9 @@ def test_a_quota_that_has_room_for_one_executor_hinders_nothing_and_is_named() -
         wants(world, 2, task)
     world.settle(seconds=1)
     assert sorted(e.name for e in world.executors.values()) == [E0, "orders-in-1-1-e0", "orders-in-1-1-e1"]
-    told = world.condition("ExecutorsReady")
-    assert told.startswith(f"False QuotaExceeded: task 0: 1 of 2 executors are ready: pod {E1} is refused: ")
-    assert "exceeded quota" in told
+    message = world.condition("ExecutorsReady")
+    assert message.startswith(f"False QuotaExceeded: task 0: 1 of 2 executors are ready: pod {E1} is refused: ")
+    assert "exceeded quota" in message
     assert of_status(world, 1) == {"wanted": 2, "ready": 2}
     assert world.condition("Ready").startswith("True Running")
     world.annotations = {"penstock.dev/restart-tasks": "a 1"}
@@ -352,8 +352,8 @@ def test_executors_make_room_for_the_pod_of_a_task_that_finds_no_node() -> None:
     assert again <= 30
     world.settle(seconds=40)
     assert world.executors == {}
-    told = "False Unschedulable: task 0: 0 of 2 executors are ready: executors make room on the nodes for pod orders-in-1-2"
-    assert world.condition("ExecutorsReady") == told
+    text = "False Unschedulable: task 0: 0 of 2 executors are ready: executors make room on the nodes for pod orders-in-1-2"
+    assert world.condition("ExecutorsReady") == text
     world.start("orders-in-1-2")
     world.settle()
     assert sorted(world.executors) == [E0, E1]
@@ -496,8 +496,8 @@ def test_a_connector_that_cannot_use_executors_says_so() -> None:
     world = make()
     wants(world, None, executors=None, executors_trouble="FileStreamSource reads on one machine only")
     world.settle()
-    told = "False Unused: task 0: FileStreamSource reads on one machine only"
-    assert world.condition("ExecutorsReady") == told
+    message = "False Unused: task 0: FileStreamSource reads on one machine only"
+    assert world.condition("ExecutorsReady") == message
     assert world.condition("Ready").startswith("True Running")
 
 
@@ -505,8 +505,8 @@ def test_a_task_says_why_it_cannot_use_executors_that_run() -> None:
     world = grown(2)
     wants(world, 2, executors=0, executors_trouble="their Spark is another one")
     world.settle()
-    told = "False Hindered: task 0: 0 of 2 executors are ready: their Spark is another one"
-    assert world.condition("ExecutorsReady") == told
+    message = "False Hindered: task 0: 0 of 2 executors are ready: their Spark is another one"
+    assert world.condition("ExecutorsReady") == message
 
 
 def test_an_executor_that_still_starts_is_the_reason_before_the_trouble_of_a_task_without_executors() -> None:
@@ -535,8 +535,8 @@ def test_executors_for_a_backlog_are_ready_when_they_are_connected() -> None:
     world.settle()
     wants(world, 1, executors=0)
     world.settle()
-    told = "False Starting: task 0: 0 of 1 executors are ready: they start, or are not connected to the task yet"
-    assert world.condition("ExecutorsReady") == told
+    message = "False Starting: task 0: 0 of 1 executors are ready: they start, or are not connected to the task yet"
+    assert world.condition("ExecutorsReady") == message
 
 
 def test_no_secret_is_deleted_but_the_one_that_the_operator_made() -> None:

@@ -97,9 +97,9 @@ def state_of(tasks: Mapping[int, TaskExecutors]) -> ExecutorsState | None:
     if not short:
         wanted = sum(t.wanted for t in tasks.values())
         return ExecutorsState(True, Reason.CONNECTED, f"{wanted} of {wanted} executors are ready") if tasks else None
-    told = [f"task {n}: {_number(t)}{t.message}" for n, t in sorted(short.items())[:_NAMED]]
-    rest = len(short) - len(told)
-    message = "; ".join([*told, *([f"and {rest} more tasks"] if rest else [])])
+    texts = [f"task {n}: {_number(t)}{t.message}" for n, t in sorted(short.items())[:_NAMED]]
+    rest = len(short) - len(texts)
+    message = "; ".join([*texts, *([f"and {rest} more tasks"] if rest else [])])
     return ExecutorsState(False, min(short.items())[1].reason, message)
 
 
