@@ -20,7 +20,7 @@ class AutoscaledTasks:
         last_scale_time: when it last changed; None: it never has.
         message: why it last changed.
         tasks_max: the `spec.tasksMax` with which it began.
-        high_since: since when a task is too far behind; None: none is.
+        high_since: since when the lag of a task is too high; None: none is.
         high_lag: the lag of all tasks then, in records.
         low_since: since when one task less would be enough; None: it would not.
         lowered: the last change was to fewer tasks.

@@ -1,4 +1,4 @@
-"""The number of tasks that autoscaling has chosen, in place of `spec.tasksMax`. Pure."""
+"""Number of tasks that autoscaling has chosen, instead of `spec.tasksMax`. Pure."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
 """Number of tasks for a load. Pure.
 
-It grows in proportion to the lag, at most twofold at once, since each change restarts all tasks. It shrinks by one, after
-the tasks have had little to do for long. A change to fewer tasks that had to be undone doubles the wait for the next one,
+It grows in proportion to the lag, at most twofold in one step, since each change restarts all tasks. It shrinks by one,
+after the tasks have had little to do for long. A change to fewer tasks that had to be undone doubles the wait for the next one,
 so that the number cannot alternate.
 """
 
@@ -18,11 +18,11 @@ from penstock_operator.reasons import Reason
 __all__ = ["choose_number"]
 
 _BUSY: Final = 0.5
-"""Share of work from which a task that is behind counts as slow. One that waits more is held up by something else."""
+"""Share of work from which a task with too high a lag counts as slow. Something else hinders one that waits more."""
 _ROOM: Final = 0.7
 """Share of work that each of the remaining tasks may have after one is removed."""
 _AT_ONCE: Final = 2
-"""Greatest factor by which the number grows at once."""
+"""Greatest factor of one step."""
 _SOON: Final = 6
 """A change to fewer tasks was wrong if it must be undone within so many times the wait for it."""
 _MOST_UNDONE: Final = 5
@@ -31,7 +31,7 @@ _MOST_UNDONE: Final = 5
 def choose_number(
     loads: Sequence[TaskLoad], terms: Autoscaling, before: AutoscaledTasks, now: float
 ) -> AutoscalingDecision:
-    """Return the number of tasks, or what is waited for before it changes.
+    """Return the number of tasks, which may be the same, and the time after which to decide again.
 
     Args:
         loads: of all tasks.
