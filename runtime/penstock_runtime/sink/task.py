@@ -400,7 +400,7 @@ class SinkTask:
         self._subscription.changed(change, self._offsets.positions)
         if change.gone or change.added:
             self._assign()
-            self._reports.partitions(len(self._offsets.positions))
+        self._reports.partitions(len(self._offsets.positions))
         if isinstance(self._state, Reading):  # the ends of held partitions have moved
             for of in self._offsets.held:
                 self._state.bounds.pop(of, None)

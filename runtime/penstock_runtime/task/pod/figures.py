@@ -57,10 +57,14 @@ class Figures:
         if not self._is_sink:
             return taken
         now = self._clock()
-        is_known = self._lag is not None and now - self._lag[1] < _STALE
-        taken |= {"lag": self._lag[0] if self._lag is not None and is_known else None, "partitions": self._partitions}
+        taken |= {"lag": self._known_lag(now), "partitions": self._partitions}
         if (seconds := now - self._begun) >= _WINDOW:
             share = 1.0 - min(1.0, self._waited / seconds)
             taken |= {"read_rate": round(self._read / seconds, 3), "busy": round(100 * share)}
             self.begin()
         return taken
+
+    def _known_lag(self, now: float) -> int | None:
+        if self._partitions == 0:
+            return 0
+        return self._lag[0] if self._lag is not None and now - self._lag[1] < _STALE else None

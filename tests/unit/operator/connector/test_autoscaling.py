@@ -214,6 +214,22 @@ def test_number_stays_while_the_status_topic_cannot_be_read_and_so_does_the_cond
     assert count(world) == 2
 
 
+def test_number_stays_while_a_release_is_rolled_out_and_changes_afterwards() -> None:
+    world = make()
+    lasts(world, 2, **IDLE)
+    world.values = {"images": {"runtime": "runtime:2"}}
+    world.settle(0)
+    assert world.task(0).incarnation == 2
+    for _ in range(3):
+        loaded(world, **BEHIND)
+        world.settle(0)
+        world.advance(60)
+    assert count(world) == 1
+    assert world.condition("Autoscaling").endswith("the release was just rolled out to it")
+    lasts(world, 20, **BEHIND)
+    assert count(world) > 1
+
+
 def test_executors_that_start_come_first() -> None:
     world = make(spark={"executors": {"max": 2}})
     for _ in range(30):

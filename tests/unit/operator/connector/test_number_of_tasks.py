@@ -215,7 +215,7 @@ def test_waves_that_are_shorter_than_the_wait_change_nothing() -> None:
 @given(st.lists(st.floats(0, 1000), min_size=8, max_size=8), st.integers(2, 40))
 @settings(max_examples=60, deadline=None)
 def test_any_flow_keeps_the_number_within_its_limits_and_changes_it_seldom(rates: list[float], period: int) -> None:
-    sink = Sink(lambda minute: rates[minute // period % 8])
+    sink = Sink(lambda minute: rates[int(minute) // period % 8])
     numbers = [n for n, _ in sink.run(12 * 60)]
     assert set(numbers) <= set(range(1, 9))
     lowered = [minute for minute in range(1, len(numbers)) if numbers[minute] < numbers[minute - 1]]

@@ -201,6 +201,17 @@ def test_idle_sink_reports_its_figures_once_and_then_no_more(
     assert [(r.delivered, r.lag, r.read_rate, r.busy) for r in kept.reports[1:]] == [(0, 0, 0.0, 0)]
 
 
+def test_sink_without_partitions_has_no_lag(reports: PodReports, kept: Kept, wall: WallClock, clock: Clock) -> None:
+    wall.now = 1_800_000_000_000
+    reports.partitions(0)
+    reports.state(State.RUNNING)
+    for _ in range(200):
+        wall.now, clock.now = wall.now + 1000, clock.now + 1
+        reports.waited(1.0)
+        reports.looped(proven=False)
+    assert [(r.partitions, r.lag, r.busy) for r in kept.reports[1:]] == [(0, 0, 0)]
+
+
 def test_lag_that_is_not_known_any_longer_is_not_reported(
     reports: PodReports, kept: Kept, wall: WallClock, clock: Clock
 ) -> None:

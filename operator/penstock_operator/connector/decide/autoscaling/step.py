@@ -76,6 +76,10 @@ def _causes_to_hold(
         yield f"spec.state is {state}"
     if outcome.pending is not None:
         yield "a change has not reached all tasks (UpdatePending)"
+    if outcome.persisted.rollout is not None:
+        yield "the release was just rolled out to it"
+    if any(action.is_pending for action in outcome.persisted.offsets):
+        yield "an action on its offsets is in progress"
     if outcome.verdict.kind is not Kind.READY:
         yield "the Connector is not Ready"
     if outcome.persisted.plan != observed.requested.hash:
