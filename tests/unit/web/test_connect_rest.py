@@ -333,6 +333,7 @@ def test_without_actions_nothing_can_be_changed(client: Client) -> None:
         ("POST", "/connectors/lines-in/restart?includeTasks=true", 202, "restart"),
         ("POST", "/connectors/lines-in/restart?includeTasks=true&onlyFailed=true", 202, "restart-failed"),
         ("POST", "/connectors/lines-in/tasks/0/restart", 204, "restart-tasks"),
+        ("PUT", "/connectors/lines-in/topics/reset", 202, "reset-topics"),
     ],
 )
 def test_an_action_is_a_patch_with_the_rights_of_the_user(
