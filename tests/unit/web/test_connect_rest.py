@@ -5,8 +5,11 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from penstock_model.contracts.definitions import ClassDefinition, ConfigKey, Definitions
 from penstock_web.options import WebOptions
@@ -299,6 +302,24 @@ def test_a_request_that_cannot_be_read_is_refused_with_the_reason(
     )
     assert found == status
     assert message in answer["message"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD"]),
+    st.lists(
+        st.one_of(st.sampled_from(["connectors", "connector-plugins", "lines-in", "tasks", "config"]), st.text()),
+        max_size=5,
+    ),
+    st.binary(max_size=50),
+)
+def test_no_request_fails_without_an_answer_in_kafka_connects_form(
+    client: Client, method: str, parts: list[str], body: bytes
+) -> None:
+    path = "".join(f"/{quote(part, safe='')}" for part in parts)
+    status, answer = client(method, path, body)
+    assert status < 500
+    assert status == 200 or method == "HEAD" or isinstance(answer, str) or answer["error_code"] == status
 
 
 # Actions
