@@ -8,6 +8,7 @@ from aiohttp import web
 
 from penstock.errors import ConnectError
 from penstock_web.access import Access
+from penstock_web.connect_rest.routes import routes as connect_routes
 from penstock_web.connections import Connections
 from penstock_web.console import routes
 from penstock_web.options import WebOptions
@@ -27,6 +28,7 @@ def application(
     app = web.Application(middlewares=[middleware(options, connections)], client_max_size=_BODY_BYTES)
     app.on_response_prepare.append(_add_headers)
     app.add_routes(routes.routes(source, options, access))
+    app.add_routes(connect_routes(source, access))
     return app
 
 
