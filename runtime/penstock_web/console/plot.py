@@ -12,7 +12,7 @@ WIDTH: Final = 480
 HEIGHT: Final = 120
 _TOP: Final = 10
 _HOUR: Final = 3600.0
-_STEPS: Final = (1, 2, 2.5, 5, 10)
+_STEPS: Final = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
 
 
 class Plot(NamedTuple):

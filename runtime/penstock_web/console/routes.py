@@ -179,7 +179,7 @@ class _Console:
             parts=snapshot.parts,
             order=snapshot.order,
             seen=f"{self._boot}.{revision}",
-            query=query,
+            query_string=query,
             **values,
         )
         return _html(text)
