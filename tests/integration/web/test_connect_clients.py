@@ -13,8 +13,9 @@ from penstock_runtime.maven import cache_folder, exclusively
 from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
+from ...unit.web.connect_examples import NAMESPACE, TASKS, connector
+from ...unit.web.connect_requests import CONFIGS
 from ...unit.web.resources import Resources, Rights
-from ...unit.web.test_connect_rest import CONFIGS, NAMESPACE, TASKS, connector
 from ..running import until
 
 pytestmark = pytest.mark.slow
