@@ -76,8 +76,8 @@ def test_the_version_chooses_between_a_class_in_java_and_one_in_python_that_repl
     connectors = [image("java", *DEBEZIUM), python("AcmeSource", "source", POSTGRES)]
     for version, chosen_one in (("3.6.1.Final", "java"), ("[3,)", "java"), ("0.1.0", "acme")):
         assert chosen(resolve(connectors, POSTGRES, version))["connector"][0] == chosen_one
-    for unclear in (None, "latest", "[0,)"):
-        text = told(resolve(connectors, POSTGRES, unclear))
+    for version in (None, "latest", "[0,)"):
+        text = told(resolve(connectors, POSTGRES, version))
         assert text == (
             f"spec.class: {POSTGRES} is a class of several plugins, acme (acme), {POSTGRES} (java); "
             "set spec.version to a version of only one, or delete the PluginVersions of the others"
