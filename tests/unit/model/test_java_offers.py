@@ -65,36 +65,6 @@ def test_a_connector_is_found_by_each_of_its_names_in_the_newest_version_that_it
     assert refused.is_missing
 
 
-def python(alias: str, kind: str, java_name: str) -> dict[str, Any]:
-    """A PluginVersion in Python, whose class replaces one in Java."""
-    spec = {"plugin": "acme", "version": "0.1.0", "image": f"r/acme@sha256:{'0' * 64}"}
-    spec["classes"] = [{"alias": alias, "type": kind, "javaNames": [java_name]}]  # type: ignore[assignment]
-    return {"metadata": {"name": "acme"}, "spec": spec}
-
-
-def test_the_version_chooses_between_a_class_in_java_and_one_in_python_that_replaces_it() -> None:
-    connectors = [image("java", *DEBEZIUM), python("AcmeSource", "source", POSTGRES)]
-    for version, chosen_one in (("3.6.1.Final", "java"), ("[3,)", "java"), ("0.1.0", "acme")):
-        assert chosen(resolve(connectors, POSTGRES, version))["connector"][0] == chosen_one
-    for version in (None, "latest", "[0,)"):
-        text = told(resolve(connectors, POSTGRES, version))
-        assert text == (
-            f"spec.class: {POSTGRES} is a class of several plugins, acme (acme), {POSTGRES} (java); "
-            "set spec.version to a version of only one, or delete the PluginVersions of the others"
-        )
-    missing = resolve(connectors, POSTGRES, "4.0.0")
-    assert "is a class of several plugins" in told(missing)
-
-    avro = "io.confluent.connect.avro.AvroConverter"
-    converters = [
-        image("java", *DEBEZIUM, found(avro, "converter", "8.0.0", "avro")),
-        python("Avro", "converter", avro),
-    ]
-    for version, chosen_one in (("8.0.0", "java"), ("0.1.0", "acme")):
-        config = {"value_converter": avro, "value_converter_plugin_version": version}
-        assert chosen(resolve(converters, POSTGRES, **config))["value.converter"][0] == chosen_one
-
-
 def test_one_image_may_hold_several_versions_of_a_class_each_in_a_folder_of_its_own() -> None:
     both = [found(POSTGRES, "source", "3.5.0.Final", "a"), found(POSTGRES, "source", "3.6.1.Final", "b")]
     assert chosen(resolve([image("both", *both)], POSTGRES))["connector"][2].endswith("/connect/b")
@@ -179,6 +149,14 @@ def test_a_transform_without_a_version_in_several_images_is_refused_with_both() 
     there = [image(n, found(DROP, "transform", "undefined")) for n in ("a", "b")]
     resolved = resolve([*there, image("debezium", *DEBEZIUM)], POSTGRES, transforms="x", transforms_x_type=DROP)
     assert "is in several PluginVersions that differ, a, b; delete all but one" in told(resolved)
+
+
+def test_a_full_name_that_a_package_of_python_takes_too_is_refused_with_what_to_delete() -> None:
+    spec = {"plugin": "acme", "version": "1.0", "image": f"r.example/acme@sha256:{'0' * 64}"}
+    classes = [{"alias": "Postgres", "type": "source", "javaNames": [POSTGRES]}]
+    python = {"metadata": {"name": "acme-1.0"}, "spec": {**spec, "classes": classes}}
+    said = told(resolve([python, image("debezium", *DEBEZIUM)], POSTGRES))
+    assert f"acme (acme-1.0), {POSTGRES} (debezium); delete the PluginVersions of all but one" in said
 
 
 def test_a_short_name_of_two_classes_is_refused_with_what_to_write() -> None:
