@@ -94,7 +94,7 @@ images: java ## Build the container images (ARGS="runtime operator kafka --archi
 
 .PHONY: images-test
 images-test: java setup ## Test the built images: rights, contents, Spark on a read-only root file system; needs root
-	@scripts/images >/dev/null
+	@scripts/images runtime operator kafka postgresql registry >/dev/null
 	$(PYTEST) tests/images $(ARGS)
 
 .PHONY: cluster

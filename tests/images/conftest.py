@@ -27,7 +27,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Image]:
         asked = [str(ROOT / "scripts" / "images"), "--where", name]
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            pytest.fail(f"{done.stderr.strip()} (make images builds all)")
+            pytest.fail(done.stderr.strip())
         return unpack(Path(done.stdout.split()[1]), tmp_path_factory.mktemp(name))
 
     return unpacked

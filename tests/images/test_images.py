@@ -15,7 +15,7 @@ import penstock
 
 from .unpacked import UID, Image
 
-EVERY = pytest.mark.parametrize("name", ["runtime", "operator", "kafka", "postgresql"])
+EVERY = pytest.mark.parametrize("name", ["runtime", "operator", "kafka", "postgresql", "registry"])
 OURS = pytest.mark.parametrize("name", ["runtime", "operator"])
 MODULES = {"runtime": "penstock_runtime", "operator": "penstock_operator"}
 TITLES = {
@@ -23,6 +23,7 @@ TITLES = {
     "operator": "penstock-operator",
     "kafka": "penstock-demo-kafka",
     "postgresql": "penstock-demo-postgresql",
+    "registry": "penstock-demo-registry",
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from connectors.registry.tests.servers import apicurio
+from connectors.registry.tests.archive import apicurio
 
 from penstock_runtime.java import find_java
 
