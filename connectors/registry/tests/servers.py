@@ -68,6 +68,7 @@ class Registry:
         self.folder = Path(tempfile.mkdtemp(prefix="penstock-registry-"))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/apis/ccompat/v7"
+        self.own_url = f"http://127.0.0.1:{self.port}/apis/registry/v2"
         with tarfile.open(apicurio()) as archive:
             archive.extractall(self.folder, filter="data")
         self._process: subprocess.Popen[bytes] | None = None
@@ -108,9 +109,10 @@ class Registry:
 
     def artifact(self, group: str, artifact: str) -> Any:
         """Ask for an artifact by Apicurio's own API."""
-        api = self.url.replace("/apis/ccompat/v7", "/apis/registry/v2")
         names = [urllib.parse.quote(name, safe="") for name in (group, artifact)]
-        with urllib.request.urlopen("{}/groups/{}/artifacts/{}/meta".format(api, *names), timeout=30) as answer:
+        with urllib.request.urlopen(
+            "{}/groups/{}/artifacts/{}/meta".format(self.own_url, *names), timeout=30
+        ) as answer:
             return json.loads(answer.read())
 
     def register(self, subject: str, schema: Any, kind: str = "AVRO", references: Any = ()) -> int:

@@ -84,7 +84,7 @@ def java() -> Iterator[Callable[..., Any]]:
 
 
 def api(registry: Registry, version: int = 2) -> str:
-    return registry.url.replace("/apis/ccompat/v7", f"/apis/registry/v{version}")
+    return registry.own_url.replace("/v2", f"/v{version}")
 
 
 def written(converter: ApicurioAvroConverter, topic: str, schema: Any, value: Any) -> Raw:
