@@ -10,12 +10,15 @@ import pytest
 from connectors.registry.tests.servers import Registry
 from tests.integration.java.plugins import apicurio_converter
 
-from penstock import ConfigError, DataError, Problem, RetriableError
+from penstock import ConfigError, Converter, DataError, Problem, RetriableError
 from penstock.schema import INT32, INT64, OPTIONAL_STRING, STRING, struct
 from penstock.testing import parsed
+from penstock_model.connect.versions import VersionRange
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_registry.apicurio.converter import ApicurioAvroConverter
 from penstock_runtime.java import find_java
+from penstock_runtime.java_plugins.catalog import find_class
+from penstock_runtime.java_plugins.converters import JavaConverter
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 REGISTRY = "apicurio.registry."
@@ -244,6 +247,18 @@ def test_the_defaults_are_those_of_the_version_of_the_api(registry: Registry, ap
 def test_apicurios_name_finds_the_converter(name: str) -> None:
     refs = [ref for ref in Plugins.installed().every() if isinstance(ref, PluginRef)]
     assert [ref.cls for ref in refs if name in (ref.alias, *ref.cls.java_names)] == [ApicurioAvroConverter]
+
+
+@pytest.mark.slow  # it starts a JVM
+def test_the_converter_in_java_runs_if_its_version_is_requested() -> None:
+    name = "io.apicurio.registry.utils.converter.AvroConverter"
+    java = find_class([str(apicurio_converter())], name)
+    assert {each.version for each in java} == {"undefined"}
+    plugins = Plugins(Plugins.installed().entries, java=java)
+    assert plugins.find(Converter, name).cls is ApicurioAvroConverter
+    found = plugins.find(Converter, name, version=VersionRange.requested("undefined"))
+    assert issubclass(found.cls, JavaConverter)
+    assert found.cls.class_name == name
 
 
 def test_all_that_cannot_be_used_is_refused_at_once() -> None:
