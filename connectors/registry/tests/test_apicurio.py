@@ -255,8 +255,8 @@ def test_the_converter_in_java_runs_if_its_version_is_requested() -> None:
     java = find_class([str(apicurio_converter())], name)
     assert {each.version for each in java} == {"undefined"}
     plugins = Plugins(Plugins.installed().entries, java=java)
-    assert plugins.find(Converter, name).cls is ApicurioAvroConverter
-    found = plugins.find(Converter, name, version=VersionRange.requested("undefined"))
+    assert plugins.find(Converter, name).cls is ApicurioAvroConverter  # type: ignore[type-abstract]
+    found = plugins.find(Converter, name, version=VersionRange.requested("undefined"))  # type: ignore[type-abstract]
     assert issubclass(found.cls, JavaConverter)
     assert found.cls.class_name == name
 
