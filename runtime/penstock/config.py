@@ -161,7 +161,7 @@ class Config(BaseModel):
     def passwords(cls, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the properties that are passwords and have a value, with their unparsed values."""
         named = {p.name for p in cls.properties() if p.type == "PASSWORD"}
-        stripped = ((name, text.strip()) for name, text in texts.items() if text is not None)
+        stripped = ((name, text.strip()) for name, text in texts.items())
         return {n: t for n, t in stripped if t and (n in named or n.startswith(cls.secret_prefixes))}
 
     @classmethod

@@ -134,14 +134,15 @@ class Proxy:
     """A proxy before a registry: it passes requests on, or answers them as `answer` says, and notes their headers.
 
     Attributes:
-        answer: status, type and text of the answer; None to pass requests on; `"hang up"` to close the connection.
+        answer: status, type and text of the answer, or a function of the path that returns them; None to pass requests on;
+            `"hang up"` to close the connection.
         delay: seconds before each answer.
         accepts: whether a request with these headers, whose names are in lower case, is allowed; others get status 401.
         guids: whether schemas have GUIDs, as in Confluent's registry, in addition to what the registry before it can do.
     """
 
     def __init__(self, registry: Registry, context: ssl.SSLContext | None = None) -> None:
-        self.answer: tuple[int, str, str] | str | None = None
+        self.answer: tuple[int, str, str] | Callable[[str], tuple[int, str, str]] | str | None = None
         self.delay = 0.0
         self.accepts: Callable[[dict[str, str]], bool] = lambda _: True
         self.guids = False
@@ -160,7 +161,7 @@ class Proxy:
                 if not proxy.accepts(headers):
                     self._reply(401, "text/plain", b"no")
                     return
-                match proxy.answer:
+                match proxy.answer(self.path) if callable(proxy.answer) else proxy.answer:
                     case (status, kind, text):
                         self._reply(status, kind, text.encode())
                     case str():

@@ -60,7 +60,7 @@ class Registered(Converter):
 def test_a_version_chooses_between_java_and_python(name: str, version: str | None, found: str) -> None:
     own = Plugins.of({"AvroConverter": Registered}, version="0.1.0", distribution="penstock-registry").entries
     java = [JavaPlugin("converter", AVRO, each, f"/plugins/{each}") for each in ("undefined", "7.8.0", "7.9.0")]
-    ref = Plugins(own, java=java).find(Converter, name, version=VersionRange.requested(version))
+    ref = Plugins(own, java=java).find(Converter, name, version=VersionRange.requested(version))  # type: ignore[type-abstract]
     assert (ref.version, ref.cls is Registered) == (found, found == "0.1.0")
     if version == "[9,)":
         assert ref.versions == ("0.1.0", "undefined", "7.8.0", "7.9.0"), "for the message that refuses it"
@@ -69,7 +69,7 @@ def test_a_version_chooses_between_java_and_python(name: str, version: str | Non
 def test_no_version_of_java_runs_in_place_of_a_built_in_converter() -> None:
     own = Plugins.of({"AvroConverter": Registered}, version="1.0.0", distribution="penstock").entries
     java = [JavaPlugin("converter", AVRO, "7.9.0", "/plugins")]
-    assert Plugins(own, java=java).find(Converter, AVRO, version=VersionRange.requested("7.9.0")).cls is Registered
+    assert Plugins(own, java=java).find(Converter, AVRO, version=VersionRange.requested("7.9.0")).cls is Registered  # type: ignore[type-abstract]
 
 
 def test_a_version_chooses_a_connector_in_python_too() -> None:
