@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connectors.registry.tests.servers import Registry
+from connectors.registry.tests.servers import Proxy, Registry
 from tests.integration.java.plugins import apicurio_converter
 
 from penstock import ConfigError, Converter, DataError, Problem, RetriableError
@@ -281,6 +281,22 @@ def test_all_that_cannot_be_used_is_refused_at_once() -> None:
     message = " ".join(problem.message for problem in problems)
     for remedy in ("use io.confluent.connect.avro.AvroConverter", "set find-latest", "strategies in Java"):
         assert remedy in message
+
+
+def test_an_incompatible_schema_fails_its_records_with_version_3_of_the_registry_too(
+    apicurio: Make, proxy: Proxy, topic: str
+) -> None:
+    """Version 3.3.3 answers with status 400, where version 2.6 has 409."""
+    text = "Incompatible artifact: o [AVRO], num of incompatible diffs: {1}, list of diff types: [price at /fields/1]"
+    answer = {
+        "message": text,
+        "error_code": 400,
+        "detail": f"RuleViolationException: {text}",
+        "name": "RuleViolationException",
+    }
+    proxy.answer = (400, "application/json", json.dumps(answer))
+    with pytest.raises(DataError, match=r"it is not compatible with the earlier versions, .*price at /fields/1"):
+        apicurio(AUTO | {f"{REGISTRY}url": proxy.url}).from_connect(topic, ORDER, {"id": 1, "name": "a"})
 
 
 def test_what_apicurio_does_by_default_may_be_written_out() -> None:

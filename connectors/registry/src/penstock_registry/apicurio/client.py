@@ -119,7 +119,10 @@ class ApicurioRegistry:
             return answer
         try:
             said = answer.json()
-            raise SchemaRegistryError(answer.status_code, said["error_code"], said["message"])
+            is_incompatible = answer.status_code == 400 and said["name"] == "RuleViolationException"  # of version 3
+            raise SchemaRegistryError(
+                409 if is_incompatible else answer.status_code, said["error_code"], said["message"]
+            )
         except (ValueError, KeyError, TypeError):
             raise SchemaRegistryError(answer.status_code, -1, answer.text) from None
 
