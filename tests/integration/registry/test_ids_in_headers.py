@@ -126,7 +126,7 @@ def test_messages_keep_their_ids_through_transforms_filters_and_dead_letters(
         "transforms.wrong.predicate": "last",
     }
     _, task = lab.start(manifest(new_name("reads"), "FileStreamSink", config))
-    until(lambda: task.failure or len(lab.records(dead)) > len(broken) and len(lines(read)) >= len(good))
+    until(lambda: task.failure or (len(lab.records(dead)) > len(broken) and len(lines(read)) >= len(good)))
     assert task.failure is None
     task.stop()
     assert lines(read) == [f"Struct{{line={n}}}" for n in good]
