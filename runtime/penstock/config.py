@@ -71,6 +71,7 @@ def prop(
     doc: str,
     importance: Importance = Importance.MEDIUM,
     valid: str = "",
+    hidden: bool = False,
     **limits: Any,
 ) -> Any:
     """Define a property of a `Config`.
@@ -81,9 +82,12 @@ def prop(
         doc: a description in sentences, shown by `penstock plugins` and in the documentation.
         importance: the importance to most users.
         valid: the accepted values, for the documentation, if they do not follow from limits or rules.
+        hidden: whether no message shows a refused value, because a part of it can be a password, as in URLs. A value that
+            is a password as a whole is a `Password`.
         limits: pydantic's constraints (`ge`, `le`, `pattern`, ...).
     """
     extra: dict[str, Any] = {"importance": importance.value, **({"valid": valid} if valid else {})}
+    extra |= {"hidden": True} if hidden else {}
     return Field(default, alias=name, description=doc, json_schema_extra=extra, **limits)
 
 
@@ -124,6 +128,8 @@ class Config(BaseModel):
 
     open_prefixes: ClassVar[tuple[str, ...]] = ()
     """Prefixes of additional properties that the plugin accepts without a field, such as `spark.option.`."""
+    secret_prefixes: ClassVar[tuple[str, ...]] = ()
+    """Those of `open_prefixes` whose properties are passwords, which no message shows."""
 
     _open: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -150,6 +156,13 @@ class Config(BaseModel):
     def properties(cls) -> tuple[Property, ...]:
         """Return all properties in declaration order."""
         return tuple(_property(name, info) for name, info in cls.model_fields.items())
+
+    @classmethod
+    def passwords(cls, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties that are passwords and have a value, with their unparsed values."""
+        named = {p.name for p in cls.properties() if p.type == "PASSWORD"}
+        stripped = ((name, text.strip()) for name, text in texts.items())
+        return {n: t for n, t in stripped if t and (n in named or n.startswith(cls.secret_prefixes))}
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
@@ -294,15 +307,19 @@ def _limit(error: ErrorDetails) -> str:
 
 
 def _shown(value: object, info: FieldInfo) -> str:
-    if _plain_type(info.annotation) is Password:
+    if _plain_type(info.annotation) is Password or _extra(info).get("hidden"):
         return "[hidden]"
     return ",".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def _extra(info: FieldInfo) -> Mapping[str, Any]:
+    return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
 
 
 def _property(field: str, info: FieldInfo) -> Property:
     kind = _plain_type(info.annotation)
     names = {bool: "BOOLEAN", int: "INT", float: "DOUBLE", list: "LIST", tuple: "LIST", Password: "PASSWORD"}
-    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    extra = _extra(info)
     return Property(
         name=info.alias or field,
         type=names.get(kind, "STRING"),

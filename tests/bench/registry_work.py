@@ -73,7 +73,7 @@ def registry() -> Iterator[str]:
     server = Registry()
     try:
         server.start()
-        yield server.url.replace("/apis/ccompat/v7", "/apis/registry/v2")
+        yield server.own_url
     finally:
         server.stop()
 

@@ -42,6 +42,7 @@ class Registry:
         self.folder = Path(tempfile.mkdtemp(prefix="penstock-registry-"))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/apis/ccompat/v7"
+        self.own_url = f"http://127.0.0.1:{self.port}/apis/registry/v2"
         with tarfile.open(apicurio()) as archive:
             archive.extractall(self.folder, filter="data")
         self._process: subprocess.Popen[bytes] | None = None
@@ -82,9 +83,10 @@ class Registry:
 
     def artifact(self, group: str, artifact: str) -> Any:
         """Ask for an artifact by Apicurio's own API."""
-        api = self.url.replace("/apis/ccompat/v7", "/apis/registry/v2")
         names = [urllib.parse.quote(name, safe="") for name in (group, artifact)]
-        with urllib.request.urlopen("{}/groups/{}/artifacts/{}/meta".format(api, *names), timeout=30) as answer:
+        with urllib.request.urlopen(
+            "{}/groups/{}/artifacts/{}/meta".format(self.own_url, *names), timeout=30
+        ) as answer:
             return json.loads(answer.read())
 
     def register(self, subject: str, schema: Any, kind: str = "AVRO", references: Any = ()) -> int:
@@ -106,14 +108,15 @@ class Proxy:
     """A proxy before a registry: it passes requests on, or answers them as `answer` says, and notes their headers.
 
     Attributes:
-        answer: status, type and text of the answer; None to pass requests on; `"hang up"` to close the connection.
+        answer: status, type and text of the answer, or a function of the path that returns them; None to pass requests on;
+            `"hang up"` to close the connection.
         delay: seconds before each answer.
         accepts: whether a request with these headers, whose names are in lower case, is allowed; others get status 401.
         guids: whether schemas have GUIDs, as in Confluent's registry, in addition to what the registry before it can do.
     """
 
     def __init__(self, registry: Registry, context: ssl.SSLContext | None = None) -> None:
-        self.answer: tuple[int, str, str] | str | None = None
+        self.answer: tuple[int, str, str] | Callable[[str], tuple[int, str, str]] | str | None = None
         self.delay = 0.0
         self.accepts: Callable[[dict[str, str]], bool] = lambda _: True
         self.guids = False
@@ -132,7 +135,7 @@ class Proxy:
                 if not proxy.accepts(headers):
                     self._reply(401, "text/plain", b"no")
                     return
-                match proxy.answer:
+                match proxy.answer(self.path) if callable(proxy.answer) else proxy.answer:
                     case (status, kind, text):
                         self._reply(status, kind, text.encode())
                     case str():

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connectors.registry.tests.servers import Registry
+from connectors.registry.tests.servers import Proxy, Registry
 from tests.integration.java.plugins import apicurio_converter
 
-from penstock import ConfigError, DataError, Problem, RetriableError
+from penstock import ConfigError, Converter, DataError, Problem, RetriableError
 from penstock.schema import INT32, INT64, OPTIONAL_STRING, STRING, struct
 from penstock.testing import parsed
+from penstock_model.connect.versions import VersionRange
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_registry.apicurio.converter import ApicurioAvroConverter
 from penstock_runtime.java import find_java
+from penstock_runtime.java_plugins.catalog import find_class
+from penstock_runtime.java_plugins.converters import JavaConverter
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 REGISTRY = "apicurio.registry."
@@ -84,7 +87,7 @@ def java() -> Iterator[Callable[..., Any]]:
 
 
 def api(registry: Registry, version: int = 2) -> str:
-    return registry.url.replace("/apis/ccompat/v7", f"/apis/registry/v{version}")
+    return registry.own_url.replace("/v2", f"/v{version}")
 
 
 def written(converter: ApicurioAvroConverter, topic: str, schema: Any, value: Any) -> Raw:
@@ -246,6 +249,18 @@ def test_apicurios_name_finds_the_converter(name: str) -> None:
     assert [ref.cls for ref in refs if name in (ref.alias, *ref.cls.java_names)] == [ApicurioAvroConverter]
 
 
+@pytest.mark.slow  # it starts a JVM
+def test_the_converter_in_java_runs_if_its_version_is_requested() -> None:
+    name = "io.apicurio.registry.utils.converter.AvroConverter"
+    java = find_class([str(apicurio_converter())], name)
+    assert {each.version for each in java} == {"undefined"}
+    plugins = Plugins(Plugins.installed().entries, java=java)
+    assert plugins.find(Converter, name).cls is ApicurioAvroConverter  # type: ignore[type-abstract]
+    found = plugins.find(Converter, name, version=VersionRange.requested("undefined"))  # type: ignore[type-abstract]
+    assert issubclass(found.cls, JavaConverter)
+    assert found.cls.class_name == name
+
+
 def test_all_that_cannot_be_used_is_refused_at_once() -> None:
     texts = {
         f"{REGISTRY}url": "http://registry:8080/apis/ccompat/v7",
@@ -266,6 +281,22 @@ def test_all_that_cannot_be_used_is_refused_at_once() -> None:
     message = " ".join(problem.message for problem in problems)
     for remedy in ("use io.confluent.connect.avro.AvroConverter", "set find-latest", "strategies in Java"):
         assert remedy in message
+
+
+def test_an_incompatible_schema_fails_its_records_with_version_3_of_the_registry_too(
+    apicurio: Make, proxy: Proxy, topic: str
+) -> None:
+    """Version 3.3.3 answers with status 400, where version 2.6 has 409."""
+    text = "Incompatible artifact: o [AVRO], num of incompatible diffs: {1}, list of diff types: [price at /fields/1]"
+    answer = {
+        "message": text,
+        "error_code": 400,
+        "detail": f"RuleViolationException: {text}",
+        "name": "RuleViolationException",
+    }
+    proxy.answer = (400, "application/json", json.dumps(answer))
+    with pytest.raises(DataError, match=r"it is not compatible with the earlier versions, .*price at /fields/1"):
+        apicurio(AUTO | {f"{REGISTRY}url": proxy.url}).from_connect(topic, ORDER, {"id": 1, "name": "a"})
 
 
 def test_what_apicurio_does_by_default_may_be_written_out() -> None:

@@ -18,7 +18,7 @@ from penstock_registry.json_schema.reader import JsonReader
 from penstock_registry.json_schema.settings import JsonSettings
 from penstock_registry.json_schema.types import parse_json_schema
 from penstock_registry.json_schema.writer import JsonWriter
-from penstock_registry.registry import Reference
+from penstock_registry.references import Reference
 
 CASES: Final = [
     json.loads(line) for line in Path(__file__).with_name("json_schema_cases.jsonl").read_text().splitlines()

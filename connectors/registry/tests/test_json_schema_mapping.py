@@ -31,7 +31,7 @@ from penstock_registry.json_schema.to_schema import connect_schema
 from penstock_registry.json_schema.types import parse_json_schema
 from penstock_registry.json_schema.validation import RecordValidator
 from penstock_registry.json_schema.writer import JsonWriter
-from penstock_registry.registry import Reference
+from penstock_registry.references import Reference
 
 PLAIN = JsonSettings()
 STRICT = JsonSettings(optional_unless_required=True)

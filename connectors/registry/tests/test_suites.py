@@ -122,5 +122,4 @@ class TestApicurio(TestAvro):
 
     @pytest.fixture
     def properties(self, registry: Registry) -> Mapping[str, str]:
-        url = registry.url.replace("/apis/ccompat/v7", "/apis/registry/v2")
-        return {"apicurio.registry.url": url, "apicurio.registry.auto-register": "true"}
+        return {"apicurio.registry.url": registry.own_url, "apicurio.registry.auto-register": "true"}

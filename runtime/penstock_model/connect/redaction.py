@@ -102,10 +102,7 @@ class Redactor:
 
 def literal_secrets(config: type[Config], texts: Mapping[str, str]) -> Iterator[Secret]:
     """Yield literal values of the password properties of a configuration."""
-    for p in config.properties():
-        text = texts.get(p.name, "").strip()
-        if p.type == "PASSWORD" and text and not _VARIABLE.fullmatch(text):
-            yield Secret(HIDDEN, text)
+    yield from (Secret(HIDDEN, text) for text in config.passwords(texts).values() if not _VARIABLE.fullmatch(text))
 
 
 def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:

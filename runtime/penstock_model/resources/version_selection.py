@@ -146,9 +146,11 @@ def _distribution(
             f"{asked.name} is a class of {own.plugin}, but not of version {own.version}, which the connector runs; "
             f"{there_are(o.version for o in every)}; {_ONE_VERSION}",
         )
+    if len({canonicalize_name(o.plugin) for o in found}) > 1 and (versions := _range(asked)) is not None:
+        found = [o for o in found if o.version in versions] or found
     if len({canonicalize_name(o.plugin) for o in found}) > 1:
         whose = ", ".join(dict.fromkeys(f"{o.plugin} ({o.name})" for o in found))
-        remedy = "delete the PluginVersions of all but one"
+        remedy = f"request a version that only one of them has ({asked.version_property}), or delete the others"
         if any(o.runtime == "Java" for o in found) and "." not in asked.name:
             remedy = "write the full name of the class that you mean"
         raise _refused(asked.type_property, f"{asked.name} is a class of several plugins, {whose}; {remedy}")

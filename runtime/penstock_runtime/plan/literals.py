@@ -26,10 +26,9 @@ def literal_passwords(config: Mapping[str, str], plugins: Mapping[str, type[Plug
     found: dict[str, str] = {}
     for place, cls in plugins.items():
         prefix = "" if place == "connector" else f"{place}."
-        for p in cls.Config.properties():
-            text = config.get(prefix + p.name, "").strip()
-            if p.type == "PASSWORD" and text and not _VARIABLE.search(text):
-                found[prefix + p.name] = text
+        own = {name.removeprefix(prefix): text for name, text in config.items() if name.startswith(prefix)}
+        passwords = cls.Config.passwords(own).items()
+        found.update((prefix + name, text) for name, text in passwords if not _VARIABLE.search(text))
     found.update(
         (name, text.strip())
         for name, text in config.items()

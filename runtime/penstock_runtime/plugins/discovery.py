@@ -40,6 +40,8 @@ __all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "entries_in", "load"]
 
 GROUP: Final = "penstock.plugins"
 _CONNECTORS: Final = ("source", "sink")
+_BUILT_IN: Final = "penstock"
+"""Distribution of the built-in plugins."""
 P = TypeVar("P", bound=Plugin)
 
 
@@ -170,6 +172,9 @@ class Plugins:
             found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):
             found = self._counterpart(kind, name, found)
+        if version is not None and found.version not in version:
+            is_java = entry is not None and bool(entry.java_name)
+            found = self._in_version(kind, name, version, found, is_java=is_java)
         check_variant(found, name)
         return cast("PluginRef[P]", found)
 
@@ -181,6 +186,24 @@ class Plugins:
         """
         java = (*self._mounted_java.get(place, ()), *self.java)
         return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=java)
+
+    def _in_version(
+        self, kind: type[Plugin], name: str, version: VersionRange, found: PluginRef[Plugin], *, is_java: bool
+    ) -> PluginRef[Plugin]:
+        """Return the plugin of the same name in the other language if that has a requested version, else the found one.
+
+        Nothing runs in the place of a built-in converter, transform or predicate.
+        """
+        if not is_java and found.distribution == _BUILT_IN:
+            return found
+        others = Plugins(self._layers[-1], first=self._layers[0]) if is_java else Plugins((), java=self.java)
+        try:
+            other = others._find(kind, name, version)  # noqa: SLF001 (its own class)
+        except (_Unknown, ConfigError):
+            return found
+        if other.version in version:
+            return other
+        return replace(found, versions=(*(found.versions or (found.version,)), *(other.versions or (other.version,))))
 
     def _undeclared(self, name: str) -> tuple[JavaPlugin, ...]:
         """Return Java plugins of that class that are on the plugin path but in no service manifest."""

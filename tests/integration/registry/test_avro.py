@@ -8,6 +8,7 @@ from connectors.registry.tests.servers import Proxy, Registry
 
 from ..lab import Lab
 from ..running import Running, manifest, new_name, until
+from .connectors import lines
 
 AWAY: Final[list[tuple[int, str, str] | str]] = [(503, "text/html", "<html>Service Unavailable</html>"), "hang up"]
 
@@ -32,10 +33,6 @@ def source(file: Path, topic: str, url: str, field: str) -> dict[str, Any]:
 
 def sink(file: Path, topic: str, url: str, **more: str) -> dict[str, Any]:
     return manifest(new_name("reads"), "FileStreamSink", {"topics": topic, "file": str(file), **avro(url), **more})
-
-
-def lines(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
 
 
 def await_waiting(task: Running) -> None:

@@ -33,3 +33,17 @@ def test_a_rule_is_judged_where_what_it_names_could_be_read(given: dict[str, str
     with pytest.raises(ConfigError) as raised:
         Ranges.parse(given, "x.")
     assert [problem.property for problem in raised.value.problems] == wrong
+
+
+class Address(Config):
+    """Configuration with a value of which a part can be a password."""
+
+    url: str = prop("url", doc="Where.", hidden=True, pattern="^https://")
+
+
+def test_a_refused_value_is_not_shown_if_a_part_of_it_can_be_a_password() -> None:
+    with pytest.raises(ConfigError) as failed:
+        Address.parse({"url": "http://ann:s3cret@host"}, "plugin.")
+    assert [str(p) for p in failed.value.problems] == [
+        "plugin.url: Invalid value [hidden] for configuration plugin.url: String must match the pattern ^https://"
+    ]

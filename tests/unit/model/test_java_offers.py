@@ -100,6 +100,32 @@ def test_one_connector_may_use_two_versions_of_one_class() -> None:
     }
 
 
+AVRO = "io.confluent.connect.avro.AvroConverter"
+
+
+def registry() -> dict[str, Any]:
+    """A PluginVersion of a converter in Python with the name of one in Java."""
+    classes = [{"alias": "AvroConverter", "type": "converter", "javaNames": [AVRO]}]
+    spec = {"plugin": "penstock-registry", "version": "0.1.0", "classes": classes}
+    return {"metadata": {"name": "own"}, "spec": {**spec, "image": f"r.example/own@sha256:{'0' * 64}"}}
+
+
+@pytest.mark.parametrize(("version", "name"), [("0.1.0", "own"), ("[7,8)", "confluent")])
+def test_a_version_chooses_between_java_and_python(version: str, name: str) -> None:
+    there = [registry(), image("confluent", found(AVRO, "converter", "7.9.0", "avro"))]
+    config = {"value_converter": AVRO, "value_converter_plugin_version": version}
+    assert chosen(resolve(there, "FileStreamSink", **config))["value.converter"][0] == name
+
+
+@pytest.mark.parametrize("version", [{}, {"value_converter_plugin_version": "[0.1,8)"}])
+def test_without_a_version_that_only_one_has_neither_is_chosen(version: dict[str, str]) -> None:
+    there = [registry(), image("confluent", found(AVRO, "converter", "7.9.0", "avro"))]
+    assert told(resolve(there, "FileStreamSink", value_converter=AVRO, **version)) == (
+        f"value.converter: {AVRO} is a class of several plugins, {AVRO} (confluent), penstock-registry (own); request a "
+        "version that only one of them has (value.converter.plugin.version), or delete the others"
+    )
+
+
 def test_a_connector_of_python_may_have_a_transform_of_java() -> None:
     classes = [{"alias": "Clock", "type": "source"}]
     spec = {"plugin": "acme", "version": "1.0", "image": f"r.example/acme@sha256:{'0' * 64}", "classes": classes}
@@ -151,12 +177,12 @@ def test_a_transform_without_a_version_in_several_images_is_refused_with_both() 
     assert "is in several PluginVersions that differ, a, b; delete all but one" in told(resolved)
 
 
-def test_a_full_name_that_a_package_of_python_takes_too_is_refused_with_what_to_delete() -> None:
+def test_a_full_name_that_a_package_of_python_takes_too_is_refused_with_what_to_do() -> None:
     spec = {"plugin": "acme", "version": "1.0", "image": f"r.example/acme@sha256:{'0' * 64}"}
     classes = [{"alias": "Postgres", "type": "source", "javaNames": [POSTGRES]}]
     python = {"metadata": {"name": "acme-1.0"}, "spec": {**spec, "classes": classes}}
     said = told(resolve([python, image("debezium", *DEBEZIUM)], POSTGRES))
-    assert f"acme (acme-1.0), {POSTGRES} (debezium); delete the PluginVersions of all but one" in said
+    assert f"acme (acme-1.0), {POSTGRES} (debezium); request a version that only one of them has (spec.version)" in said
 
 
 def test_a_short_name_of_two_classes_is_refused_with_what_to_write() -> None:

@@ -72,6 +72,9 @@ class Calls:
             if isinstance(error, DataError):
                 self._refusals[question] = error
             raise error from e
+        except DataError as e:  # of what the registry has
+            self._refusals[question] = e
+            raise
         except (HTTPError, OAuthError, OAuthTokenError, OSError) as e:
             raise self.unavailable(what, _cause(e)) from e
         except (ValueError, TypeError, KeyError, AttributeError) as e:  # the answer is no JSON, or none of a registry

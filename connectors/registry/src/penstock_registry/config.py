@@ -1,20 +1,18 @@
 """Properties of the registry that all converters share."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
-from urllib.parse import urlsplit
 
-from httpx2 import URL, InvalidURL
 from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Int, Password, Problem, prop
 from penstock.rules import at_least, words
 from penstock_registry.class_names import one_class
 from penstock_registry.subjects import Strategy, strategy_named, subject_strategy
+from penstock_registry.urls import RegistryUrl, Url
 from penstock_registry.wire import ConfluentFormat, WireFormat
 
-__all__ = ["RegistryConfig", "pem_problems", "url_problems"]
+__all__ = ["RegistryConfig", "pem_problems"]
 
 _SSL: Final = "schema.registry.ssl."
 _HEADER: Final = "HeaderSchemaIdSerializer"
@@ -39,8 +37,9 @@ class RegistryConfig(Config):
         doc="How this converter will be used. It follows from the place of the converter; there is no need to set it.",
         importance=Importance.LOW,
     )
-    urls: list[str] = prop(
+    urls: list[RegistryUrl] = prop(
         "schema.registry.url",
+        hidden=True,
         doc="URLs of the schema registry, separated by commas. If one does not answer, the next one is asked. The user and "
         "password of `basic.auth.credentials.source=URL` are those of the first one.",
         importance=Importance.HIGH,
@@ -145,8 +144,8 @@ class RegistryConfig(Config):
     bearer_token: Password | None = prop(
         "bearer.auth.token", None, doc="The token, for `bearer.auth.credentials.source=STATIC_TOKEN`."
     )
-    bearer_url: str | None = prop(
-        "bearer.auth.issuer.endpoint.url", None, doc="URL of the OAuth server's tokens, for `OAUTHBEARER`."
+    bearer_url: Url | None = prop(
+        "bearer.auth.issuer.endpoint.url", None, doc="URL of the OAuth server's tokens, for `OAUTHBEARER`.", hidden=True
     )
     bearer_client: str | None = prop("bearer.auth.client.id", None, doc="Client id, for `OAUTHBEARER`.")
     bearer_secret: Password | None = prop("bearer.auth.client.secret", None, doc="Client secret, for `OAUTHBEARER`.")
@@ -186,13 +185,6 @@ class RegistryConfig(Config):
     )
     key_password: Password | None = prop(f"{_SSL}key.password", None, doc="Password of the private key.")
 
-    @field_validator("urls")
-    @classmethod
-    def _are_urls(cls, urls: list[str]) -> list[str]:
-        if not all(re.match(r"https?://[^/]", url) for url in urls):
-            raise ValueError("URLs must begin with http:// or https://")
-        return urls
-
     @field_validator("latest_metadata")
     @classmethod
     def _are_pairs(cls, pairs: list[str]) -> list[str]:
@@ -216,7 +208,7 @@ class RegistryConfig(Config):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        problems = url_problems("schema.registry.url", self.urls)
+        problems: list[Problem] = []
         if self.basic_source == "USER_INFO" and ":" not in (self.credentials or ""):
             problems.append(Problem("basic.auth.user.info", "USER_INFO needs `user:password` here"))
         needed: dict[str, dict[str, str | None]] = {
@@ -293,18 +285,6 @@ class RegistryConfig(Config):
             "bearer.auth.client.secret": self.bearer_secret.reveal() if self.bearer_secret else "",
             "bearer.auth.scope": self.bearer_scope or "",
         }
-
-
-def url_problems(name: str, urls: list[str]) -> list[Problem]:
-    """Return the problems of URLs of registries. They do not contain the URLs, which can have a password."""
-    for url in urls:
-        try:
-            URL(url)
-            urlsplit(url)
-        except (InvalidURL, ValueError):
-            text = "the host or the port is not valid; in a user or password, write / as %2F, @ as %40 and so on"
-            return [Problem(name, f"{name}: {text}")]
-    return []
 
 
 def pem_problems(name: str, location: str | None) -> list[Problem]:

@@ -2,29 +2,25 @@
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from cachetools import LRUCache
-from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 from httpx2 import InvalidURL
 
 from penstock import ConfigError, DataError, Problem
 from penstock_registry.calls import Calls
 from penstock_registry.config import RegistryConfig
+from penstock_registry.references import Reference, collect_references
+from penstock_registry.urls import without_password
 from penstock_registry.wire import Id, shown
 
-__all__ = ["Found", "Reference", "Registry", "without_password"]
+__all__ = ["Found", "Registry"]
+
+_Key = tuple[str, str | None, int | None]
+"""Name, subject and version of a reference."""
 
 _OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """Schema that another one uses by a name: a type, a file or a URI, depending on the format."""
-
-    name: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +143,12 @@ class Registry:
                 f"cannot use the schema with id {shown(number)}: it is one of {kind}, and the converter is for "
                 f"{self._kind}; configure the converter that fits"
             )
-        references: dict[tuple[str, str | None, int | None], Reference] = {}
-        self._collect(schema.references or [], references)
-        return Found(number, kind, _text(schema), tuple(references.values()))
+        return Found(number, kind, _text(schema), collect_references(_references(schema), self._referenced))
 
-    def _collect(
-        self, references: list[SchemaReference], into: dict[tuple[str, str | None, int | None], Reference]
-    ) -> None:
-        for each in references:
-            key = (each.name or "", each.subject, each.version)
-            if key not in into:
-                schema = self._client.get_version(str(each.subject), each.version or "latest", deleted=True).schema
-                self._collect(schema.references or [], into)
-                into[key] = Reference(each.name or "", _text(schema))
+    def _referenced(self, key: _Key) -> tuple[Reference, list[_Key]]:
+        name, subject, version = key
+        schema = self._client.get_version(str(subject), version or "latest", deleted=True).schema
+        return Reference(name, _text(schema)), _references(schema)
 
     def _forget_some(self) -> None:
         """Empty the client's own cache now and then, which is unbounded."""
@@ -172,13 +161,11 @@ class Registry:
         self._client.clear_caches()  # type: ignore[no-untyped-call]
 
 
+def _references(schema: Schema) -> list[_Key]:
+    return [(each.name or "", each.subject, each.version) for each in schema.references or []]
+
+
 def _text(schema: Schema) -> str:
     if not schema.schema_str:
         raise ValueError("no schema")
     return schema.schema_str
-
-
-def without_password(url: str) -> str:
-    """Return a URL as it may be shown."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -42,11 +42,8 @@ def test_a_message_is_the_id_the_index_and_bytes_that_protobufs_own_class_reads(
     message = written(protobuf(), topic, ORDER, {"id": 1, "name": "a"})
     number = schema_id(message)
     assert message == prefix(number) + b"\0\x08\x01\x12\x01a"
-    assert registry.ask("GET", f"/schemas/ids/{shown(number)}") == {
-        "schema": TEXT,
-        "schemaType": "PROTOBUF",
-        "references": [],
-    }
+    found = registry.ask("GET", f"/schemas/ids/{shown(number)}")
+    assert (found["schema"], found["schemaType"]) == (TEXT, "PROTOBUF")
     assert f"{topic}-value" in registry.subjects()
     assert generated(TEXT).Order.FromString(message[6:]).name == "a"
 

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigError, Connector, SinkConnector, Transform
+from penstock import ConfigError, Connector, Converter, Schema, SinkConnector, Transform
 from penstock_model.connect.versions import VersionRange
+from penstock_plugins.connectors.file.source import FileStreamSource as Copy
 from penstock_runtime.java_plugins.catalog import JavaPlugin
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.plugin_ref import load
 
 CLASS = "io.debezium.connector.postgresql.PostgresConnector"
+AVRO = "io.confluent.connect.avro.AvroConverter"
 
 
 def plugins() -> Plugins:
@@ -36,6 +38,46 @@ def test_the_latest_version_is_taken_unless_another_one_is_asked_for() -> None:
     ref = plugins().find(Connector, CLASS, version=VersionRange.requested("[3.6,3.7)"))  # type: ignore[type-abstract]
     assert (ref.version, ref.reference) == ("3.6.1.Final", f"java:source:/plugins/old#{CLASS}")
     assert ref.versions == ("3.6.1.Final", "3.10.0.Final")
+
+
+class Registered(Converter):
+    """Converter in Python with the name of one in Java."""
+
+    java_names = (AVRO,)
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        return None
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        return None, None
+
+
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [(None, "0.1.0"), ("0.1.0", "0.1.0"), ("[7,8)", "7.9.0"), ("undefined", "undefined"), ("[9,)", "0.1.0")],
+)
+@pytest.mark.parametrize("name", [AVRO, "AvroConverter"])
+def test_a_version_chooses_between_java_and_python(name: str, version: str | None, found: str) -> None:
+    own = Plugins.of({"AvroConverter": Registered}, version="0.1.0", distribution="penstock-registry").entries
+    java = [JavaPlugin("converter", AVRO, each, f"/plugins/{each}") for each in ("undefined", "7.8.0", "7.9.0")]
+    ref = Plugins(own, java=java).find(Converter, name, version=VersionRange.requested(version))  # type: ignore[type-abstract]
+    assert (ref.version, ref.cls is Registered) == (found, found == "0.1.0")
+    if version == "[9,)":
+        assert ref.versions == ("0.1.0", "undefined", "7.8.0", "7.9.0"), "for the message that refuses it"
+
+
+def test_no_version_of_java_runs_in_place_of_a_built_in_converter() -> None:
+    own = Plugins.of({"AvroConverter": Registered}, version="1.0.0", distribution="penstock").entries
+    java = [JavaPlugin("converter", AVRO, "7.9.0", "/plugins")]
+    assert Plugins(own, java=java).find(Converter, AVRO, version=VersionRange.requested("7.9.0")).cls is Registered  # type: ignore[type-abstract]
+
+
+def test_a_version_chooses_a_connector_in_python_too() -> None:
+    own = Plugins.of({"Postgres": Copy}, version="0.1.0", distribution="acme").entries
+    there = Plugins(own, java=plugins().java)
+    assert there.find(Connector, "Postgres").version == "3.10.0.Final"  # type: ignore[type-abstract]
+    ref = there.find(Connector, "Postgres", version=VersionRange.requested("0.1.0"))  # type: ignore[type-abstract]
+    assert ref.cls is Copy
 
 
 def test_a_reference_leads_another_process_to_the_same_class() -> None:

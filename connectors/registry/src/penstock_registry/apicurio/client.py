@@ -13,7 +13,9 @@ from penstock_registry.apicurio.config import ApicurioAvroConfig
 from penstock_registry.apicurio.strategies import Artifact
 from penstock_registry.apicurio.wire_format import other_kind
 from penstock_registry.calls import Calls
-from penstock_registry.registry import Found, Reference, without_password
+from penstock_registry.references import Reference, collect_references
+from penstock_registry.registry import Found
+from penstock_registry.urls import without_password
 from penstock_registry.wire import Id
 
 __all__ = ["ApicurioRegistry"]
@@ -92,17 +94,20 @@ class ApicurioRegistry:
         return int(metadata["contentId" if self._config.by_content else "globalId"])
 
     def _found(self, number: Id, path: str) -> Found:
-        references: dict[str, Reference] = {}
-        self._collect(path, references)
-        return Found(number, self._kind, self._ask("GET", path).text, tuple(references.values()))
+        references = collect_references(self._references(path), self._referenced)
+        return Found(number, self._kind, self._ask("GET", path).text, references)
 
-    def _collect(self, path: str, into: dict[str, Reference]) -> None:
+    def _references(self, path: str) -> list[tuple[str, str]]:
+        """Return the names and the paths of the references of a schema."""
+        found = []
         for each in self._ask("GET", f"{path}/references").json():
             artifact = Artifact(each.get("groupId") or "default", each["artifactId"])
-            version = f"{artifact.path}/versions/{each['version']}"
-            if version not in into:
-                self._collect(version, into)
-                into[version] = Reference(each.get("name") or "", self._ask("GET", version).text)
+            found.append((each.get("name") or "", f"{artifact.path}/versions/{each['version']}"))
+        return found
+
+    def _referenced(self, key: tuple[str, str]) -> tuple[Reference, list[tuple[str, str]]]:
+        name, version = key
+        return Reference(name, self._ask("GET", version).text), self._references(version)
 
     def _ask(self, method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None) -> Any:
         client = self._client
@@ -114,7 +119,10 @@ class ApicurioRegistry:
             return answer
         try:
             said = answer.json()
-            raise SchemaRegistryError(answer.status_code, said["error_code"], said["message"])
+            is_incompatible = answer.status_code == 400 and said["name"] == "RuleViolationException"  # of version 3
+            raise SchemaRegistryError(
+                409 if is_incompatible else answer.status_code, said["error_code"], said["message"]
+            )
         except (ValueError, KeyError, TypeError):
             raise SchemaRegistryError(answer.status_code, -1, answer.text) from None
 

@@ -12,8 +12,9 @@ from penstock_registry.apicurio.strategies import artifact_strategy, strategy_fo
 from penstock_registry.apicurio.wire_format import ApicurioFormat
 from penstock_registry.avro.settings import AvroSettings
 from penstock_registry.class_names import one_class
-from penstock_registry.config import pem_problems, url_problems
+from penstock_registry.config import pem_problems
 from penstock_registry.subjects import Strategy
+from penstock_registry.urls import RegistryUrl, Url
 
 __all__ = ["ApicurioAvroConfig"]
 
@@ -70,7 +71,7 @@ _REFUSED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 class ApicurioAvroConfig(Config):
     """Properties with Apicurio's names."""
 
-    open_prefixes = (_HEADERS,)
+    open_prefixes = secret_prefixes = (_HEADERS,)
     refused: ClassVar = _REFUSED
 
     converter_type: Annotated[str | None, words("key", "value", "header")] = prop(
@@ -79,8 +80,9 @@ class ApicurioAvroConfig(Config):
         doc="How this converter will be used. It follows from the place of the converter; there is no need to set it.",
         importance=Importance.LOW,
     )
-    url: str = prop(
+    url: RegistryUrl = prop(
         f"{_REGISTRY}url",
+        hidden=True,
         doc="URL of the registry's API, as `http://registry:8080/apis/registry/v2`. The defaults of other properties are "
         "those of Apicurio's converter of this version: 2, or 3 for `v3`.",
         importance=Importance.HIGH,
@@ -142,11 +144,17 @@ class ApicurioAvroConfig(Config):
     )
     username: str | None = prop(f"{_AUTH}username", None, doc="User for the registry.")
     password: Password | None = prop(f"{_AUTH}password", None, doc="Password of this user.")
-    token_url: str | None = prop(
-        f"{_AUTH}service.token.endpoint", None, doc="URL of an OAuth server's tokens, for the client credentials flow."
+    token_url: Url | None = prop(
+        f"{_AUTH}service.token.endpoint",
+        None,
+        doc="URL of an OAuth server's tokens, for the client credentials flow.",
+        hidden=True,
     )
-    auth_url: str | None = prop(
-        f"{_AUTH}service.url", None, doc="URL of Keycloak, whose tokens are those of `apicurio.auth.realm`."
+    auth_url: Url | None = prop(
+        f"{_AUTH}service.url",
+        None,
+        doc="URL of Keycloak, whose tokens are those of `apicurio.auth.realm`.",
+        hidden=True,
     )
     realm: str | None = prop(f"{_AUTH}realm", None, doc="Realm of Keycloak, for `apicurio.auth.service.url`.")
     client: str | None = prop(f"{_AUTH}client.id", None, doc="Client id at the OAuth server.")
@@ -206,9 +214,7 @@ class ApicurioAvroConfig(Config):
 
     @field_validator("url")
     @classmethod
-    def _is_url(cls, url: str) -> str:
-        if not re.match(r"https?://[^/]", url):
-            raise ValueError("the URL must begin with http:// or https://")
+    def _has_path(cls, url: str) -> str:
         found = _PATH.search(url)
         if found is None and "/apis/" in url:
             raise ValueError(
@@ -221,7 +227,7 @@ class ApicurioAvroConfig(Config):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        problems = url_problems(f"{_REGISTRY}url", [self.url])
+        problems: list[Problem] = []
         if self.username is not None and self.password is None:
             problems.append(Problem(f"{_AUTH}password", f"{_AUTH}username needs a password here"))
         if self.auth_url is not None and self.realm is None:

@@ -12,7 +12,8 @@ from penstock_registry.json_schema.reader import JsonReader
 from penstock_registry.json_schema.types import parse_json_schema
 from penstock_registry.json_schema.validation import RecordValidator
 from penstock_registry.json_schema.writer import JsonWriter
-from penstock_registry.registry import Found, Reference
+from penstock_registry.references import Reference
+from penstock_registry.registry import Found
 from penstock_registry.registry_converter import RegistryConverter
 
 __all__ = ["JsonSchemaConverter"]

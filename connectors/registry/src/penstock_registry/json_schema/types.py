@@ -12,7 +12,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from penstock import DataError
 from penstock_registry.json_schema.java_text import hash_order
-from penstock_registry.registry import Reference
+from penstock_registry.references import Reference
 
 __all__ = ["NOTHING", "JsonType", "parse_json_schema"]
 

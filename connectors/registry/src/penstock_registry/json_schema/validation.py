@@ -13,7 +13,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7
 
 from penstock import DataError
-from penstock_registry.registry import Reference
+from penstock_registry.references import Reference
 
 __all__ = ["RecordValidator"]
 

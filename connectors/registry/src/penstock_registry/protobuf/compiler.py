@@ -1,5 +1,6 @@
 """Compilation of .proto files with protoc."""
 
+import marshal
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Final
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache, TTLCache
 from google.protobuf.descriptor import FileDescriptor
@@ -16,34 +18,28 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 
 from penstock import DataError, RetriableError
+from penstock_registry.protobuf import protoc
 from penstock_registry.protobuf.known import is_known_file, known_files
 
 __all__ = ["compile_proto"]
 
-_SECONDS: Final = 60
-_MEMORY: Final = 2 << 30
+_CPU_SECONDS = 20
 _NAME: Final = "schema.proto"
-_SOURCES: Final = "sources"
-_OWN_PROCESS: Final = f"""\
-import resource, sys
-resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
-resource.setrlimit(resource.RLIMIT_CPU, ({_SECONDS}, {_SECONDS}))
-sys.path.insert(0, sys.argv[1])
-from grpc_tools._protoc_compiler import run_main
-sys.exit(run_main([argument.encode() for argument in sys.argv[1:]]))
-"""
-"""Program of the child process, since a text from elsewhere can crash a compiler or keep it busy."""
+_PROGRAM: Final = protoc.__file__
 
 _META: Final = "confluent/meta.proto"
 _USES_META: Final = re.compile(r"\(\s*\.?confluent\.")
 _IMPORTS_META: Final = re.compile(rf"import\s+(?:public\s+|weak\s+)?[\"']{_META}[\"']")
 _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
+_FOLDER: Final = re.compile(r"[^\s:]*/penstock-proto-[^/\s]+/sources/")
 _WARNING: Final = re.compile(r"^WARNING: |^[IW]\d{4} | warning: ")
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 _compiled: LRUCache[_Key, FileDescriptor] = LRUCache(64)
 _refused: TTLCache[_Key, str] = TTLCache(64, 60)
+_compiling: WeakValueDictionary[_Key, threading.Lock] = WeakValueDictionary()
 _lock = threading.Lock()
+"""Lock of these."""
 
 
 def compile_proto(text: str, references: Mapping[str, str]) -> FileDescriptor:
@@ -59,21 +55,23 @@ def compile_proto(text: str, references: Mapping[str, str]) -> FileDescriptor:
     """
     key = (text, tuple(references.items()))
     with _lock:
-        if (known := _compiled.get(key)) is not None:
-            return known
-        if (refused := _refused.get(key)) is not None:
-            raise DataError(refused)
+        one = _compiling.setdefault(key, threading.Lock())
+    with one:  # a text is compiled once, and a text that occupies protoc delays no other
+        with _lock:
+            if (known := _compiled.get(key)) is not None:
+                return known
+            if (refused := _refused.get(key)) is not None:
+                raise DataError(refused)
         try:
-            found = _compiled[key] = _compile(text, references)
+            found = _compile(text, references)
         except DataError as e:
-            _refused[key] = str(e)
+            with _lock:
+                _refused[key] = str(e)
             raise
-        except OSError as e:  # no memory, processes or space: not the fault of a record
-            raise RetriableError(
-                f"cannot run protoc: {type(e).__name__}: {e.strerror}; check the memory, the processes and the space for "
-                "temporary files that the task may use",
-                outage=True,
-            ) from e
+        except OSError as e:  # no memory or processes: not the fault of a record
+            raise _unavailable(f"{type(e).__name__}: {e.strerror}") from e
+        with _lock:
+            _compiled[key] = found
     return found
 
 
@@ -81,34 +79,22 @@ def _compile(text: str, references: Mapping[str, str]) -> FileDescriptor:
     name = _NAME
     while name in references:
         name = f"_{name}"
-    with tempfile.TemporaryDirectory(prefix="penstock-proto-") as folder:
-        root = Path(folder)
-        for path, source in ((name, text), *references.items()):
-            if not is_known_file(path):
-                _write(root / _SOURCES, path, source)
-        (root / "known").write_bytes(known_files())
-        _run_protoc(root, name)
-        files = FileDescriptorSet.FromString((root / "files").read_bytes())
+    sources = {path: source for path, source in references.items() if not is_known_file(path)} | {name: text}
+    for path in sources:
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+            raise DataError(
+                f"cannot read a Protobuf schema: the reference {path!r} is not the path of a file to import"
+            )
+    descriptors = _run_protoc(name, {path: _for_protoc(source) for path, source in sources.items()})
     pool = DescriptorPool()
     try:
-        for file in files.file:
+        for file in FileDescriptorSet.FromString(descriptors).file:
             pool.Add(file)
         found: FileDescriptor = pool.FindFileByName(name)
     except (TypeError, KeyError) as e:
         raise DataError(f"cannot read a Protobuf schema: {e}") from e
     return found
-
-
-def _write(folder: Path, path: str, text: str) -> None:
-    relative = PurePosixPath(path)
-    if relative.is_absolute() or ".." in relative.parts or "\0" in path or not relative.parts:
-        raise DataError(f"cannot read a Protobuf schema: the reference {path!r} is not the path of a file to import")
-    target = folder / relative
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_for_protoc(text), encoding="utf-8")
-    except (OSError, ValueError) as e:
-        raise DataError(f"cannot read a Protobuf schema: {path!r}: {type(e).__name__}: {e}") from e
 
 
 def _for_protoc(text: str) -> str:
@@ -123,29 +109,41 @@ def _for_protoc(text: str) -> str:
     return text
 
 
-def _run_protoc(root: Path, name: str) -> None:
+def _run_protoc(name: str, sources: Mapping[str, str]) -> bytes:
     spec = find_spec("grpc_tools")
     if spec is None or spec.submodule_search_locations is None:
         raise DataError("cannot read a Protobuf schema: the package grpcio-tools, which has protoc, is not installed")
     packages = str(Path(next(iter(spec.submodule_search_locations))).parent)
-    options = [
-        f"--proto_path={root / _SOURCES}",
-        f"--descriptor_set_in={root / 'known'}",
-        f"--descriptor_set_out={root / 'files'}",
-        "--include_imports",
-    ]
-    command = [sys.executable, "-I", "-S", "-c", _OWN_PROCESS, packages, *options, name]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise DataError(f"cannot read a Protobuf schema: protoc needs more than {_SECONDS} seconds for it") from None
-    if done.returncode != 0:
-        raise DataError(f"cannot read a Protobuf schema: {_first_errors(done, root)}")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", _PROGRAM],
+        input=marshal.dumps((packages, tempfile.gettempdir(), name, dict(sources), known_files(), _CPU_SECONDS)),
+        capture_output=True,
+        check=False,
+        start_new_session=True,  # a signal for the task's group would leave its files
+    )
+    if done.returncode == 0:
+        return done.stdout
+    said = done.stderr.decode("utf-8", "replace")
+    match done.returncode:
+        case protoc.NO_RESOURCES:
+            raise _unavailable(said)
+        case protoc.TOO_SLOW:
+            said = f"protoc needs more than {_CPU_SECONDS} seconds for it"
+        case protoc.UNUSABLE:
+            pass
+        case _:
+            said = _first_errors(said) or f"protoc ended with status {done.returncode}"
+    raise DataError(f"cannot read a Protobuf schema: {said[:1000]}")
 
 
-def _first_errors(done: subprocess.CompletedProcess[bytes], root: Path) -> str:
-    said = done.stderr.decode("utf-8", "replace").replace(f"{root / _SOURCES}/", "")
-    errors = [line for line in said.splitlines() if line.strip() and not _WARNING.search(line)]
-    if not errors:
-        return f"protoc ended with status {done.returncode}"
-    return "; ".join(errors[:3])[:1000]
+def _unavailable(cause: str) -> RetriableError:
+    return RetriableError(
+        f"cannot run protoc: {cause}; check the memory, the processes and the space for temporary files that the task may "
+        "use",
+        outage=True,
+    )
+
+
+def _first_errors(said: str) -> str:
+    said = _FOLDER.sub("", said)
+    return "; ".join([line for line in said.splitlines() if line.strip() and not _WARNING.search(line)][:3])[:1000]
