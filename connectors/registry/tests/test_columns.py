@@ -19,10 +19,13 @@ from penstock_registry.avro.physical import physical_schema
 from penstock_registry.avro.reader import AvroReader
 from penstock_registry.avro.settings import AvroSettings
 from penstock_registry.avro.types import AvroType, parse_avro
+from penstock_registry.avro.wide_numbers import Varied, common_width, wide_numbers
 from penstock_registry.avro.writer import AvroWriter
 
 _EDGES: Final = [sign * (1 << bits) + more for bits in range(0, 63, 7) for sign in (1, -1) for more in (-1, 0, 1)]
 _LONGS: Final = st.sampled_from([*_EDGES, (1 << 63) - 1, -(1 << 63)]) | st.integers(-(1 << 63), (1 << 63) - 1)
+_TIMES: Final = st.integers(1 << 40, (1 << 41) - 2)
+_NUMBERS: Final = _TIMES | _LONGS.filter(lambda number: number < (1 << 63) - 1)
 _PAIR: Final = {
     "type": "record",
     "name": "Pair",
@@ -80,16 +83,53 @@ def test_records_read_together_equal_records_read_singly(records: list[Any]) -> 
     assert repr(together(reader, data)) == repr([reader.read(each)[1] for each in data])
 
 
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.lists(_NUMBERS, min_size=1, max_size=3), min_size=1, max_size=3), st.booleans())
+def test_numbers_that_are_mostly_equally_wide_are_read_as_they_are(batches: list[list[int]], nulls: bool) -> None:
+    fields = [{"name": "t", "type": ["null", "long"] if nulls else "long"}, {"name": "u", "type": "long"}]
+    of = parsed({"type": "record", "name": "R", "fields": fields})
+    reader = AvroReader(of, AvroSettings(), None)
+    for numbers in batches:
+        usual = [{"t": None if nulls and i % 7 == 3 else numbers[0], "u": numbers[-1] + i % 2} for i in range(150)]
+        rare = [{"t": number, "u": number} for number in numbers[1:]]
+        for records in (usual, [*usual, *rare], usual):
+            data = [data_of(of, record) for record in records]
+            assert together(reader, data) == records
+            with pytest.raises(DataError):
+                reader.read_all([*data, data[-1][:-1]])
+
+
+@given(st.integers(0, (1 << 55) - 1), st.booleans())
+def test_numbers_of_one_width_are_read_together(amount: int, negative: bool) -> None:
+    numbers = [~amount if negative else amount] * 3
+    size = common_width(numbers)
+    stored = [data_of(AvroType("long"), number) for number in numbers]
+    if size is None:
+        assert not 3 <= len(stored[0]) <= 8
+    else:
+        assert wide_numbers([None, *stored], size) == [None, *numbers]
+        for other in (stored[0][:-1], stored[0] + b"\0", b"\xff" * size, b"\1" * size):
+            with pytest.raises(Varied):
+                wide_numbers([*stored, other], size)
+
+
+@pytest.mark.parametrize("numbers", [[1 << 20, 1 << 40], [-(1 << 40), 1 << 40], [1 << 60], [1], [None], []])
+def test_numbers_of_several_or_other_widths_are_read_singly(numbers: list[int | None]) -> None:
+    assert common_width(numbers) is None
+
+
 @settings(deadline=None)
 @given(_RECORDS, st.data())
 def test_damaged_data_is_read_together_only_as_it_is_read_singly(record: Any, draw: st.DataObject) -> None:
     of = parsed(_SCHEMA)
     reader = AvroReader(of, AvroSettings(), None)
     data = bytearray(data_of(of, record))
+    more = [bytes(data)] * draw.draw(st.sampled_from((0, 100)))
+    reader.read_all(more)
     data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
     damaged = bytes(data[: draw.draw(st.integers(0, len(data)))])
     with suppress(DataError):
-        (value,) = together(reader, [damaged])
+        *_, value = together(reader, [*more, damaged])
         assert repr(value) == repr(reader.read(damaged)[1])
 
 
