@@ -113,6 +113,14 @@ def test_numbers_of_one_width_are_read_together(amount: int, negative: bool) -> 
                 wide_numbers([*stored, other], size)
 
 
+def test_data_after_the_id_of_a_schema_are_read_together_as_without_it() -> None:
+    of = parsed({"type": "record", "name": "R", "fields": [{"name": "t", "type": "long"}]})
+    reader = AvroReader(of, AvroSettings(), None)
+    data = [data_of(of, {"t": (1 << 40) + i}) for i in range(150)]
+    for _ in range(2):
+        assert list(reader.read_all([b"\0\0\0\0\1" + each for each in data], 5)[1]) == together(reader, data)
+
+
 @pytest.mark.parametrize("numbers", [[1 << 20, 1 << 40], [-(1 << 40), 1 << 40], [1 << 60], [1], [None], []])
 def test_numbers_of_several_or_other_widths_are_read_singly(numbers: list[int | None]) -> None:
     assert common_width(numbers) is None

@@ -15,8 +15,11 @@ from penstock_registry.avro.wide_numbers import common_width, wide_numbers
 
 __all__ = ["ReadColumns", "column_reader"]
 
-ReadColumns = Callable[[Sequence[bytes]], tuple[list[Any], ...]]
-"""Function that returns the columns of records in Avro. Raises an exception if one of these does not fit its schema."""
+ReadColumns = Callable[[Sequence[bytes], int], tuple[list[Any], ...]]
+"""Function that returns the columns of records in Avro, given messages and the position at which their records begin.
+
+It raises an exception if one of these does not fit its schema.
+"""
 
 _MOST_VALUES: Final = 200
 """Maximum number of values in a record: a schema that names one of its records often could make the function very long."""
@@ -60,24 +63,18 @@ class _WidthReader:
         self._read_wide: ReadColumns | None = None
         self._batches = 0
 
-    def read(self, data: Sequence[bytes]) -> tuple[list[Any], ...]:
+    def read(self, data: Sequence[bytes], start: int) -> tuple[list[Any], ...]:
         """Return the columns of records."""
         if len(data) < _FEW:
-            return self._read_any(data)
-        columns = None if self._read_wide is None else self._try_wide(self._read_wide, data)
+            return self._read_any(data, start)
+        columns = None if self._read_wide is None else _tried(self._read_wide, data, start)
         if columns is None:
-            columns = self._read_any(data)
+            columns = self._read_any(data, start)
             self._expect(columns, self._widths)
         if self._batches % _EXPECTED == 0:
             self._expect(columns, self._longs)
         self._batches += 1
         return columns
-
-    def _try_wide(self, read: ReadColumns, data: Sequence[bytes]) -> tuple[list[Any], ...] | None:
-        try:
-            return read(data)
-        except Exception:  # noqa: BLE001 (a number has another length, or data are damaged: they are read again)
-            return None
 
     def _expect(self, columns: Sequence[list[Any]], among: Iterable[int]) -> None:
         """Expect the numbers of the next batches to be as wide as those of this one, where these are equally wide."""
@@ -88,6 +85,13 @@ class _WidthReader:
             self._read_wide = _compiled(self._of, widths) if widths else None
 
 
+def _tried(read: ReadColumns, data: Sequence[bytes], start: int) -> tuple[list[Any], ...] | None:
+    try:
+        return read(data, start)
+    except Exception:  # noqa: BLE001 (a number has another length, or data are damaged: they are read again)
+        return None
+
+
 def _compiled(of: AvroType, widths: Mapping[int, int]) -> ReadColumns:
     """Return the function for a record, whose longs with these indexes are expected to have these widths."""
     source = _Source()
@@ -95,11 +99,11 @@ def _compiled(of: AvroType, widths: Mapping[int, int]) -> ReadColumns:
     made = [f"c{i}" for i in range(len(columns))]
     results = [f"wide({name}, {widths[i]})" if i in widths else name for i, name in enumerate(made)]
     lines = [
-        "def read(data):",
+        "def read(data, start):",
         *(f" {name} = []" for name in made),
         *(f" a{name} = {name}.append" for name in made),
         " for d in data:",
-        "  p = 0",
+        "  p = start",
         *source.lines,
         "  if p > len(d):",
         "   raise wrong",
