@@ -6,6 +6,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from itertools import repeat
 from typing import Any, Final
 
 import msgspec
@@ -91,12 +92,12 @@ def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
     """Return `java_text` of many values of one schema; fast for texts, numbers and dicts with the same keys."""
     fields = Fields.of(values)
     if fields is None:
-        return list(map(str, _column_texts(schema, values, frozenset(map(type, values)))))
+        return list(_column_texts(schema, values, frozenset(map(type, values))))
     return _row_texts(schema, fields)
 
 
 def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
-    """Return the texts of rows: fill one template with the columns."""
+    """Return the texts of rows: join the columns' texts with those between them."""
     struct = schema is not None and schema.type is Type.STRUCT
     schemas: Sequence[Schema | None] = [None] * len(fields.columns)
     if schema is not None and struct:
@@ -106,35 +107,37 @@ def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
     elif schema is not None:
         schemas = [schema.values] * len(fields.columns)
     separator = "," if struct else ", "
-    pieces: list[str] = []
-    columns: list[Sequence[Any]] = []
+    start, end = ("Struct{", "}") if struct else ("{", "}")
+    pieces: list[Sequence[str]] = []
+    constant = ""  # the text before the next column
     for (name, column), field_schema in zip(fields.columns.items(), schemas, strict=True):
         head = f"{separator}{name}="
         if isinstance(column, Same):
             if column.value is not None or not struct:
-                pieces.append((head + java_text(field_schema, column.value)).replace("%", "%%"))
+                constant += head + java_text(field_schema, column.value)
             continue
         types = fields.types(name)
         if struct and _NULL in types:  # the text of a struct leaves null fields out
             present = iter(_column_texts(field_schema, [v for v in column if v is not None], types - {_NULL}))
-            columns.append(["" if v is None else f"{head}{next(present)}" for v in column])
-            pieces.append("%s")
+            texts: Sequence[str] = ["" if v is None else f"{head}{next(present)}" for v in column]
         else:
-            columns.append(_column_texts(field_schema, column, types))
-            pieces.append(head.replace("%", "%%") + "%s")
-    start, end = ("Struct{", "}") if struct else ("{", "}")
-    template = "".join(pieces)
-    cut = 0 if template.startswith(separator) else len(separator)
-    if not cut:
-        template = start + template.removeprefix(separator) + end
-    rows = list(map(template.__mod__, zip(*columns, strict=True))) if columns else [template % ()] * len(fields)
-    return (
-        [start + row[cut:] + end for row in rows] if cut else rows
-    )  # a row may begin with any field: cut its separator
+            texts = _column_texts(field_schema, column, types)
+            constant += head
+        pieces += [constant, texts]
+        constant = ""
+    if not pieces:
+        return [start + constant.removeprefix(separator) + end] * len(fields)
+    is_cut = not pieces[0]  # a row may begin with any field: cut its separator
+    if not is_cut:
+        pieces = [start + str(pieces[0]).removeprefix(separator), *pieces[1:], constant + end]
+    elif constant:
+        pieces.append(constant)
+    rows = map("".join, zip(*(repeat(p, len(fields)) if isinstance(p, str) else p for p in pieces), strict=True))
+    return [start + row[len(separator) :] + end for row in rows] if is_cut else list(rows)
 
 
-def _column_texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any]:
-    """Return the column as texts, or as values that `%s` formats correctly. msgspec writes all numbers together."""
+def _column_texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[str]:
+    """Return the column as texts. msgspec writes all numbers together."""
     if types == _STR:
         return column
     if types == _INT:
@@ -144,6 +147,6 @@ def _column_texts(schema: Schema | None, column: Sequence[Any], types: frozenset
             return msgspec.json.encode(column)[1:-1].decode().split(",")
         return list(map(double_text, column))
     if types <= _SHORT:
-        return [v if type(v) is str or type(v) is int else _EXACT[v] for v in column]
+        return [v if type(v) is str else str(v) if type(v) is int else _EXACT[v] for v in column]
     inner = Fields.of(column) if types == _DICT else None
     return [java_text(schema, v) for v in column] if inner is None else _row_texts(schema, inner)

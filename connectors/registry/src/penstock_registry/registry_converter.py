@@ -65,8 +65,11 @@ class SchemaReader(Protocol):
     def read(self, data: bytes) -> tuple[Schema | None, Any]:
         """Return the schema and the value."""
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
+    def read_all(self, data: Sequence[bytes], start: int) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+        """Return the schema, or one of each, and the values of many messages, whose data begin at `start`.
+
+        If one fails, all fail: `read` finds it.
+        """
 
 
 class RegistryConverter(Converter, Generic[Parsed]):
@@ -156,7 +159,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
         """Convert as `to_connect` does. Messages with one schema become columns."""
         number = self._only_id(data)
         if number is not None:
-            return self._read_all(topic, number, data)
+            return self._read_all(topic, number, data)  # type: ignore[arg-type]  # none is null
         id_of = self._wire.schema_id
         ids = [None if message is None else id_of(message) for message in data]
         pairs = _grouped(ids, data, lambda number, messages: self._pairs(topic, number, messages))
@@ -203,10 +206,9 @@ class RegistryConverter(Converter, Generic[Parsed]):
         ]
 
     def _read_all(
-        self, topic: str, number: Id, messages: Sequence[bytes | None]
+        self, topic: str, number: Id, messages: Sequence[bytes]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        skipped = self._wire.prefix_length(number)
-        return self._reader(topic, number).read_all([each[skipped:] for each in messages if each is not None])
+        return self._reader(topic, number).read_all(messages, self._wire.prefix_length(number))
 
     def _writer(self, topic: str, schema: Schema | None) -> tuple[Id, SchemaWriter]:
         """Return the id of the schema with which a record is written, and the writer."""

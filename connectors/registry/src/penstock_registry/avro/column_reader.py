@@ -5,23 +5,31 @@ source has neither loops over fields nor calls for most numbers, takes half the 
 schema's text: names and symbols are objects.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from struct import Struct
 from typing import Any, Final
 
 from penstock import DataError
 from penstock_registry.avro.types import AvroField, AvroType
+from penstock_registry.avro.wide_numbers import common_width, wide_numbers
 
 __all__ = ["ReadColumns", "column_reader"]
 
-ReadColumns = Callable[[Sequence[bytes]], tuple[list[Any], ...]]
-"""Function that returns the columns of records in Avro. Raises an exception if one of these does not fit its schema."""
+ReadColumns = Callable[[Sequence[bytes], int], tuple[list[Any], ...]]
+"""Function that returns the columns of records in Avro, given messages and the position at which their records begin.
+
+It raises an exception if one of these does not fit its schema.
+"""
 
 _MOST_VALUES: Final = 200
 """Maximum number of values in a record: a schema that names one of its records often could make the function very long."""
 _INLINE: Final = 6
 """Length of the longest number that is read without a call: enough for a time in milliseconds."""
 _LONGEST: Final = 10
+_FEW: Final = 100
+"""Number of records below which expecting lengths of numbers gains too little."""
+_EXPECTED: Final = 64
+"""Number of batches after which other fields may be expected to have numbers of equal length."""
 _MASK: Final = (1 << 64) - 1
 _BYTES: Final = "uvwxy"
 
@@ -30,23 +38,77 @@ def column_reader(of: AvroType) -> ReadColumns | None:
     """Return the function for a record; None if its fields include arrays, maps or unions of several types."""
     if of.kind != "record" or not of.fields:
         return None
-    source = _Source()
     try:
-        columns = [source.value(f.type, "  ") for f in of.fields]
+        read = _compiled(of, {})
     except _Unsupported:
         return None
+    longs = [i for i, f in enumerate(of.fields) if (f.type.optional_branch or f.type).kind == "long"]
+    return _WidthReader(of, read, longs).read if longs else read
+
+
+class _WidthReader:
+    """Reader that expects wide numbers of a field to have as many bytes in each record, as times have.
+
+    Args:
+        of: the record.
+        read: the function for numbers of any length.
+        longs: which of its fields are longs.
+    """
+
+    def __init__(self, of: AvroType, read: ReadColumns, longs: Iterable[int]) -> None:
+        self._of = of
+        self._read_any = read
+        self._longs = longs
+        self._widths: dict[int, int] = {}
+        self._read_wide: ReadColumns | None = None
+        self._batches = 0
+
+    def read(self, data: Sequence[bytes], start: int) -> tuple[list[Any], ...]:
+        """Return the columns of records."""
+        if len(data) < _FEW:
+            return self._read_any(data, start)
+        columns = None if self._read_wide is None else _tried(self._read_wide, data, start)
+        if columns is None:
+            columns = self._read_any(data, start)
+            self._expect(columns, self._widths)
+        if self._batches % _EXPECTED == 0:
+            self._expect(columns, self._longs)
+        self._batches += 1
+        return columns
+
+    def _expect(self, columns: Sequence[list[Any]], among: Iterable[int]) -> None:
+        """Expect the numbers of the next batches to be as wide as those of this one, where these are equally wide."""
+        found = {i: common_width(columns[i]) for i in among}
+        widths = {i: width for i, width in found.items() if width is not None}
+        if widths != self._widths:
+            self._widths = widths
+            self._read_wide = _compiled(self._of, widths) if widths else None
+
+
+def _tried(read: ReadColumns, data: Sequence[bytes], start: int) -> tuple[list[Any], ...] | None:
+    try:
+        return read(data, start)
+    except Exception:  # noqa: BLE001 (a number has another length, or data are damaged: they are read again)
+        return None
+
+
+def _compiled(of: AvroType, widths: Mapping[int, int]) -> ReadColumns:
+    """Return the function for a record, whose longs with these indexes are expected to have these widths."""
+    source = _Source()
+    columns = [source.value(f.type, "  ", widths.get(i)) for i, f in enumerate(of.fields)]
     made = [f"c{i}" for i in range(len(columns))]
+    results = [f"wide({name}, {widths[i]})" if i in widths else name for i, name in enumerate(made)]
     lines = [
-        "def read(data):",
+        "def read(data, start):",
         *(f" {name} = []" for name in made),
         *(f" a{name} = {name}.append" for name in made),
         " for d in data:",
-        "  p = 0",
+        "  p = start",
         *source.lines,
         "  if p > len(d):",
         "   raise wrong",
         *(f"  a{name}({value})" for name, value in zip(made, columns, strict=True)),
-        f" return {', '.join(made)},",
+        f" return {', '.join(results)},",
     ]
     exec("\n".join(lines), source.names)  # noqa: S102 (see above)
     found: ReadColumns = source.names["read"]
@@ -63,16 +125,18 @@ class _Source:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
-            "__builtins__": {"len": len},
+            "__builtins__": {"len": len, "TypeError": TypeError},
             "double": Struct("<d").unpack_from,
             "float": Struct("<f").unpack_from,
+            "ends": [None if n & 1 or n >= 128 else 1 + (n >> 1) for n in range(256)],
             "long": _long,
+            "wide": wide_numbers,
             "wrong": DataError("cannot read a record as Avro"),
         }
         self._count = 0
 
-    def value(self, of: AvroType, indent: str) -> str:
-        """Add lines that read a value; return the name of its variable."""
+    def value(self, of: AvroType, indent: str, wide: int | None = None) -> str:
+        """Add lines that read a value; return the name of its variable. `wide` is the number of bytes of a long to keep."""
         self._count += 1
         if self._count > _MOST_VALUES:
             raise _Unsupported
@@ -83,19 +147,22 @@ class _Source:
             self._add(
                 indent, "n = d[p]", "p += 1", f"if n == {2 * null}:", f" {into} = None", f"elif n == {2 - 2 * null}:"
             )
-            self._add(f"{indent} ", f"{into} = {self.value(optional, f'{indent} ')}")
+            self._add(f"{indent} ", f"{into} = {self.value(optional, f'{indent} ', wide)}")
             self._add(indent, "else:", " raise wrong")
             return into
         match of.kind:
             case "record":
                 self._record(of.fields, into, indent)
+            case "long" if wide is not None:
+                self._add(indent, f"q = p + {wide}", f"{into} = d[p:q]", "p = q")
             case "int" | "long":
                 self._number(indent, _INLINE)
                 self._add(indent, f"{into} = -(n + 1 >> 1) if n & 1 else n >> 1")
             case "string" | "bytes":
-                self._size(indent)
                 decoded = ".decode()" if of.kind == "string" else ""
-                self._add(indent, "q = p + (n >> 1)", f"{into} = d[p:q]{decoded}", "p = q")
+                self._add(indent, "try:", " q = p + ends[d[p]]", " p += 1", "except TypeError:")  # a long text
+                self._size(f"{indent} ")
+                self._add(indent, " q = p + (n >> 1)", f"{into} = d[p:q]{decoded}", "p = q")
             case "enum":
                 self._size(indent)
                 self._add(indent, f"{into} = {self._constant(of.symbols)}[n >> 1]")

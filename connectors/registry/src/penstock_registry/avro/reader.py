@@ -64,13 +64,15 @@ class AvroReader:
             return None, None
         return self.schema, value if self._decode is None else self._decode(value)
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+    def read_all(
+        self, data: Sequence[bytes], start: int = 0
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
         physical = self._physical
         try:
             if self._read_columns is not None and data:
-                return self.schema, self._fields(self._read_columns(data), len(data))
-            values: list[Any] = [schemaless_reader(BytesIO(each), physical, None) for each in data]
+                return self.schema, self._fields(self._read_columns(data, start), len(data))
+            values: list[Any] = [schemaless_reader(BytesIO(each[start:]), physical, None) for each in data]
         except Exception as e:
             raise DataError("cannot read messages as Avro") from e
         decode = self._decode

@@ -1,12 +1,14 @@
 """Writer of values of one schema."""
 
-from collections.abc import Sequence
-from typing import Any
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from fastavro import schemaless_writer
 
 from penstock import DataError, Fields, Same, Schema, Type
 from penstock_registry.avro import names
+from penstock_registry.avro.column_writer import WriteColumns, column_writer
 from penstock_registry.avro.encoder import FieldEncoder, encode_anything, encoder, field_encoders
 from penstock_registry.avro.physical import physical_schema
 from penstock_registry.avro.settings import AvroSettings
@@ -14,7 +16,9 @@ from penstock_registry.avro.types import AvroType
 
 __all__ = ["AvroWriter"]
 
-_NULL = type(None)
+_NULL: Final = type(None)
+_MISFITS: Final = (ValueError, TypeError, OverflowError, KeyError, AttributeError, IndexError, struct.error)
+"""Errors of values that do not fit the schema."""
 
 
 class _Chunks(list[bytes]):
@@ -41,9 +45,11 @@ class AvroWriter:
         self._encode = encode_anything if schema is None else encoder(schema, of, settings)
         self._fields: list[FieldEncoder] | None = None
         self._common: dict[str, Any] = {}
+        self._write_columns: WriteColumns | None = None
         record = schema is not None and schema.type is Type.STRUCT and schema.fields and not names.is_union(schema)
         if schema is not None and record and of.kind == "record":
             self._fields, self._common = field_encoders(schema, of, settings)
+            self._write_columns = column_writer(of)
 
     def write(self, value: Any) -> bytes | None:
         """Return the data of a value; None for null."""
@@ -60,19 +66,18 @@ class AvroWriter:
         if self._fields is not None:
             fields = values if isinstance(values, Fields) else Fields.of(values)
             if fields is not None:
-                return self._encoded(self._rows(self._fields, fields))
+                return self._written(self._fields, fields)
         return [self.write(value) for value in values]
 
-    def _rows(self, encoders: list[FieldEncoder], fields: Fields) -> Sequence[Any]:
-        columns: dict[str, list[Any] | Same] = {}
-        same = list(fields.columns) == [each.name for each in encoders] and not self._common
-        for each in encoders:
-            columns[each.target] = column = _column(each, fields)
-            same = same and column is fields.columns.get(each.name) and each.target == each.name
-        if same:
-            return fields.rows()
+    def _written(self, encoders: list[FieldEncoder], fields: Fields) -> list[bytes]:
+        columns = {each.target: _column(each, fields) for each in encoders}
         columns.update({name: Same(value) for name, value in self._common.items()})
-        return Fields(columns, len(fields)).rows()
+        if self._write_columns is None:
+            return self._encoded(_rows(columns, fields))
+        try:
+            return self._write_columns(columns, len(fields))
+        except _MISFITS as e:
+            raise _misfit(e) from e
 
     def _encoded(self, data: Sequence[Any]) -> list[bytes]:
         physical = self._physical
@@ -80,9 +85,20 @@ class AvroWriter:
         try:
             for datum in data:
                 schemaless_writer(chunks, physical, datum)
-        except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as e:
-            raise DataError(f"cannot write a value as Avro: {type(e).__name__}") from e
+        except _MISFITS as e:
+            raise _misfit(e) from e
         return list(chunks)
+
+
+def _misfit(error: Exception) -> DataError:
+    return DataError(f"cannot write a value as Avro: {type(error).__name__}")
+
+
+def _rows(columns: Mapping[str, list[Any] | Same], fields: Fields) -> Sequence[Any]:
+    """Return the columns as rows: those of `fields`, which may exist already, if it has the same columns."""
+    given = fields.columns
+    same = list(columns) == list(given) and all(column is given[name] for name, column in columns.items())
+    return fields.rows() if same else Fields(columns, len(fields)).rows()
 
 
 def _column(of: FieldEncoder, fields: Fields) -> list[Any] | Same:

@@ -61,9 +61,9 @@ class JsonReader:
         except Misfit as e:
             raise e.as_error("cannot read a message by its JSON Schema") from None
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None, Sequence[Any]]:
+    def read_all(self, data: Sequence[bytes], start: int = 0) -> tuple[Schema | None, Sequence[Any]]:
         """Return the schema and the values of messages with this schema. If one fails, all fail: `read` finds it."""
-        values = [self.read(each)[1] for each in data]
+        values = [self.read(each[start:])[1] for each in data]
         if not self._names or not values or None in values:
             return self.schema, values
         columns = {name: list(map(itemgetter(name), values)) for name in self._names}

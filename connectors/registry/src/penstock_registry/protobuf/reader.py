@@ -68,15 +68,18 @@ class ProtobufReader:
         reader = self._reader(indexes)
         return reader.schema, reader.read(data[start:])
 
-    def read_all(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
+    def read_all(
+        self, data: Sequence[bytes], start: int = 0
+    ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
-        indexes, start = read_indexes(data[0])
-        prefix = data[0][:start]
+        indexes, length = read_indexes(data[0][start:])
+        end = start + length
+        prefix = data[0][:end]
         if not all(each.startswith(prefix) for each in data):
-            pairs = list(map(self.read, data))
+            pairs = [self.read(each[start:]) for each in data]
             return [schema for schema, _ in pairs], [value for _, value in pairs]
         reader = self._reader(indexes)
-        return reader.schema, reader.read_all([each[start:] for each in data])
+        return reader.schema, reader.read_all([each[end:] for each in data])
 
     def _reader(self, indexes: tuple[int, ...]) -> _MessageReader:
         found = self._readers.get(indexes)
