@@ -23,6 +23,7 @@ class WebOptions:
             names are refused: a page of somebody else could otherwise read the console by DNS rebinding.
         port: port to listen on; 0: any free one.
         title: what runs the connectors, in the head of each page.
+        is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
         connections: connections that are open at a time; further ones are closed at once.
         streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
@@ -32,6 +33,7 @@ class WebOptions:
     host: str | None = "127.0.0.1"
     port: int = 0
     title: str = "Penstock"
+    is_cluster: bool = True
     transform: Transform | None = None
     connections: int = 512
     streams: int = 128
