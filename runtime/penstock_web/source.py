@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.definitions import Definitions
+
 __all__ = ["Document", "Event", "Measurement", "WebSource"]
 
 Document = Mapping[str, Any]
@@ -61,6 +64,21 @@ class WebSource(Protocol):
 
     def plugin_versions(self) -> Sequence[Document]:
         """Return all PluginVersions."""
+
+    def definitions(self, namespace: str, plugin_version: str) -> Definitions | None:
+        """Return the definitions that a PluginVersion has published; None: there are none, or they cannot be read.
+
+        May block, unlike the other methods: call it in a thread.
+        """
+
+    def release(self) -> str:
+        """Return the version of the built-in plugins."""
+
+    def worker(self) -> WorkerConfig:
+        """Return the worker configuration. It is used to check configurations, and never shown."""
+
+    def kafka_cluster_id(self) -> str | None:
+        """Return the id of the Kafka cluster; None: it is not known yet."""
 
     def history(self, namespace: str, name: str) -> Sequence[Measurement]:
         """Return the figures of a Connector's tasks of the last hour, oldest first; at most one a minute and task."""
