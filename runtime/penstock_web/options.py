@@ -22,6 +22,7 @@ class WebOptions:
         port: port to listen on; 0: any free one.
         title: what runs the connectors, in the head of each page.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
+        requires_user: answer authenticated users only; needs an `Access`.
         connections: connections that are open at a time; further ones are closed at once.
         streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
     """
@@ -30,5 +31,6 @@ class WebOptions:
     port: int = 0
     title: str = "Penstock"
     transform: Transform | None = None
+    requires_user: bool = False
     connections: int = 512
     streams: int = 128

@@ -78,7 +78,8 @@ class Console:
             has_users = console.actions.enabled or console.require_user
             access = KubernetesAccess(console, self._quick.server, self._run) if has_users else None
             title = f"Penstock {self._settings.release.operator}"
-            self._server = WebServer(self.source, WebOptions(host=None, port=console.port, title=title), access)
+            options = WebOptions(host=None, port=console.port, title=title, requires_user=console.require_user)
+            self._server = WebServer(self.source, options, access)
             try:
                 await asyncio.to_thread(self._server.start)
             except ConnectError as e:

@@ -44,12 +44,12 @@ def proxied_user(headers: Mapping[str, str], secret: bytes, proxy: ConsoleProxy)
         secret: secret that the proxy and the operator share.
         proxy: names of the headers.
     """
-    given = (_only(headers, SECRET_HEADER) or "").encode()
+    given = (_only(headers, SECRET_HEADER) or "").encode(errors="surrogateescape")
     if len(secret) < SHORTEST_SECRET or not hmac.compare_digest(given, secret):
         return None
     name = (_only(headers, proxy.user_header) or "").strip()
     groups = _only(headers, proxy.groups_header)
-    if not name or name.startswith(_RESERVED) or groups is None:
+    if not name or name.startswith(_RESERVED) or groups is None or not (name + groups).isprintable():
         return None
     own = (group.strip() for group in groups.split(","))
     return User(name, (*(g for g in own if g and not g.startswith(_RESERVED)), _AUTHENTICATED))

@@ -41,21 +41,23 @@ class Relay:
     Args:
         port: port to listen on; 0: any free one.
         leader: returns the address of the operator that leads; None: it is not known.
+        host: address to listen on; None: all interfaces.
     """
 
-    def __init__(self, port: int, leader: Callable[[], str | None]) -> None:
+    def __init__(self, port: int, leader: Callable[[], str | None], host: str | None = None) -> None:
         self.port = port
+        self._host = host
         self._leader = leader
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen on all interfaces.
+        """Listen.
 
         Raises:
             OSError: the port is taken.
         """
-        self._server = await asyncio.start_server(self._serve, None, self.port)
+        self._server = await asyncio.start_server(self._serve, self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
