@@ -1,12 +1,14 @@
 """Options of the web server."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+
+from penstock_web.source import Document
 
 __all__ = ["Transform", "WebOptions"]
 
-Transform = Callable[[Mapping[str, str], str], Awaitable[str]]
-"""Callable that applies the transforms of a configuration to a record in JSON, and returns the result of each step as text.
+Transform = Callable[[Document, str], Awaitable[str]]
+"""Callable that applies the transforms of a Connector to a record in JSON, and returns the result of each step as text.
 
 It raises ConnectError with a message for the user.
 """
@@ -25,6 +27,7 @@ class WebOptions:
         requires_user: answer authenticated users only; needs an `Access`.
         connections: connections that are open at a time; further ones are closed at once.
         streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
+        plot_step: seconds between the points of plots: between measurements of a task.
     """
 
     host: str | None = "127.0.0.1"
@@ -34,3 +37,4 @@ class WebOptions:
     requires_user: bool = False
     connections: int = 512
     streams: int = 128
+    plot_step: float = 60.0

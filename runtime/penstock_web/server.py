@@ -9,6 +9,7 @@ from aiohttp import web
 from penstock.errors import ConnectError
 from penstock_web.access import Access
 from penstock_web.authentication import users_only
+from penstock_web.connect_rest.routes import routes as connect_routes
 from penstock_web.connections import Connections
 from penstock_web.console import routes
 from penstock_web.options import WebOptions
@@ -31,6 +32,7 @@ def application(
     )
     app.on_response_prepare.append(_add_headers)
     app.add_routes(routes.routes(source, options, access))
+    app.add_routes(connect_routes(source, access))
     return app
 
 

@@ -45,8 +45,8 @@ _OWN_KEYS: Final = tuple(
 )
 """Properties of Kafka Connect that are fields of the resource."""
 _TYPES: Final[Mapping[str, str]] = {
-    "source": "source",
     "sink": "sink",
+    "source": "source",
     "transform": "transformation",
     "predicate": "predicate",
     "converter": "converter",

@@ -42,8 +42,6 @@ __all__ = ["routes"]
 API_VERSION: Final = "4.3.1"
 """Version of Kafka Connect whose REST API this is; clients decide by it which requests they send."""
 _ROOT: Final = "/connect/{namespace}"
-_MOST: Final = 1 << 20
-"""Bytes of a configuration that is validated: what an object in Kubernetes may have."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -240,7 +238,6 @@ class _Api:
     async def _user(self, request: web.Request) -> User:
         if self._access is None:
             raise _Problem(403, f"cannot {request.method} {request.path}: actions are disabled; use kubectl")
-        _refuse_other_sites(request)
         user = await self._access.user(request.headers)
         if user is None:
             raise _Problem(401, f"cannot {request.method} {request.path}: authenticate with a token of Kubernetes")
@@ -310,10 +307,10 @@ async def _other(request: web.Request) -> web.Response:
 
 
 async def _config_of(request: web.Request) -> Mapping[str, str]:
-    if (request.content_length or 0) > _MOST:
-        raise _Problem(413, f"the configuration has more than {_MOST} bytes")
     try:
         found = json.loads(await request.read())
+    except web.HTTPRequestEntityTooLarge:
+        raise _Problem(413, "the configuration is larger than an object in Kubernetes may be") from None
     except (ValueError, RecursionError):
         raise _Problem(400, "the body is not JSON; send the configuration as a JSON object") from None
     if not isinstance(found, dict):
@@ -333,14 +330,6 @@ def _is_same_class(wanted: str, plugin: str) -> bool:
         return name.rpartition(".")[2].removesuffix("Connector")
 
     return wanted == plugin or (short(wanted) == short(plugin) and not ("." in wanted and "." in plugin))
-
-
-def _refuse_other_sites(request: web.Request) -> None:
-    """Refuse a request that a page of another site has made with the credentials that a proxy adds."""
-    site = request.headers.get("Sec-Fetch-Site", "none")
-    origin = request.headers.get("Origin")
-    if site not in ("none", "same-origin") or (origin is not None and origin.partition("://")[2] != request.host):
-        raise _Problem(403, "cannot accept an action that another site requested")
 
 
 def _task(connector: Document, number: int) -> Mapping[str, Any] | None:
