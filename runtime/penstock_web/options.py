@@ -26,7 +26,7 @@ class WebOptions:
         is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
         requires_user: answer authenticated users only; needs an `Access`.
-        connections: connections that are open at a time; further ones are closed at once.
+        connections: connections that are open at a time; further ones are closed immediately.
         streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
         plot_step: seconds between the points of plots: between measurements of a task.
     """

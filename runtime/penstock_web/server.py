@@ -1,4 +1,4 @@
-"""Web server: the console, and Kafka Connect's REST API, in a thread with an event loop of its own."""
+"""Web server: the console, and Kafka Connect's REST API, in a separate thread with its event loop."""
 
 import asyncio
 import threading
