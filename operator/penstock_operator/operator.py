@@ -43,6 +43,7 @@ from penstock_operator.queue.workqueue import WorkQueue
 from penstock_operator.resource_status import resource_status
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
+from penstock_operator.web.console import Console, console_address
 
 __all__ = ["Operator", "identity"]
 
@@ -103,7 +104,12 @@ class Operator:
         self._reconcile = reconcile
         self._metrics = metrics
         release = settings.release
-        self._lease = Lease(kube, release.namespace, f"{release.name}-operator", name or identity())
+        self._lease = Lease(
+            kube, release.namespace, f"{release.name}-operator", name or identity(), address=console_address(settings)
+        )
+        self._console: Console | None = None
+        if settings.console.enabled:
+            self._console = Console(settings, kube, lambda: self._lease.holder_address)
         self._lease_pool = Pool(1)
         metrics.leading(lambda: self._lease.is_held)
         self._pool = Pool(settings.limits.reconciles + 4)
@@ -118,6 +124,7 @@ class Operator:
         self._context: Context | None = None
         self._failure: BaseException | None = None
         self._plugins_listing: asyncio.Task[None] | None = None
+        self._serving: asyncio.Task[None] | None = None
         self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.add_urgent(key))
         self.queue = WorkQueue(
             self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
@@ -153,6 +160,8 @@ class Operator:
         if self._settings.webhook.enabled:
             webhook = Webhook(self._settings, self._kube, self._metrics.reviewed)
             webhook.start()
+        if self._console is not None:
+            await self._console.stand_by()
         watching: KopfWatch | None = None
         tasks = [self._task("heart", self._live())]
         try:
@@ -171,6 +180,8 @@ class Operator:
             await self._end(watching, [*tasks, *([self._plugins_listing] if self._plugins_listing else [])])
             for server in (*servers, *([webhook] if webhook is not None else ())):
                 server.close()
+            if self._console is not None:
+                await self._console.close()
         if self._failure is not None:
             raise self._failure
 
@@ -233,14 +244,18 @@ class Operator:
             queue.block(_FIRST_LIST)
         self.queue.block(_STATUS)
         self._loop.call_later(_KAFKA_FIRST, self.queue.unblock, _STATUS)
+        console = self._console
         self._status = StatusTopic(
             self._settings,
             lambda name: self._from_thread(self._records_changed, name),
             on_topics=lambda name: self._from_thread(self._topics_changed, name),
             on_progress=lambda name: self._from_thread(self._progressed, name),
             on_turn=lambda: self._from_thread(self._kafka_turned),
+            on_report=console.source.history_of_tasks.put_record if console is not None else lambda value: None,
             permit=self._lease.check,
         )
+        if console is not None:
+            console.source.cluster_id = lambda: self._status.cluster_id if self._status is not None else None
         kube = self._kube.within(self._lease.check)
         limiter = RolloutLimiter(self._settings.rollout, time.time, self.queue.add)
         self._metrics.rollout(limiter.figures)
@@ -267,6 +282,7 @@ class Operator:
             self.queue.add_urgent,
             lambda kind, key: self._statuses[kind].add(key, _STATUS_DELAY),
             self._plugins,
+            observe=console.source.documents.seen if console is not None else lambda kind, event: None,
         )
         watching = KopfWatch(
             self._kube.server,
@@ -308,7 +324,13 @@ class Operator:
             self.queue.forget(key)
             self._topics_turns.forget(key)
             self._progress_turns.forget(key)
+            self._show_gone(CONNECTOR, key)
         return again
+
+    def _show_gone(self, kind: Kind, key: Key) -> None:
+        """Remove a resource from the console: the event of its deletion may have been missed."""
+        if self._console is not None:
+            self._console.source.documents.gone(kind, key)
 
     def _optional_gap(self, kind: Kind) -> None:
         """Reconcile after resources of an optional kind were listed again: deletions before that were missed."""
@@ -316,6 +338,9 @@ class Operator:
         self._optional_listed(kind)
 
     def _optional_listed(self, kind: Kind) -> None:
+        if self._console is not None:
+            for key in self._console.source.documents.keys(kind):  # they may be gone
+                self._statuses[kind].add(key)
         if kind is PLUGIN_VERSION and (self._plugins_listing is None or self._plugins_listing.done()):
             self._plugins_listing = self._task("list of PluginVersions", self._list_plugins())
 
@@ -341,9 +366,11 @@ class Operator:
         try:
             document = await self._pool(kube.get, kind, key.namespace, key.name)
         except NoSuchKind:  # a Connector names a policy before there can be one
+            self._show_gone(kind, key)
             return None
         if document is None:
             self._verifier.forget(key)
+            self._show_gone(kind, key)
             return None
         is_policy = kind is POLICY
         users = self._index.bound_by(*key, selector_of(document)) if is_policy else self._index.running(*key)
@@ -422,6 +449,8 @@ class Operator:
         for queue in (self.queue, *self._statuses.values()):
             queue.unblock(_FIRST_LIST)
         self._find_orphans()
+        if self._console is not None and self._serving is None:
+            self._serving = self._task("console", self._console.serve())
 
     def _kafka_turned(self) -> None:
         if self._status is None:

@@ -23,7 +23,19 @@ from penstock_model.kafka_properties.translation import translate_layers
 from penstock_model.resources.messages import field_problems
 from penstock_model.resources.values import ConfigText
 
-__all__ = ["USER", "Level", "Release", "Resources", "Rollout", "Settings", "UnknownProperties", "Webhook", "Worker"]
+__all__ = [
+    "USER",
+    "Console",
+    "ConsoleProxy",
+    "Level",
+    "Release",
+    "Resources",
+    "Rollout",
+    "Settings",
+    "UnknownProperties",
+    "Webhook",
+    "Worker",
+]
 
 _LABEL_LENGTH: Final = 63
 USER: Final = 65532
@@ -273,6 +285,42 @@ class Webhook(_Part):
     unknown_properties: UnknownProperties = "RefuseSimilar"
 
 
+class ConsoleActions(_Part):
+    """Switch for actions in the console."""
+
+    enabled: bool = Field(default=False, strict=True)
+
+
+class ConsoleProxy(_Part):
+    """Authenticating proxy of the console.
+
+    Attributes:
+        secret_name: Secret, in the release's namespace, whose entry `secret` the proxy sends to prove itself; empty: there is
+            no proxy.
+        user_header, groups_header: headers in which the proxy names the user, and the user's groups, separated by commas.
+    """
+
+    secret_name: str = ""
+    user_header: Text = "X-Forwarded-User"
+    groups_header: Text = "X-Forwarded-Groups"
+
+
+class Console(_Part):
+    """Page that shows the Connectors, and Kafka Connect's REST API.
+
+    Attributes:
+        enabled: whether the operator serves it.
+        port: port of the operator's pod.
+        require_user: whether readers, too, must authenticate.
+    """
+
+    enabled: bool = Field(default=False, strict=True)
+    port: Port = 8090
+    require_user: bool = Field(default=False, strict=True)
+    actions: ConsoleActions = ConsoleActions()
+    proxy: ConsoleProxy = ConsoleProxy()
+
+
 class Settings(_Part):
     """Whole configuration. `worker` holds the properties as written, variables unresolved, as pods receive them."""
 
@@ -291,6 +339,7 @@ class Settings(_Part):
     metrics: Listener = Listener(port=8080)
     probes: Listener = Listener(port=8081)
     webhook: Webhook = Webhook()
+    console: Console = Console()
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     _secrets_dir: Path = PrivateAttr(default=Path(SECRETS_DIR))
@@ -340,6 +389,11 @@ class Settings(_Part):
         if settings is not None and settings.webhook.port in (settings.metrics.port, settings.probes.port):
             text = f"is {settings.webhook.port}, as metrics.port or probes.port; give each its own"
             problems.append(Problem("webhook.port", text))
+        if settings is not None and settings.console.enabled:
+            others = (settings.metrics.port, settings.probes.port, settings.webhook.port)
+            if settings.console.port in others:
+                text = f"is {settings.console.port}, as metrics.port, probes.port or webhook.port; give each its own"
+                problems.append(Problem("console.port", text))
         if problems or settings is None:
             raise ConfigError(problems)
         settings._secrets_dir = Path(secrets_dir)  # noqa: SLF001 (its own class)

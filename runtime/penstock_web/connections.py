@@ -12,10 +12,10 @@ _FIRST_REQUEST_SECONDS: Final = 15.0
 
 
 class Connections:
-    """Connections of a server. Used in its event loop alone.
+    """Connections of a server. Used only in its event loop.
 
     Args:
-        most: connections that are open at a time; further ones are closed at once.
+        most: connections that are open at a time; further ones are closed immediately.
         seconds: time until a connection's first request is complete.
     """
 

@@ -1,4 +1,4 @@
-"""Web server: the console, and Kafka Connect's REST API, in a thread with an event loop of its own."""
+"""Web server: the console, and Kafka Connect's REST API, in a separate thread with its event loop."""
 
 import asyncio
 import threading
@@ -8,6 +8,7 @@ from aiohttp import web
 
 from penstock.errors import ConnectError
 from penstock_web.access import Access
+from penstock_web.authentication import users_only
 from penstock_web.connect_rest.routes import routes as connect_routes
 from penstock_web.connections import Connections
 from penstock_web.console import routes
@@ -25,7 +26,8 @@ def application(
     source: WebSource, options: WebOptions, access: Access | None, connections: Connections
 ) -> web.Application:
     """Return the application with all routes."""
-    app = web.Application(middlewares=[middleware(options, connections)], client_max_size=_BODY_BYTES)
+    authentication = [users_only(access)] if options.requires_user and access is not None else []
+    app = web.Application(middlewares=[middleware(options, connections), *authentication], client_max_size=_BODY_BYTES)
     app.on_response_prepare.append(_add_headers)
     app.add_routes(routes.routes(source, options, access))
     app.add_routes(connect_routes(source, access))

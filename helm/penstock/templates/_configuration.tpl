@@ -92,5 +92,14 @@ webhook:
   configuration: {{ include "penstock.webhookName" . }}
   certificate: {{ .Values.webhook.certManager.enabled | ternary "Mounted" "Penstock" }}
   unknownProperties: {{ .Values.webhook.unknownProperties }}
+console:
+  enabled: {{ .Values.console.enabled }}
+  port: {{ int64 .Values.console.port }}
+  requireUser: {{ .Values.console.requireUser }}
+  actions: {enabled: {{ .Values.console.actions.enabled }}}
+  proxy:
+    secretName: {{ quote .Values.console.proxy.secretName }}
+    userHeader: {{ quote .Values.console.proxy.userHeader }}
+    groupsHeader: {{ quote .Values.console.proxy.groupsHeader }}
 logLevel: {{ .Values.logLevel }}
 {{- end -}}

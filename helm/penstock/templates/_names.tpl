@@ -33,6 +33,15 @@ penstock:{{ .Release.Namespace }}:{{ include "penstock.name" . }}
 {{- include "penstock.name" . }}-webhook
 {{- end -}}
 
+{{- define "penstock.consoleService" -}}
+{{- include "penstock.name" . }}-console
+{{- end -}}
+
+{{- /* True if the operator carries out actions for users whom a proxy names. */ -}}
+{{- define "penstock.actsForUsers" -}}
+{{- with .Values.console }}{{ if and .enabled .actions.enabled .proxy.secretName }}true{{ end }}{{ end -}}
+{{- end -}}
+
 {{- /* Name of the ValidatingWebhookConfiguration, which is cluster-scoped. */ -}}
 {{- define "penstock.webhookName" -}}
 {{ include "penstock.operatorName" . }}.{{ .Release.Namespace }}.penstock.dev

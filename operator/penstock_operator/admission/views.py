@@ -59,7 +59,7 @@ class Views:
         return NamespaceView(
             versions,
             self._list(POLICY, namespace, since),
-            lambda name: self._published(namespace, by_name.get(name, {})),
+            lambda name: self.published(namespace, by_name.get(name, {})),
         )
 
     def _list(self, kind: Kind, namespace: str, since: float) -> Documents | None:
@@ -81,7 +81,7 @@ class Views:
                 self._lists.popitem(last=False)
         return documents
 
-    def _published(self, namespace: str, document: Mapping[str, Any]) -> Definitions | None:
+    def published(self, namespace: str, document: Mapping[str, Any]) -> Definitions | None:
         """Return the definitions that a PluginVersion has published; None: it has not, or they cannot be read."""
         where = (document.get("status") or {}).get("definitions")
         if not isinstance(where, Mapping):

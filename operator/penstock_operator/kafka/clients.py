@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import KafkaError
+from confluent_kafka.admin import AdminClient
 
 from penstock_kafka.topic_consumer import ReaderClients
 from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_model.kafka_properties.translation import translate_layers
 from penstock_operator.settings import Worker
 
-__all__ = ["producer_properties", "reader_clients"]
+__all__ = ["cluster_id", "producer_properties", "reader_clients"]
 
 _QUIET: Final = logging.getLogger("penstock.librdkafka")
 _CONSUMER: Final[Mapping[str, Any]] = {
@@ -25,12 +26,24 @@ _CONSUMER: Final[Mapping[str, Any]] = {
 # requests of a connection one after the other: any other request waits as long.
 _IDLE: Final[Mapping[str, Any]] = {"fetch.wait.max.ms": 3_000, "fetch.min.bytes": 1}
 _PRODUCER: Final[Mapping[str, Any]] = {"partitioner": "murmur2_random", "message.max.bytes": 1_048_576}
+_SECONDS: Final = 5.0
+"""Seconds to wait for an answer."""
 _COMMON: Final[Mapping[str, Any]] = {
     "client.id": "penstock-operator",
     "socket.keepalive.enable": True,
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 5_000,
 }
+
+
+def cluster_id(admin: Mapping[str, Any]) -> str | None:
+    """Return the id of the Kafka cluster that an admin client with these properties reaches.
+
+    Raises:
+        KafkaException, TimeoutError: Kafka does not answer.
+    """
+    found = AdminClient(dict(admin)).describe_cluster(request_timeout=_SECONDS).result(2 * _SECONDS).cluster_id
+    return None if found is None else str(found)
 
 
 def reader_clients(worker: Worker, on_error: Callable[[KafkaError], None]) -> ReaderClients:

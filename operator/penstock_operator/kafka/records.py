@@ -24,7 +24,7 @@ from penstock_model.contracts.task_reports import (
     control_key,
 )
 
-__all__ = ["News", "Records", "connector_of"]
+__all__ = ["News", "Records", "connector_of", "is_report"]
 
 _PREFIXES: Final = (
     "penstock-report",
@@ -38,6 +38,11 @@ _INCARNATION: Final = b'["penstock-incarnation"'
 _USED_TOKENS: Final = b'["penstock-used-tokens"'
 _BETWEEN: Final = ":connector-"
 _UNREADABLE: Final = Status("")
+
+
+def is_report(key: bytes) -> bool:
+    """Return whether a record with this key is a report."""
+    return key.startswith(_REPORT)
 
 
 class News(IntEnum):

@@ -21,9 +21,9 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.cleanup_policy import CleanupPolicy
-from penstock_operator.kafka.clients import reader_clients
+from penstock_operator.kafka.clients import cluster_id, reader_clients
 from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, trouble_sentence
-from penstock_operator.kafka.records import News, Records
+from penstock_operator.kafka.records import News, Records, is_report
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
 
@@ -62,6 +62,8 @@ class StatusTopic:
         on_topics: likewise, if nothing but its active topics has.
         on_progress: likewise, if nothing but the time of the last record has.
         on_turn: called from the thread when `trouble`, `caught_up` or `policy_fault` changed.
+        on_report: called from the thread with the value of each report, in the order of the topic; again from the beginning
+            if the topic is read again.
         permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
     """
 
@@ -73,6 +75,7 @@ class StatusTopic:
         on_topics: Callable[[str], None] | None = None,
         on_progress: Callable[[str], None] | None = None,
         on_turn: Callable[[], None] = lambda: None,
+        on_report: Callable[[bytes], None] = lambda value: None,
         permit: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._settings = settings
@@ -85,6 +88,7 @@ class StatusTopic:
             News.PROGRESS: on_progress or on_change,
         }
         self._on_turn = on_turn
+        self._on_report = on_report
         self._lock = threading.Lock()
         self._records = Records()
         self._position: TopicPosition | None = None
@@ -100,6 +104,8 @@ class StatusTopic:
         self._state_writer = Writer(worker, self._topic, self._sentence, seconds=_STATE_SECONDS, permit=permit)
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
+        self.cluster_id: str | None = None
+        """Id of the Kafka cluster; None: it is not known yet."""
         self.policy_fault: str | None = None
         """Reason why the topic loses records, since it is not compacted; None: it is, or that is not known."""
         self._policy = CleanupPolicy(self._topic)
@@ -349,18 +355,29 @@ class StatusTopic:
             with self._lock:
                 for key, value in entries:
                     about = records.news(key, value)
-                    if (name := _put(records, key, value)) is not None:
+                    if (name := self._put(records, key, value)) is not None:
                         news[name] = max(about, news.get(name, about))
                 self._position = reader.position
             for name, about in news.items():
                 self._on_news[about](name)
             return
         for key, value in entries:
-            _put(records, key, value)
+            self._put(records, key, value)
         if reader.caught_up:
             self._exists = True
             self._show(records, reader.position)
             self._has_looked()
+
+    def _put(self, records: Records, key: bytes, value: bytes | None) -> str | None:
+        """Put a record. Anyone may have written it: an unreadable one must not end the reading of the others."""
+        name = None
+        try:
+            name = records.put(key, value)
+            if value is not None and is_report(key):
+                self._on_report(value)
+        except Exception:
+            log.exception("A record of the status topic is skipped, because it cannot be read: key %.200r", key)
+        return name
 
     def _has_looked(self) -> None:
         with self._looked:
@@ -395,6 +412,7 @@ class StatusTopic:
             return
         self._policy_at = time.monotonic() + _CHECK
         try:
+            self.cluster_id = self.cluster_id or cluster_id(admin)
             fault = self._policy.fault(admin)
         except (KafkaException, TimeoutError) as e:  # the reader reports what keeps it from Kafka
             log.debug("The cleanup.policy of the status topic is not known: %s", e)
@@ -414,11 +432,3 @@ class StatusTopic:
     def _sentence(self, error: KafkaError) -> str:
         return trouble_sentence(error, self._servers, self._topic, self._settings.at_start.redact)
 
-
-def _put(records: Records, key: bytes, value: bytes | None) -> str | None:
-    """Put a record. Anyone may have written it: an unreadable one must not end the reading of the others."""
-    try:
-        return records.put(key, value)
-    except Exception:
-        log.exception("A record of the status topic is skipped, because it cannot be read: key %.200r", key)
-        return None

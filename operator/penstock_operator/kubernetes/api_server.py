@@ -118,6 +118,14 @@ class ApiServer:
         """Return a client of the same API server with other timeouts."""
         return ApiServer(self._configuration, on_request=self._on_request, timeouts=(connect, read))
 
+    def without_credentials(self) -> "ApiServer":
+        """Return a client of the same API server that has no credentials: each request must bring its own."""
+        own = self._configuration
+        bare = Configuration()
+        bare.host, bare.proxy, bare.no_proxy = own.host, own.proxy, own.no_proxy
+        bare.ssl_ca_cert, bare.verify_ssl, bare.tls_server_name = own.ssl_ca_cert, own.verify_ssl, own.tls_server_name
+        return ApiServer(bare, on_request=self._on_request, timeouts=self._timeouts)
+
     @property
     def connection(self) -> Connection:
         c = self._configuration
@@ -145,6 +153,7 @@ class ApiServer:
         query: Mapping[str, str] | None = None,
         verb: str = "",
         accept: str = JSON,
+        authorization: str | None = None,
     ) -> Answer:
         """Send a request, and return any answer, including an error.
 
@@ -158,13 +167,14 @@ class ApiServer:
             query: not yet quoted.
             verb: for `on_request`; empty: that of the method.
             accept: the media type of the answer.
+            authorization: header to send; None: that of this process.
 
         Raises:
             Unavailable: there was no answer.
         """
         headers = {"Accept": f"{accept}, */*", "User-Agent": COMPONENT}
         try:
-            if (authorization := self.authorization()) is not None:
+            if (authorization := authorization or self.authorization()) is not None:
                 headers["Authorization"] = authorization
         except (ConfigException, OSError) as e:
             raise Unavailable(f"{doing}: the credentials cannot be read: {e}") from e

@@ -26,6 +26,8 @@ _CHALLENGE_AGAIN: Final = 5.0
 """Seconds from an answer of the holder to the next challenge; for this long the end of the holder may go unnoticed."""
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 _CHALLENGE: Final = "penstock.dev/challenged-by"
+_CONSOLE: Final = "penstock.dev/console"
+"""Annotation with the address of the holder's console."""
 
 Object = dict[str, Any]
 
@@ -56,10 +58,14 @@ class Election:
         name: name of the Lease.
         identity: of this process.
         seconds: how long the Lease holds after it was read.
+        address: address of this process's console, for those on standby; empty: it has none.
     """
 
-    def __init__(self, namespace: str, name: str, identity: str, *, seconds: int = HELD_SECONDS) -> None:
+    def __init__(
+        self, namespace: str, name: str, identity: str, *, seconds: int = HELD_SECONDS, address: str = ""
+    ) -> None:
         self._namespace = namespace
+        self._address = address
         self._name = name
         self._identity = identity
         self._seconds = seconds
@@ -73,6 +79,8 @@ class Election:
         """Time until which this process holds it; None: it never did, or gave it back."""
         self.holder: str | None = None
         """Holder at the last reading."""
+        self.holder_address: str | None = None
+        """Address of the holder's console at the last reading; None: there is none."""
         self.uid = ""
         """Uid of the Lease, as it was last read or written."""
         self.answers = False
@@ -89,12 +97,15 @@ class Election:
             LeaseLost: this process held it, and now another one does.
         """
         before, self.holder = self.holder, ((lease or {}).get("spec") or {}).get("holderIdentity") or None
+        annotations = ((lease or {}).get("metadata") or {}).get("annotations") or {}
+        self.holder_address = annotations.get(_CONSOLE) if self.holder is not None else None
         if lease is None:
             return self._absent(now)
         self.uid = lease["metadata"].get("uid", "")
         self._known, self._absent_since = True, None
         if self.holder == self._identity:
-            return Move("take", self._manifest(lease) if _is_challenged(lease) else None)
+            is_current = self._address == (self.holder_address or "")
+            return Move("take", self._manifest(lease) if _is_challenged(lease) or not is_current else None)
         if self.held_until is not None:
             raise LeaseLost(
                 f"The operator {self.holder or '(none now)'} has taken the Lease {self._namespace}/{self._name}; this one "
@@ -140,7 +151,7 @@ class Election:
         if lease is None or lease["spec"].get("holderIdentity") != self._identity:
             return None
         spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
-        return {**lease, "metadata": _without_challenge(lease["metadata"]), "spec": spec}
+        return {**lease, "metadata": _without(lease["metadata"], _CHALLENGE, _CONSOLE), "spec": spec}
 
     def _absent(self, now: float) -> Move:
         """Decide if there is no Lease: before the first start, or deleted while its last reader may still hold it."""
@@ -172,7 +183,7 @@ class Election:
         return {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,
-            "metadata": _without_challenge(lease["metadata"]) if lease else self._named(),
+            "metadata": self._metadata(lease),
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": self._seconds,
@@ -182,6 +193,12 @@ class Election:
             },
         }
 
+    def _metadata(self, lease: Object | None) -> Object:
+        metadata = _without(lease["metadata"], _CHALLENGE, _CONSOLE) if lease else self._named()
+        if not self._address:
+            return metadata
+        return {**metadata, "annotations": {**metadata.get("annotations", {}), _CONSOLE: self._address}}
+
     def _named(self) -> Object:
         return {"namespace": self._namespace, "name": self._name}
 
@@ -190,6 +207,6 @@ def _is_challenged(lease: Object) -> bool:
     return _CHALLENGE in (lease["metadata"].get("annotations") or {})
 
 
-def _without_challenge(metadata: Object) -> Object:
-    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != _CHALLENGE}
+def _without(metadata: Object, *names: str) -> Object:
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in names}
     return {**metadata, "annotations": annotations}

@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock_model.resources.plugin_offers import class_names, is_java, is_unread, unverified
 from penstock_operator.key import Key
-from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
+from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.names import CONNECTOR_LABEL, ROLE_LABEL, VERIFYING
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offers import PluginOffers
@@ -26,6 +26,7 @@ class EventKeys:
         hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
         status: takes another resource whose status must be written: a TopicCreationPolicy or PluginVersion.
         plugins, policies: kept up to date here, likewise.
+        observe: called first with the kind and the event, for each Connector, TopicCreationPolicy and PluginVersion.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class EventKeys:
         status: Callable[[Kind, Key], None] = lambda kind, key: None,
         plugins: PluginOffers | None = None,
         policies: PolicySelectors | None = None,
+        observe: Callable[[Kind, "Event"], None] = lambda kind, event: None,
     ) -> None:
         self._index = index
         self._add = add
@@ -43,10 +45,12 @@ class EventKeys:
         self._status = status
         self._plugins = plugins or PluginOffers()
         self._policies = policies or PolicySelectors()
+        self._observe = observe
         self._versions: dict[tuple[str, str, str], str] = {}
 
     def connector(self, event: Event) -> None:
         """Add the key of a Connector, unless only its status changed."""
+        self._observe(CONNECTOR, event)
         body = event["object"]
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
         selectors = self._policies.of(key.namespace)
@@ -75,6 +79,7 @@ class EventKeys:
 
     def policy(self, event: Event) -> None:
         """Add the Connectors that a TopicCreationPolicy binds, or did. A listed one may be new: its CRD came late."""
+        self._observe(POLICY, event)
         self._write_status(POLICY, event)
         metadata = event["object"]["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
@@ -90,6 +95,7 @@ class EventKeys:
 
     def plugin_version(self, event: Event) -> None:
         """Add the Connectors that may use a PluginVersion. A listed one may be new: its CRD came late."""
+        self._observe(PLUGIN_VERSION, event)
         self._write_status(PLUGIN_VERSION, event)
         (self._plugins.gone if event["type"] == "DELETED" else self._plugins.seen)(event["object"])
         metadata = event["object"]["metadata"]

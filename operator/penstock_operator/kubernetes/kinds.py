@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 __all__ = [
+    "ACCESS_REVIEW",
     "CONFIG_MAP",
     "CONNECTOR",
     "EVENT",
@@ -15,6 +16,8 @@ __all__ = [
     "POD",
     "POLICY",
     "SECRET",
+    "SELF_ACCESS_REVIEW",
+    "SELF_REVIEW",
     "WEBHOOKS",
     "Kind",
     "kind_of",
@@ -57,6 +60,13 @@ WEBHOOKS: Final = Kind(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
+ACCESS_REVIEW: Final = Kind(
+    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
+)
+SELF_ACCESS_REVIEW: Final = Kind(
+    "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+SELF_REVIEW: Final = Kind("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 LEASE: Final = Kind("coordination.k8s.io/v1", "Lease", "leases")
 
 _ALL: Final = {

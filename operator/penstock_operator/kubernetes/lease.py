@@ -26,6 +26,7 @@ class Lease:
         identity: of this process; a container that restarts in its pod keeps it.
         seconds: how long the Lease holds after it was last read.
         clock: monotonic.
+        address: address of this process's console, which is written into the Lease; empty: it has none.
     """
 
     def __init__(
@@ -37,17 +38,23 @@ class Lease:
         *,
         seconds: int = HELD_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        address: str = "",
     ) -> None:
         self._kube = kube
         self._namespace = namespace
         self._name = name
         self._clock = clock
-        self._election = Election(namespace, name, identity, seconds=seconds)
+        self._election = Election(namespace, name, identity, seconds=seconds, address=address)
 
     @property
     def holder(self) -> str | None:
         """Holder at the last reading."""
         return self._election.holder
+
+    @property
+    def holder_address(self) -> str | None:
+        """Address of the console of another process that held the Lease at the last reading; None: there is none."""
+        return None if self.is_held else self._election.holder_address
 
     @property
     def uid(self) -> str:

@@ -36,7 +36,13 @@ class RunConsole:
     ) -> None:
         commands = ChildCommands(folder, common, worker.bootstrap_servers or "")
         self._source = LocalSource(connectors, worker, commands)
-        options = WebOptions(port=port, title="penstock run", transform=self._source.transform, plot_step=PLOT_STEP)
+        options = WebOptions(
+            port=port,
+            title="penstock run",
+            is_cluster=False,
+            transform=self._source.transform,
+            plot_step=PLOT_STEP,
+        )
         self._server = WebServer(self._source, options)
 
     def start(self) -> None:

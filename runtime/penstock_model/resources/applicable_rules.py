@@ -1,4 +1,4 @@
-"""Rules and limits by which a Connector's topics are created, as far as they are known outside a pod (KIP-158). Pure."""
+"""Rules and limits with which a Connector's topics are created, as far as they are known outside a pod (KIP-158). Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

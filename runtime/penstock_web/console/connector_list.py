@@ -1,4 +1,4 @@
-"""List of Connectors: what is shown of each, the order, and the filter. Pure."""
+"""List of Connectors: columns, the order, and the filter. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -81,7 +81,7 @@ def outcome_for(connector: Mapping[str, Any], policies: Sequence[Mapping[str, An
 
 
 def outcome_by_policy(policy: Mapping[str, Any], topic: str) -> Outcome:
-    """Return what one policy alone makes of a topic."""
+    """Return what a single policy makes of a topic."""
     try:
         effective = effective_policy(policy)
         rules = None if effective.rules is None else TopicRules.of_policy(effective.rules)

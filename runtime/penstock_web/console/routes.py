@@ -58,7 +58,7 @@ class _Console:
     def __init__(self, source: WebSource, options: WebOptions, access: Access | None) -> None:
         self.files = StaticFiles()
         self._boot = secrets.token_hex(4)
-        self.render = Renderer(self.files, options.title, self._boot)
+        self.render = Renderer(self.files, options.title, is_cluster=options.is_cluster)
         self._source = source
         self._options = options
         self._access = access

@@ -33,7 +33,7 @@ class StaticFiles:
         return f"/static/{self._files[name].digest}/{name}"
 
     async def get(self, request: web.Request) -> web.Response:
-        """Answer with a file, whatever version the address names: a page may be older than this server."""
+        """Answer with a file, regardless of the version in the address: a page may be older than this server."""
         file = self._files.get(request.match_info["name"])
         if file is None:
             raise web.HTTPNotFound(text="there is no such file\n")

@@ -83,6 +83,10 @@ class Browser:
         self.send("Page.navigate", url=address)
         self.until("document.readyState === 'complete' && document.documentElement.classList.contains('script')")
 
+    def leave(self) -> None:
+        """Leave the page."""
+        self.send("Page.navigate", url="about:blank")
+
     def __call__(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript, which may be a promise."""
         answer = self.send("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)

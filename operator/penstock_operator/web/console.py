@@ -1,0 +1,99 @@
+"""Console of an operator: the web server of the one that leads, a relay to it on standby."""
+
+import asyncio
+import importlib.metadata
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from penstock.errors import ConnectError
+from penstock_operator.executor import Pool
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.settings import Settings
+from penstock_operator.web.access import KubernetesAccess
+from penstock_operator.web.relay import Relay, address_text
+from penstock_operator.web.source import OperatorSource
+from penstock_web.options import WebOptions
+from penstock_web.server import WebServer
+
+__all__ = ["POD_IP_VARIABLE", "Console", "console_address"]
+
+log = logging.getLogger(__name__)
+
+POD_IP_VARIABLE: Final = "PENSTOCK_POD_IP"
+_CONNECT_SECONDS, _READ_SECONDS = 2.0, 5.0
+_CALLS: Final = 8
+"""Requests to the API server at a time. Those of the reconciliations do not wait for them."""
+_CALL_SECONDS: Final = 15.0
+_VERSION: Final = importlib.metadata.version("penstock")
+
+
+def console_address(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the address at which other operators reach this one's console; empty: there is none."""
+    ip = environment.get(POD_IP_VARIABLE)
+    return address_text(ip, settings.console.port) if settings.console.enabled and ip else ""
+
+
+class Console:
+    """Console of one operator. Created and used in one event loop. It never ends the operator.
+
+    Attributes:
+        source: filled by the operator while it leads.
+
+    Args:
+        settings: settings of the release.
+        kube: the API server.
+        leader: returns the address of the console of the operator that leads; None: it is not known.
+    """
+
+    def __init__(self, settings: Settings, kube: Kube, leader: Callable[[], str | None]) -> None:
+        self._settings = settings
+        self._quick = kube.within_seconds(_CONNECT_SECONDS, _READ_SECONDS)
+        self._run = Pool(_CALLS, seconds=_CALL_SECONDS)
+        self.source = OperatorSource(settings, _VERSION, self._quick, self._run)
+        self._relay: Relay | None = Relay(settings.console.port, leader)
+        self._server: WebServer | None = None
+        self._changing = asyncio.Lock()
+        self._is_closed = False
+
+    async def stand_by(self) -> None:
+        """Pass connections on to the operator that leads, until `serve`."""
+        async with self._changing:
+            if self._relay is not None:
+                try:
+                    await self._relay.start()
+                except OSError as e:
+                    log.error("cannot serve the console on port %d: %s", self._settings.console.port, e.strerror)
+
+    async def serve(self) -> None:
+        """Serve the console, as the operator that leads."""
+        async with self._changing:
+            if self._server is not None or self._is_closed:
+                return
+            if self._relay is not None:
+                await self._relay.close()
+                self._relay = None
+            console = self._settings.console
+            has_users = console.actions.enabled or console.require_user
+            access = KubernetesAccess(console, self._quick.server, self._run) if has_users else None
+            title = f"Penstock {self._settings.release.operator}"
+            options = WebOptions(host=None, port=console.port, title=title, requires_user=console.require_user)
+            self._server = WebServer(self.source, options, access)
+            try:
+                await asyncio.to_thread(self._server.start)
+            except ConnectError as e:
+                log.error("%s", e)
+            else:
+                log.info("The console is served on port %d", self._server.port)
+
+    async def close(self) -> None:
+        """Stop serving."""
+        async with self._changing:
+            self._is_closed = True
+            if self._relay is not None:
+                await self._relay.close()
+            if self._server is not None:
+                await asyncio.to_thread(self._server.close)
+        self._run.close()
+        self._quick.close()

@@ -1,0 +1,115 @@
+"""Pass connections to the console on to the operator that leads, from one on standby, which watches nothing.
+
+A Service selects all operators, and needs no right to select one of them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+__all__ = ["Relay", "address_text", "host_and_port"]
+
+log = logging.getLogger(__name__)
+
+_CONNECT_SECONDS: Final = 3.0
+_MOST: Final = 256
+_PIECE: Final = 64 << 10
+_NOBODY: Final = b"No operator leads this release at the moment. This page tries again in 5 seconds.\n"
+_ANSWER: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nRefresh: 5\r\n"
+    b"Cache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(_NOBODY), _NOBODY)
+)
+
+
+def address_text(ip: str, port: int) -> str:
+    """Return the address of a console, as in the Lease: `10.0.0.1:8090`, `[fd00::1]:8090`."""
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def host_and_port(address: str) -> tuple[str, int] | None:
+    """Return the parts of such an address; None: it is none."""
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    return (host, int(port)) if host and port.isascii() and port.isdecimal() and 0 < int(port) < 65536 else None
+
+
+class Relay:
+    """Passes on the bytes of connections, until closed.
+
+    Args:
+        port: port to listen on; 0: any free one.
+        leader: returns the address of the operator that leads; None: it is not known.
+        host: address to listen on; None: all interfaces.
+    """
+
+    def __init__(self, port: int, leader: Callable[[], str | None], host: str | None = None) -> None:
+        self.port = port
+        self._host = host
+        self._leader = leader
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        self._server = await asyncio.start_server(self._serve, self._host, self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Stop listening, and close all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in [*self._connections]:
+            task.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self._connections) >= _MOST:
+            writer.close()
+            return
+        self._connections.add(task)
+        try:
+            with suppress(OSError, asyncio.CancelledError):
+                await self._pass_on(reader, writer)
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        target = host_and_port(self._leader() or "")
+        try:
+            if target is None:
+                raise OSError("its address is not known")
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                inner_reader, inner_writer = await asyncio.open_connection(*target)
+        except (OSError, TimeoutError) as e:
+            log.debug("The console of the operator that leads is not reached: %s", e)
+            async with asyncio.timeout(_CONNECT_SECONDS):  # a client that is reset while it writes gets no answer
+                await reader.read(_PIECE)
+            writer.write(_ANSWER)
+            await writer.drain()
+            return
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(_copy(reader, inner_writer))
+                both.create_task(_copy(inner_reader, writer))
+        except* OSError:
+            pass
+        finally:
+            inner_writer.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy until the sender closes its side; then close that side of the other connection."""
+    while piece := await reader.read(_PIECE):
+        writer.write(piece)
+        await writer.drain()
+    writer.write_eof()

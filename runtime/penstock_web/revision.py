@@ -1,0 +1,49 @@
+"""Count changes, and wake those who wait for one. Usable by many threads and event loops."""
+
+import asyncio
+import threading
+from contextlib import suppress
+
+__all__ = ["Revision"]
+
+
+class Revision:
+    """Number that grows with each change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = 0
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    def grow(self) -> None:
+        """Count a change."""
+        with self._lock:
+            self._number += 1
+            woken, self._waiting = self._waiting, []
+        for loop, future in woken:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_wake, future)
+
+    async def greater_than(self, since: int) -> int:
+        """Wait until the number is greater than `since`, and return it."""
+        while True:
+            with self._lock:
+                if self._number > since:
+                    return self._number
+                loop = asyncio.get_running_loop()
+                waiting = loop, loop.create_future()
+                self._waiting.append(waiting)
+            try:
+                await waiting[1]
+            finally:
+                with self._lock, suppress(ValueError):
+                    self._waiting.remove(waiting)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
