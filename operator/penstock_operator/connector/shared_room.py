@@ -1,6 +1,6 @@
 """Room in the quotas of a namespace: executors of a Connector make it for pods of tasks and jobs of the others.
 
-In memory; what is lost with the operator is observed again.
+It is lost with the operator, and observed again.
 """
 
 from dataclasses import dataclass

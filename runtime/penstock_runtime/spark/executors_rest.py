@@ -1,4 +1,4 @@
-"""Rest of executors in pods on which batches fail one after the other: meanwhile the driver delivers alone."""
+"""Rest of executors in pods on which batches fail one after the other: meanwhile only the driver delivers."""
 
 import logging
 import time
