@@ -427,7 +427,8 @@ class SourceTask:
                 raise self._transaction_too_long(error) from error
         self._batch_size.failed(isolating=self._process.isolating)
         log.warning("Batch not delivered, planning it again: %s", error)
-        self._reports.trouble(str(error))
+        if self._spark is None or not self._spark.has_reported(error):
+            self._reports.trouble(str(error))
         self._wait(seconds)
         if not self._stopping.is_set():
             self._until_done(self._recover)

@@ -97,6 +97,7 @@ def test_executors_come_when_a_task_wants_them_and_go_when_it_does_not() -> None
     wants(world, 2)
     for _ in range(2):
         world.reconcile()
+        world.advance(2)
     assert sorted(world.executors) == [E0, E1]
     assert world.condition("ExecutorsReady").startswith("False Starting: task 0: 0 of 2 executors are ready: ")
     assert world.condition("Ready").startswith("True Running")
@@ -182,6 +183,7 @@ def test_a_paused_task_has_the_executors_that_it_wants() -> None:
 
 def test_an_executor_that_was_deleted_is_replaced_at_once_under_another_name() -> None:
     world = grown(2)
+    world.advance(2)
     world.delete_pod(E0)
     world.reconcile()
     assert sorted(world.executors) == [E0, E1, E2]
@@ -336,15 +338,16 @@ def test_only_one_connector_makes_room_at_a_time_and_the_others_keep_what_they_h
     assert decision.executors.requeue_after == 10
 
 
-def test_executors_are_created_at_first_as_many_as_the_minimum_and_then_twice_as_many_each_time() -> None:
+def test_executors_are_created_in_steps_which_double_so_that_others_get_some_of_a_quota() -> None:
     world = make(minimum=2, maximum=20)
     wants(world, 20)
     counts = []
     while len(world.executors) < 20:
         again = world.reconcile().requeue_after
         counts.append(len(world.executors))
-        assert again is not None or counts[-1] == 20
-        world.advance(1)
+        world.reconcile()  # such as for the event of a new pod
+        assert len(world.executors) == counts[-1]
+        world.advance(again or 0)
     assert counts == [2, 4, 8, 16, 20]
 
 
@@ -356,12 +359,10 @@ def refuse(world: World, answer: Answer, *names: str) -> None:
 def test_a_quota_that_has_room_for_one_executor_hinders_nothing_and_is_named() -> None:
     world = make(maximum=2, tasks=2)
     refuse(world, over_quota(POD, E1), E1)
-    for task in range(2):
-        wants(world, 2, task)
-    world.settle(seconds=1)
-    for task in range(2):
-        wants(world, 2, task)
-    world.settle(seconds=1)
+    for _ in range(2):
+        for task in range(2):
+            wants(world, 2, task)
+        world.settle(seconds=3)
     assert sorted(e.name for e in world.executors.values()) == [E0, "orders-in-1-1-e0", "orders-in-1-1-e1"]
     message = world.condition("ExecutorsReady")
     assert message.startswith(f"False QuotaExceeded: task 0: 1 of 2 executors are ready: pod {E1} is refused: ")
@@ -577,6 +578,14 @@ def test_a_task_says_why_it_cannot_use_executors_that_run() -> None:
     wants(world, 2, executors=0, executors_trouble="their Spark is another one")
     world.settle()
     message = "False Hindered: task 0: 0 of 2 executors are ready: their Spark is another one"
+    assert world.condition("ExecutorsReady") == message
+
+
+def test_a_task_says_why_it_does_not_use_executors_that_are_all_connected() -> None:
+    world = grown(2)
+    wants(world, 2, executors_trouble="Batches fail on executors")
+    world.settle()
+    message = "False Hindered: task 0: 2 of 2 executors are ready: Batches fail on executors"
     assert world.condition("ExecutorsReady") == message
 
 

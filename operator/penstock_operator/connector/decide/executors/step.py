@@ -38,7 +38,7 @@ _ORDER: Final = (Phase.RUNNING, Phase.WAITING, Phase.ENDED)
 _PLACED: Final = 30.0
 """Seconds that a pod of a task or job may wait for a node before executors make room: an autoscaler may add one."""
 _MAKES_ROOM: Final = "executors make room in a ResourceQuota for pod {}"
-_GROWS: Final = 1.0
+_GROWS: Final = 2.0
 """Seconds until more executors are created: each time as many as there are, so that Connectors share a quota if they want
 executors at the same time, and a quota that is used up costs few requests.
 """
@@ -166,9 +166,9 @@ class _TaskStep:
         numbers = self._free_numbers(executors)
         create, pauses = list[CreateExecutor](), list[float]()
         ended = [e for e in kept if due.get(e.number) == 0.0]
-        missing = wish - len(kept)
-        more = min(missing, max(1, len(kept), self._least - len(kept)))
-        for before in (*ended, *[None] * more) if self._can_create() and room is None else ():
+        missing, may_create = wish - len(kept), self._can_create() and room is None
+        more = 0 if self._has_grown(kept) else min(missing, max(1, len(kept), self._least - len(kept)))
+        for before in (*ended, *[None] * more) if may_create else ():
             name = executor_name(self.pod.name, next(numbers))
             if left := pause(self.observed.pods.refusals.get(of_executor(name)), self.observed.now):
                 pauses.append(left)  # the others would be refused for the same reason
@@ -184,7 +184,7 @@ class _TaskStep:
                 *pauses,
                 *(left for left in due.values() if left),
                 *looks,
-                _GROWS if create and missing > more else None,
+                _GROWS if may_create and missing > more and not pauses else None,
                 _LOOK if room is not None else None,
             ),
         )
@@ -206,6 +206,10 @@ class _TaskStep:
             present = sum(e.task_pod == self.pod.uid and e.leaving is None for e in self.observed.pods.executors)
             return min(self.report.executors_wanted, present)
         return min(self.report.executors_wanted, bounds.max)
+
+    def _has_grown(self, kept: Sequence[ExecutorPod]) -> bool:
+        """Return whether executors were just created, as far as the clocks agree: others may want some, too."""
+        return any(0 <= self.observed.now - e.created < _GROWS for e in kept)
 
     def _can_create(self) -> bool:
         return self.plan is not None and self.pod.phase is Phase.RUNNING and self.pod.address != ""
