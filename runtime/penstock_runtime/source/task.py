@@ -427,7 +427,7 @@ class SourceTask:
                 raise self._transaction_too_long(error) from error
         self._batch_size.failed(isolating=self._process.isolating)
         log.warning("Batch not delivered, planning it again: %s", error)
-        if self._spark is None or not self._spark.has_reported(error):
+        if self._spark is None or not self._spark.is_of_executors(error):
             self._reports.trouble(str(error))
         self._wait(seconds)
         if not self._stopping.is_set():

@@ -28,6 +28,8 @@ class ExecutorsRest:
         self._failures = 0
         self._until = 0.0
         self._pause = _FIRST
+        self.last: str | None = None
+        """Cause of the last batch that has failed on executors, until one succeeds."""
         self.trouble: str | None = None
         """Why executors rest, until a batch succeeds on them; None: they do not."""
 
@@ -43,7 +45,7 @@ class ExecutorsRest:
             reason: cause of the failure.
             at_once: whether they rest after this failure, although it may be the first one.
         """
-        self._failures += 1
+        self._failures, self.last = self._failures + 1, reason
         if self._failures < _FAILURES and not at_once:
             return
         self._until, seconds = self._clock() + self._pause, self._pause
@@ -55,4 +57,4 @@ class ExecutorsRest:
 
     def succeeded(self) -> None:
         """Record that executors have delivered a batch."""
-        self._failures, self._pause, self.trouble = 0, _FIRST, None
+        self._failures, self._pause, self.last, self.trouble = 0, _FIRST, None, None

@@ -315,9 +315,9 @@ class Spark:
                     self._cancel()
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
 
-    def has_reported(self, error: ConnectError) -> bool:
-        """Return whether an error is the reason why executors in pods rest, so that the task itself is not hindered."""
-        return self._rest is not None and (self._rest.trouble or "").endswith(str(error))
+    def is_of_executors(self, error: ConnectError) -> bool:
+        """Return whether an error is of a batch on executors in pods. It does not hinder the task: the driver can deliver."""
+        return self._rest is not None and self._rest.last == str(error)
 
     def judged(self, errors: Sequence[ConnectError | None]) -> Sequence[ConnectError | None]:
         """Learn from the errors of the parts of a batch whether executors in pods can deliver.

@@ -54,8 +54,8 @@ def task_executors(
     waits = not report.executors and not trouble and (report.executors_wanted or 0) <= least
     connected = running if waits or report.executors is None else report.executors
     ready = min(running, connected, wanted)
-    if ready == wanted and not trouble:
-        return TaskExecutors(wanted, ready)
+    if ready == wanted:
+        return TaskExecutors(wanted, ready, Reason.HINDERED if trouble else "", trouble[:_LENGTH])
     reason, message = room or next(_causes(pod, kept, observed, due, trouble))
     return TaskExecutors(wanted, ready, reason, message[:_LENGTH])
 
