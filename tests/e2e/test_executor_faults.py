@@ -115,7 +115,7 @@ def test_executors_that_exceed_their_memory_are_named_and_the_task_delivers_alon
 
 
 def test_the_task_delivers_alone_while_its_executors_cannot_reach_kafka(place: Place) -> None:
-    count = 400_000
+    count = 200_000
     source = counting_source(place, count=count, spark={"executors": executors(2)})
     place.kafka.create(source.topic, 4)
     source.apply()

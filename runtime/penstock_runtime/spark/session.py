@@ -316,7 +316,7 @@ class Spark:
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
 
     def is_of_executors(self, error: ConnectError) -> bool:
-        """Return whether an error is of a batch on executors in pods. It does not hinder the task: the driver can deliver."""
+        """Return whether an error is of a batch on executors in pods. It does not hinder the task, whose driver delivers."""
         return self._rest is not None and self._rest.last == str(error)
 
     def judged(self, errors: Sequence[ConnectError | None]) -> Sequence[ConnectError | None]:
