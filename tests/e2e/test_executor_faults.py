@@ -8,7 +8,7 @@ import pytest
 
 from .api import Object
 from .counting_source import counting_source
-from .executors import delivered_once, executors, running, says, secrets
+from .executors import delivered_once, executors, running, says
 from .place import Connector, Place, condition, task
 from .release import Release
 
@@ -128,24 +128,6 @@ def test_the_task_delivers_alone_while_its_executors_cannot_reach_kafka(place: P
     delivered_once(place, source, count, 900)
     assert condition(source.get())["status"] == "True"
     assert task(source.get())["incarnation"] == 1
-
-
-def test_a_secret_of_a_running_task_that_is_deleted_is_named_and_a_restart_makes_another_one(place: Place) -> None:
-    source = counting_source(place, count=1_000_000, spark={"executors": executors(1)})
-    source.apply()
-    source.reaches("Running")
-    says(source, "True", "Connected", "1 of 1", limit=240)
-    (name,) = secrets(place)
-    source.kubectl("delete", "secret", name)
-    (before,) = running(source.pods("executor"))
-    source.kubectl("delete", "pod", before, "--wait=false")
-    message = says(source, "False", "PodNotStarting", f'"{name}" not found', limit=180)
-    assert "annotate `restart-tasks`" in message
-    assert condition(source.get())["status"] == "True"
-    source.annotate(restart_tasks="again 0")
-    source.until(lambda c: task(c).get("incarnation") == 2, "the task is restarted", 120)
-    says(source, "True", "Connected", "1 of 1", limit=240)
-    assert list(secrets(place).values()).count(source.pod()) == 1
 
 
 def test_tasks_and_executors_do_without_the_operator(place: Place, release: Release) -> None:
