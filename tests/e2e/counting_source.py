@@ -7,6 +7,7 @@ from .place import Connector, Place
 __all__ = ["counting_source"]
 
 _TEXT: Final = """
+import os
 import time
 
 from penstock import Config, InputPartition, Source, SourceConnector, SourcePartition, PartitionReader, RecordBatch, prop
@@ -18,6 +19,8 @@ class CountingConfig(Config):
     parts: int = prop("parts", 4, doc="How many source partitions.")
     count: int = prop("count", 1000, doc="How many records each of them has.")
     rate: int = prop("rate", 2000, doc="Records per second of each reader.")
+    gate: str = prop("gate", "", doc="File in the task's pod; there are no records before it exists.")
+    eats: int = prop("eats", 0, doc="MiB of memory that a reader fills in an executor.")
 
 
 class Counting(SourceConnector):
@@ -44,6 +47,8 @@ class CountingSource(Source):
         return
 
     def latest_offsets(self, start, limits):
+        if self._config.gate and not os.path.exists(self._config.gate):
+            return {}
         each = max(1, limits.records // self._config.parts)
         parts = [(SourcePartition({"p": p}), p) for p in range(self._config.parts)]
         ends = {key: min(self._config.count, at(start.get(key)) + each) for key, p in parts}
@@ -62,6 +67,9 @@ class CountingReader(PartitionReader):
         self._config = config
 
     def read(self, partition):
+        eaten = []
+        while "PENSTOCK_EXECUTOR" in os.environ and len(eaten) < self._config.eats:
+            eaten.append(b"x" * (1 << 20))
         p, n, end = (int(partition.data[k]) for k in ("p", "start", "end"))
         while n < end:
             to = min(end, n + 500)
@@ -76,10 +84,20 @@ def at(offset):
 """
 
 
-def counting_source(place: Place, *, count: int, rate: int = 4_000, **spec: Any) -> Connector:
+def counting_source(
+    place: Place, *, count: int, rate: int = 4_000, gate: str = "", eats: int = 0, **spec: Any
+) -> Connector:
     """A source, not applied, of `count` records `<part>:<number>` in each of four parts, in batches of two seconds.
 
     It always has a full batch more, and so a backlog.
+
+    Args:
+        place: where.
+        count: number of records of each part.
+        rate: records per second of each reader.
+        gate: file in the task's pod; there are no records before it exists.
+        eats: MiB of memory that each reader fills in an executor.
+        spec: other fields of its spec.
     """
     topic = f"{place.namespace}.counted"
     config = {
@@ -87,6 +105,8 @@ def counting_source(place: Place, *, count: int, rate: int = 4_000, **spec: Any)
         "count": count,
         "rate": rate,
         "batch.max.records": 2 * rate,
+        "gate": gate,
+        "eats": eats,
         "value.converter": "StringConverter",
     }
     made = place.unapplied("counted", "counting:Counting", config, template=place.plugin("counting", _TEXT), **spec)

@@ -77,6 +77,13 @@ class Release:
         to = ("--namespace", self.namespace, "--reuse-values", "--set-string", value, "--wait", "--timeout", "40s")
         self._cluster.helm("upgrade", self.name, str(CHART), *to, *words)
 
+    def change_image(self, name: str, reference: str) -> None:
+        """Upgrade it with another image, `operator` or `runtime`, and wait until the operator is ready."""
+        values = [f"images.{name}.{field}={text}" for field, text in _image(reference).items()]
+        to = ("--namespace", self.namespace, "--reuse-values", "--set-string", ",".join(values), "--wait")
+        self._cluster.helm("upgrade", self.name, str(CHART), *to, "--timeout", "90s")
+        self.operator()
+
     def enable_webhook(self, *, enabled: bool) -> None:
         """Upgrade it with or without its validating webhook, and wait until the operator is ready."""
         value = f"webhook.enabled={str(enabled).lower()}"

@@ -1,50 +1,10 @@
 """Executors of tasks in pods of their own: they deliver a backlog, and nothing depends on them."""
 
-from collections import Counter
-from collections.abc import Mapping
-from typing import Any, Final
-
 import pytest
 
-from .api import Object
 from .counting_source import counting_source
-from .place import Connector, Place, condition, task
-
-SMALL: Final = {"requests": {"cpu": "50m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
-PARTS: Final = 4
-
-
-def executors(most: int, least: int = 0) -> dict[str, Any]:
-    return {"min": least, "max": most, "resources": SMALL}
-
-
-def running(pods: Mapping[str, Object], begin: str = "") -> list[str]:
-    """The names of executors that run and are not being deleted."""
-    return sorted(
-        name
-        for name, pod in pods.items()
-        if pod["metadata"]["labels"]["penstock.dev/role"] == "executor"
-        and pod["status"].get("phase") == "Running"
-        and "deletionTimestamp" not in pod["metadata"]
-        and name.startswith(begin)
-    )
-
-
-def says(connector: Connector, status: str, reason: str, *words: str, limit: float = 120) -> str:
-    """The message of `ExecutorsReady`, as soon as it is this."""
-
-    def there(found: Object) -> str | None:
-        own = condition(found, "ExecutorsReady")
-        is_it = (own.get("status"), own.get("reason")) == (status, reason)
-        return str(own["message"]) if is_it and all(w in own["message"] for w in words) else None
-
-    return connector.until(there, f"ExecutorsReady is {status} {reason} {words}", limit)
-
-
-def secrets(place: Place) -> dict[str, str]:
-    """The pods of tasks that own a Secret for executors, by its name."""
-    found = place.cluster.api.list("secrets", place.namespace, labels="penstock.dev/role=executor")
-    return {s["metadata"]["name"]: s["metadata"]["ownerReferences"][0]["name"] for s in found}
+from .executors import delivered_once, executors, running, says, secrets
+from .place import Place, condition, task
 
 
 def test_executors_that_a_quota_refuses_are_named_in_a_condition_and_the_connector_is_ready(place: Place) -> None:
@@ -78,10 +38,7 @@ def test_a_backlog_is_delivered_once_by_executors_of_which_one_is_killed_and_the
     source.until_pods(
         lambda pods: len(running(pods)) == 2 and pods[running(pods)[0]]["metadata"]["uid"] != victim, "another", 120
     )
-    records = place.kafka.records(source.topic, least=PARTS * count, seconds=600)
-    doubled = [value for value, number in Counter(r.value for r in records).items() if number > 1]
-    assert doubled == []
-    assert len(records) == PARTS * count
+    delivered_once(place, source, count)
     assert condition(source.get())["status"] == "True"
     source.until_pods(lambda pods: not running(pods), "idle executors go", 180)
     source.until(lambda c: not condition(c, "ExecutorsReady"), "none is wanted")

@@ -18,8 +18,9 @@ from penstock_operator.connector.model.api_failures import reported_verdict
 from penstock_operator.connector.model.decision import CreateJob, Decision
 from penstock_operator.connector.model.kafka_connectivity import KafkaTrouble
 from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.observed_pods import ObservedPods
 from penstock_operator.connector.model.pod_status import Phase
-from penstock_operator.connector.model.refused_pods import with_room
+from penstock_operator.connector.model.refused_pods import with_room, without_room
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.gather import observe
 from penstock_operator.connector.observe.name_lookup import left_behind
@@ -29,6 +30,7 @@ from penstock_operator.connector.policy.refused_template import with_refused_tem
 from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import PodManifests
+from penstock_operator.connector.shared_room import SharedRoom
 from penstock_operator.connector.withdrawal import NamespaceEnd, end_of, leave, release_finalizer
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unforeseen
@@ -57,6 +59,7 @@ class Reconciler:
         self._cache: dict[Key, CachedConnector] = {}
         self._plans = PlanCache()
         self._trouble = KafkaTrouble()
+        self._room = SharedRoom()
 
     async def __call__(self, key: Key, context: Context) -> float | None:
         """Reconcile one Connector.
@@ -150,7 +153,7 @@ class Reconciler:
         )
         # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
         release = replace(observed.release, permission=context.rollout.permission(key))
-        decision = decide(replace(observed, release=release), manifests.pod_hash)
+        decision = decide(replace(observed, release=release, pods=self._with_room(key, observed)), manifests.pod_hash)
         context.rollout.update(key, decision.rollout)
         unseen = not context.status.exists and context.status.trouble is None
         # Another release may just have created the topic, and claimed the name in it.
@@ -166,6 +169,11 @@ class Reconciler:
         if applied.failed is not None:
             raise applied.failed
         return soonest(decision.requeue_after, applied.requeue_after, trouble_lasts_in)
+
+    def _with_room(self, key: Key, observed: Observation) -> ObservedPods:
+        """Return the pods with what the executors of the Connector do for a pod of another one that a quota refuses."""
+        pod, gives = self._room.pod_without(key, observed.now), self._room.gives(key, observed.now)
+        return replace(observed.pods, without_room=pod or "", gives_room=gives)
 
     def _keep_count(
         self,
@@ -184,6 +192,9 @@ class Reconciler:
         before, cached.pod_count = cached.pod_count, sum(p.phase is not Phase.ENDED for p in pods) + applied.created
         if cached.pod_count < before:
             self._try_refused_by_quota(key, context)
+        asking = without_room(cached.refusals, observed.now)
+        for other in self._room.update(key, asking, len(own.executors), observed.now):
+            context.wake(other)
 
     def _try_refused_by_quota(self, key: Key, context: Context) -> None:
         """Retry pods refused by a quota: a pod of the namespace was removed, and no other was created in its place."""
@@ -211,6 +222,8 @@ class Reconciler:
             return _PODS_LEAVE
         await remove_records_of_deleted(left_behind(context, key, self._cache.get(key, CachedConnector())), context)
         self._cache.pop(key, None)
+        for other in self._room.forget(key, context.clock()):
+            context.wake(other)
         self._plans.drop(key)
         context.connectors.forget(key)
         self._try_refused_by_quota(key, context)

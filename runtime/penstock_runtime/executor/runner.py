@@ -1,7 +1,8 @@
 """Run Spark's Worker for the Master of one task, from the Master's first answer to the Worker's end.
 
 The Worker starts an executor for each session of the task. It registers again when the Master was restarted, and ends when
-that has failed for some minutes; the operator then replaces the pod.
+that has failed for some minutes; the operator then replaces the pod. The executor also ends when the kernel has killed a
+process of it for lack of memory, so that the pod's status names the cause.
 """
 
 import logging
@@ -44,6 +45,10 @@ _END: Final = 5.0
 """Seconds that the Worker, its executor and their Python workers have to end after SIGTERM."""
 
 
+class _OutOfMemory(ConnectError):
+    """Raised when the kernel has killed a process of the executor for lack of memory."""
+
+
 class _Stopping:
     """SIGTERM. The handler takes no lock: it may interrupt the main thread anywhere."""
 
@@ -67,7 +72,7 @@ def run() -> int:
     stopping = _Stopping()
     logs.configure(stream=sys.__stderr__)
     log_warnings_and_uncaught_errors()
-    code, message = ExitCode.OK, "It was requested to end."
+    code, message, reason = ExitCode.OK, "It was requested to end.", None
     try:
         with Scratch() as scratch:
             scratch.become_temporary()
@@ -75,11 +80,13 @@ def run() -> int:
             _work(_described(), scratch.path, stopping)
     except ConfigError as e:
         code, message = ExitCode.CONFIG_INVALID, str(e)
+    except _OutOfMemory as e:
+        code, message, reason = ExitCode.LOST, str(e), "OOMKilled"
     except ConnectError as e:
         code, message = ExitCode.UNAVAILABLE, str(e)
     if code is not ExitCode.OK:
         log.error("The executor has ended: %s", message)
-    termination_message.write(TerminationMessage(exit_code=code, message=message))
+    termination_message.write(TerminationMessage(exit_code=code, message=message, reason=reason))
     return code
 
 
@@ -100,7 +107,7 @@ def _work(pod: ExecutorPod, folder: Path, stopping: _Stopping) -> None:
 
     Raises:
         ConfigError: the secret cannot be read.
-        ConnectError: the Master does not answer, or the Worker has ended.
+        ConnectError: the Master does not answer, the Worker has ended, or the memory was not enough.
     """
     secret = secret_of(os.environ.get(SECRET_VARIABLE) or SPARK_SECRET_FILE, "Spark's secret")
     own = _own_address(pod.master, stopping)
@@ -122,15 +129,22 @@ def _work(pod: ExecutorPod, folder: Path, stopping: _Stopping) -> None:
     tied = [sys.executable, "-I", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))]
     log.info("Spark's Worker starts at %s for %s, with %d cores", host, pod.master, pod.cores)
     worker = subprocess.Popen([*tied, *command], env=env, stdin=subprocess.DEVNULL)
+    killed = cgroup.oom_kills()
     with LogFiles(work, sys.__stderr__ or sys.stderr):
-        while worker.poll() is None and not stopping.wait(_LOOK):
+        while worker.poll() is None and not stopping.wait(_LOOK) and cgroup.oom_kills() == killed:
             pass
         _end(worker)
-    if not stopping.asked:
-        raise ConnectError(
-            f"Spark's Worker has ended (exit code {worker.returncode}): the Master {pod.master} has not accepted it for "
-            f"minutes, because the task has ended, or has another secret; its log has the reason"
+    if stopping.asked:
+        return
+    if cgroup.oom_kills() != killed:
+        raise _OutOfMemory(
+            f"the kernel killed a process of the executor, which used more memory than its limit of {memory >> 20}Mi; "
+            f"raise spec.spark.executors.resources.limits.memory, or lower batch.max.bytes"
         )
+    raise ConnectError(
+        f"Spark's Worker has ended (exit code {worker.returncode}): the Master {pod.master} has not accepted it for "
+        f"minutes, because the task has ended, or has another secret; its log has the reason"
+    )
 
 
 def _own_address(master: str, stopping: _Stopping) -> str | None:

@@ -7,7 +7,7 @@ of task are in `source/context.py` and `sink/context.py`; `task/context.py` make
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self, cast
@@ -23,7 +23,7 @@ from penstock_model.connect.redaction import Redactor, client_secrets, literal_s
 from penstock_model.connect.variables import ProviderTable, Secret, provider_of
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.incarnation import Incarnation
-from penstock_model.contracts.task_spec import TaskSpec
+from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 from penstock_model.kafka_properties import translation
 from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_model.resources.task_settings import TaskSettings
@@ -142,6 +142,13 @@ class TaskContext(ABC):
             slots_dir,
             exactly_once,
         )
+
+    def with_cluster(self, cluster: SparkCluster) -> Self:
+        """Return this context with a cluster in its spec, and with the plugins that it has made already."""
+        own = {f.name for f in fields(self)}
+        changed = replace(self, spec=self.spec.model_copy(update={"spark_cluster": cluster}))
+        vars(changed).update({n: made for n, made in vars(self).items() if n not in own and n != "spec_text"})
+        return changed
 
     @staticmethod
     @abstractmethod

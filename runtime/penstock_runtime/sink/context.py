@@ -146,14 +146,23 @@ class SinkContext(TaskContext):
 
     def sink(self, pauses: PausedPartitions, asked: PluginRequests, reported: ReportedRecords) -> Sink:
         """Return the driver half of the sink; its context forwards requests to these objects."""
-        spec = self.spec
-        sink = returned.instance(
-            self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
-        )
+        spec, sink = self.spec, self._sink
         start_id = f"{self.start_id}-{uuid.uuid4().hex[:12]}"
         given = (pauses.pause, pauses.resume, asked.seek, asked.commit, reported.report)
         sink.initialize(SinkTaskContext(spec.connector, spec.task, start_id, *given))
         return sink
+
+    @property
+    def takes_frames(self) -> bool:
+        """Return whether the sink takes Spark DataFrames."""
+        return isinstance(self._sink, FrameSink)
+
+    @cached_property
+    def _sink(self) -> Sink:
+        """Driver half of the sink, not initialized: the only one of this process, since only a started one is closed."""
+        return returned.instance(
+            self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
+        )
 
     def _writer(self) -> Writer:
         writer = self.connector.writer(self.plugin_config)

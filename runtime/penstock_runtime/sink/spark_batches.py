@@ -131,7 +131,7 @@ class SparkBatches:
         total, _, gaps = self._joined(splits, parts)
         sizes = [part.size for part in parts if part.size is not None]
         self._size.learn(sizes, total.read, total.bytes, sum(total.seconds.values()))
-        errors = [part.error for part in parts if part.error is not None]
+        errors = [e for e in self._spark.judged([part.error for part in parts]) if e is not None]
         return SparkBatch(total, not gaps and not errors, errors)
 
     def _results(

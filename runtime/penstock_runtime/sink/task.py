@@ -423,7 +423,8 @@ class SinkTask:
             if self._losses >= self._context.batch_attempts:
                 raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
         log.warning("Trying again: %s", error)
-        self._reports.trouble(str(error))
+        if self._spark is None or not self._spark.is_of_executors(error):
+            self._reports.trouble(str(error))
         self._subscription.hurry()
         seconds = error.retry_after or BATCH_BACKOFF.pause(self._failures)
         rest(seconds, stopping=self._stopping, paused=self._paused)

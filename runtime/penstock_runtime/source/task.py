@@ -379,9 +379,9 @@ class SourceTask:
         done = [*map(answered, self._spark.run(spark_worker.deliver_on_worker, payloads, timeout=timeout))]
         for each in done:  # including those of workers that succeeded while another failed
             self._context.plugin_metrics.add(each.summary.measures)
-        for each in done:
-            if each.error is not None:
-                raise each.error
+        for each, error in zip(done, self._spark.judged([e.error for e in done]), strict=True):
+            if error is not None:
+                raise error
             if each.holder is not None:
                 self._slots.took(each.holder)
             total.add(each.summary)
@@ -427,7 +427,8 @@ class SourceTask:
                 raise self._transaction_too_long(error) from error
         self._batch_size.failed(isolating=self._process.isolating)
         log.warning("Batch not delivered, planning it again: %s", error)
-        self._reports.trouble(str(error))
+        if self._spark is None or not self._spark.is_of_executors(error):
+            self._reports.trouble(str(error))
         self._wait(seconds)
         if not self._stopping.is_set():
             self._until_done(self._recover)

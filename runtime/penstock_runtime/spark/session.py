@@ -24,7 +24,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import ConnectError, RetriableError, Superseded
+from penstock_kafka.errors import Fenced, TransactionAborted
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.process.children import kill_children
 from penstock_runtime.process.liveness import LOOP
@@ -34,6 +35,7 @@ from penstock_runtime.spark.cluster import SECRET, Cluster
 from penstock_runtime.spark.cluster_session import Absence, greet, launch, leave_surroundings, stop_context
 from penstock_runtime.spark.executor_pods import ExecutorPods, Master
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
+from penstock_runtime.spark.executors_rest import ExecutorsRest
 from penstock_runtime.spark.idle_end import IdleEnd
 from penstock_runtime.spark.jobs import Entry, Job, cause, first_line, has_lost_part, in_workers, is_alive
 from penstock_runtime.spark.jvm import end_jvm
@@ -123,6 +125,7 @@ class Spark:
         pods = cluster if isinstance(cluster, ExecutorPods) else None
         self._master = None if pods is None else Master(pods)
         self._wish = None if pods is None else Wish(pods.least, pods.most, pods.idle_seconds)
+        self._rest = None if pods is None else ExecutorsRest()
         self._on_executors = on_executors
         self._reported: ExecutorsState | None = None
         self._reporting = threading.Lock()
@@ -175,12 +178,14 @@ class Spark:
     def start(self) -> None:
         """Start in the background, once; on a cluster also again, some time after it could not be used."""
         if self._starter is None and self._absence.is_over:
+            if self._wish is not None:
+                self._wish.begin()
             self._starter = threading.Thread(target=self._start, name="spark-start", daemon=True)
             self._starter.start()
 
     @property
     def ready(self) -> bool:
-        """Return whether jobs can run now: on a cluster, whether it has an executor for them.
+        """Return whether jobs can run now: on a cluster, whether it has an executor for them, and they do not rest.
 
         Raises:
             SparkLost: the JVM was killed at its start.
@@ -202,7 +207,7 @@ class Spark:
             self._absence.begin(self._executors.why_none)
             self._leave()
             return False
-        return self._executors.cores > 0
+        return self._executors.cores > 0 and (self._rest is None or self._rest.is_over)
 
     def attend(self) -> None:
         """Start an eager session, end an idle one, check that the JVM runs; cheap enough to call after every batch.
@@ -296,13 +301,40 @@ class Spark:
                 self._idle_end.use()
                 if self._wish is not None:
                     self._wish.raise_()
-                return _result(job, stopped)
+                try:
+                    return _result(job, stopped)
+                except WorkerLost as e:
+                    if self._rest is not None:
+                        self._rest.failed(str(e))
+                        self._report_executors()
+                    raise
             stopped.look()
             if self._executors is not None:
                 self._check_answers(self._executors)
                 if self._executors.gone_for > _LEFT_ALONE:
                     self._cancel()
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
+
+    def is_of_executors(self, error: ConnectError) -> bool:
+        """Return whether an error is of a batch on executors in pods. It does not hinder the task, whose driver delivers."""
+        return self._rest is not None and self._rest.last == str(error)
+
+    def judged(self, errors: Sequence[ConnectError | None]) -> Sequence[ConnectError | None]:
+        """Learn from the errors of the parts of a batch whether executors in pods can deliver.
+
+        Returns:
+            The errors. One of an executor in a pod that would end the task is retriable, and the driver delivers next:
+            only if it has the same error, the task fails.
+        """
+        if self._rest is None:
+            return errors
+        first = next((e for e in errors if e is not None and not isinstance(e, Superseded)), None)
+        if first is None:
+            self._rest.succeeded()
+        else:
+            self._rest.failed(str(first), at_once=any(map(_is_final, errors)))
+        self._report_executors()
+        return [*map(_retriable, errors)]
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -479,7 +511,7 @@ class Spark:
         with self._reporting:
             executors, wanted = self._executors, self._wish.number
             connected = 0 if executors is None else executors.number
-            trouble = self._absence.trouble
+            trouble = self._absence.trouble or (None if self._rest is None else self._rest.trouble)
             if trouble is None and executors is not None and wanted and executors.gone_for > MANY_SECONDS:
                 trouble = _NONE_CONNECTED
             state = ExecutorsState(wanted, connected, trouble)
@@ -541,6 +573,20 @@ def _result(job: Future[list[bytes]], stopped: StoppedProcesses) -> list[bytes]:
         if not stopped.ended:
             raise
         raise WorkerLost(f"{_WAS_STOPPED}: {e}", _STOPS) from e
+
+
+def _is_final(error: ConnectError | None) -> bool:
+    """Return whether an error of a part would end a task."""
+    passing = (Superseded, RetriableError, Fenced, TransactionAborted)
+    return error is not None and not isinstance(error, passing)
+
+
+def _retriable(error: ConnectError | None) -> ConnectError | None:
+    if error is None or not _is_final(error):
+        return error
+    found = RetriableError(str(error))
+    found.__cause__ = error
+    return found
 
 
 def _nothing(payload: bytes) -> bytes:

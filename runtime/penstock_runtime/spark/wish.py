@@ -25,6 +25,8 @@ class ExecutorsState:
 class Wish:
     """Rule for the number of executors: `most` from a backlog on, until there was none for a while; else `least`.
 
+    None is wanted before the first session begins: a task may be paused for long, and executors would have no Master.
+
     Args:
         least, most: `min` and `max` of `spec.spark.executors`.
         seconds: time without a backlog after which executors are no longer wanted (`spec.spark.idleTimeout`).
@@ -34,6 +36,11 @@ class Wish:
     def __init__(self, least: int, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._least, self._most, self._seconds, self._clock = least, most, seconds, clock
         self._until: float | None = None
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Want the minimum from now on, because a session begins."""
+        self._has_begun = True
 
     def raise_(self) -> None:
         """Begin to count again, because there is a backlog."""
@@ -46,4 +53,6 @@ class Wish:
     @property
     def number(self) -> int:
         """Number that is wanted now."""
-        return self._least if self._until is None or self._clock() >= self._until else self._most
+        if self._until is not None and self._clock() < self._until:
+            return self._most
+        return self._least if self._has_begun else 0

@@ -20,6 +20,7 @@ import msgspec
 from penstock.errors import ConfigError, ConnectError, RetriableError, Superseded
 from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_model.connect.variables import Secret
+from penstock_model.contracts.pod_layout import EXECUTOR_VARIABLE, POD_NAME_VARIABLE
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime import logs
 from penstock_runtime.pipeline import summary as summaries
@@ -88,6 +89,8 @@ def failure(error: Exception, redact: Callable[[str], str] = str) -> Answer:
     """Return an error as data, without secrets."""
     kind = next((k for k, cls in _KINDS.items() if isinstance(error, cls)), "fatal")
     message = sentence(error)
+    if EXECUTOR_VARIABLE in os.environ:
+        message = f"{message} (in executor {os.environ.get(POD_NAME_VARIABLE, '')})"
     trace = "".join(traceback.format_exception(error))
     return Answer(
         kind=kind,

@@ -2,10 +2,8 @@
 
 import logging
 import os
-from dataclasses import replace
 from typing import TypeVar
 
-from penstock.sink import FrameSink
 from penstock_model.contracts.pod_layout import SPARK_SECRET_FILE
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.sink.context import SinkContext
@@ -36,12 +34,12 @@ def with_executors(context: C, host: str | None) -> tuple[C, ExecutorsState | No
         log.warning("%s", text)
         return context, ExecutorsState(None, None, text)
     cluster = cluster_of(executors, host, os.environ.get(SECRET_VARIABLE) or SPARK_SECRET_FILE)
-    return replace(context, spec=context.spec.model_copy(update={"spark_cluster": cluster})), None
+    return context.with_cluster(cluster), None
 
 
 def _frames_need_driver(context: TaskContext) -> str | None:
     """Return why a sink of DataFrames uses no executors: its small batches would need one, too, and wait for it."""
-    if isinstance(context, SinkContext) and isinstance(context.connector.sink(context.plugin_config), FrameSink):
+    if isinstance(context, SinkContext) and context.takes_frames:
         return "its sink takes Spark DataFrames, whose small batches would wait for an executor, too"
     return None
 

@@ -9,7 +9,7 @@ from ..cluster_api.api import ApiRefused
 from ..ports import free_port
 from .world.site import API_VERSION, Site
 
-__all__ = ["obstacle", "policy", "quota", "webhook"]
+__all__ = ["count", "obstacle", "policy", "quota", "webhook"]
 
 Json = dict[str, Any]
 Labels = Mapping[str, str]
@@ -93,7 +93,7 @@ def obstacle(site: Site, objects: list[Json], resource: str, labels: Labels = NO
         for body in objects:
             made = site.api.create(body)
             if body["kind"] == "ResourceQuota":
-                _count(site, made)
+                count(site, made)
         _in_force(site, objects, resource, labels, holds=True)
         yield
     finally:
@@ -102,7 +102,7 @@ def obstacle(site: Site, objects: list[Json], resource: str, labels: Labels = NO
     _in_force(site, objects, resource, labels, holds=False)
 
 
-def _count(site: Site, quota: Json) -> None:
+def count(site: Site, quota: Json) -> None:
     """As the quota controller does, which is not there."""
     (resource,) = quota["spec"]["hard"]
     there = len(site.api.list("v1", {"count/configmaps": "ConfigMap", "count/pods": "Pod"}[resource], site.namespace))

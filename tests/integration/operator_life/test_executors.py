@@ -1,11 +1,16 @@
 """Executors of tasks on a real API server: they come, go, and are collected with the pod of their task."""
 
 import base64
+from collections import Counter
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from penstock_operator import names
 
+from ...bench.operator_figures import created, samples, settled_all
+from .obstacles import count, obstacle, quota
+from .world.processes import OperatorProcess
 from .world.site import Site, condition
 from .world.watched import Json
 
@@ -67,8 +72,8 @@ def test_executors_come_with_a_backlog_go_after_it_and_do_not_outlive_the_pod_of
     site.until("orders", lambda b: b["status"]["tasks"][0]["losses"] == 1, "the task is replaced")
     site.settled("orders")
     (successor,) = site.kubelet.alive(site.key("orders"))
-    assert list(secrets(site)) == [successor["metadata"]["uid"]]
-    assert f"{site.namespace}/orders-0-1" in site.kubelet.pods.objects  # kept for its log
+    assert f"{site.namespace}/orders-0-1" in site.kubelet.pods.objects, "kept for its log, and its Secret with it"
+    assert set(secrets(site)) == {pod["metadata"]["uid"], successor["metadata"]["uid"]}
 
     wants(site, 0)
     executors(site, 0)
@@ -103,4 +108,76 @@ def test_executors_that_the_namespace_refuses_are_named_and_keep_nobody_from_wor
     site.api.delete(limits)
     executors(site, 1)
     says(site, "True Connected: 1 of 1")
+    site.check()
+
+
+def pods_created(operator: OperatorProcess) -> int:
+    """The requests for new pods, refused ones too."""
+    found = (
+        v for n, labels, v in samples(operator) if n == "penstock_operator_api_requests_total" and _creates(labels)
+    )
+    return int(sum(found))
+
+
+def _creates(labels: Mapping[str, str]) -> bool:
+    return (labels["verb"], labels["kind"]) == ("create", "Pod")
+
+
+def executors_of_all(site: Site, least: int) -> Counter[str]:
+    """How many executors each Connector has, as soon as there are so many in all."""
+
+    def there(pods: dict[str, Json]) -> Counter[str] | None:
+        of_executors = (p for p in pods.values() if names.label(p, names.ROLE_LABEL) == names.EXECUTOR)
+        found = Counter(names.label(p, names.CONNECTOR_LABEL) or "" for p in of_executors)
+        return found if found.total() >= least else None
+
+    found = site.kubelet.pods.until(there, f"{least} executors")
+    assert found is not None
+    return found
+
+
+def test_twenty_connectors_that_want_executors_at_once_cost_few_requests_and_keep_nobody_from_working(
+    make_site: Callable[..., Site],
+) -> None:
+    site = make_site(workers=8)
+    operator = site.operator().start().ready()
+    connectors = [f"c{n}" for n in range(20)]
+    begun = created(site, connectors, spark={"executors": {"max": 4}})
+    settled_all(site, operator, connectors, "Running", begun, 180)
+    operator.stop()
+    for name in connectors:
+        site.kubelet.wants_executors(f"{site.namespace}.{name}", 4)
+    with obstacle(site, quota(site, "pods", room=30), "pods"):
+        operator.start().ready()
+        site.change("c0", state="Paused")
+        found = executors_of_all(site, 30)
+        assert found.total() == 30
+        site.settled("c0", "Paused")
+        refused = [n for n in connectors if found[n] < 4]
+        for name in refused:
+            site.until(name, lambda b: "QuotaExceeded" in condition(b, "ExecutorsReady"), f"{name} says why")
+        assert pods_created(operator) <= 30 + 4 * len(connectors)
+        for name in connectors[1:]:
+            site.settled(name)
+    site.check()
+
+
+def test_executors_of_one_connector_make_room_in_a_quota_for_the_task_of_another_one(site: Site) -> None:
+    site.operator().start()
+    site.create("orders", spark=SPARK)
+    site.settled("orders")
+    full = quota(site, "pods", room=2)
+    with obstacle(site, full, "pods"):
+        wants(site, 2)
+        executors(site, 2)
+        site.create("other")
+        executors(site, 0)
+        message = (
+            "False QuotaExceeded: task 0: 0 of 2 executors are ready: executors make room in a ResourceQuota for pod"
+        )
+        says(site, message)
+        count(site, {**full[0], "apiVersion": "v1", "kind": "ResourceQuota"})
+        site.settled("other")
+        assert condition(site.get("orders"), "Ready").startswith("True")
+    executors(site, 2)
     site.check()

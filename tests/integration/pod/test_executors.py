@@ -165,3 +165,14 @@ def test_an_executor_registers_again_with_the_master_of_the_next_session(executo
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines() == ["connected", "connected"]
+
+
+def test_a_task_that_is_paused_from_its_start_wants_executors_only_once_it_has_a_session(
+    kafka: str, topic: str, pods: Pods, executors: ExecutorPods
+) -> None:
+    task = pods.start(numbers(kafka, topic, min=1), env=executors.env, state="Paused")
+    task.await_report("PAUSED", where=lambda r: r.executors_wanted == 0)
+    task.control(2, "Running")
+    task.await_report("RUNNING", where=lambda r: (r.executors_wanted or 0) >= 1, seconds=60)
+    task.process.stop()
+    assert 1 not in {r.executors_wanted for r in task.reports() if r.state == "PAUSED"}

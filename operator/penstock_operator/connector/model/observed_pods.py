@@ -26,6 +26,8 @@ class ObservedPods:
         unready_causes: why pods of tasks fail their readiness probe after it has passed, by uid.
         refusals: pods and other objects that the API server refused, by name.
         other_operator: another operator, whose pods and plans exist; empty: none.
+        without_room: pod of another Connector for which executors of the namespace make room in a quota; empty: none.
+        gives_room: whether it is the executors of this Connector that make room for it.
     """
 
     tasks: Sequence[TaskPod] = ()
@@ -38,3 +40,5 @@ class ObservedPods:
     unready_causes: Mapping[str, str] = field(default_factory=dict)
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     other_operator: str = ""
+    without_room: str = ""
+    gives_room: bool = False

@@ -89,6 +89,11 @@ class Ended:
         return self.code > 128 or self.code == ExitCode.LOST
 
     @property
+    def cause(self) -> str:
+        """Reason for its status: a process may report that the kernel killed a child of it."""
+        return OUT_OF_MEMORY if self.word is not None and self.word.reason == OUT_OF_MEMORY else self.reason
+
+    @property
     def is_unexplained(self) -> bool:
         """Return whether its process ended in order and nothing explains who requested it."""
         return self.code == ExitCode.OK and self.reason in _SAYS_NOTHING

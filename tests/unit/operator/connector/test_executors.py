@@ -3,18 +3,23 @@
 import base64
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from penstock_kafka.records import Entry
 from penstock_model.contracts import executor_pod
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.pod_layout import EXECUTOR_VARIABLE
 from penstock_model.contracts.task_reports import control_key
+from penstock_operator.connector.decide.decide import decide
+from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.pod_status import ExecutorPod, Phase
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import POD, SECRET
+from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.names import EXECUTOR, ROLE_LABEL, label
 from penstock_operator.reasons import Reason
 
@@ -92,6 +97,7 @@ def test_executors_come_when_a_task_wants_them_and_go_when_it_does_not() -> None
     wants(world, 2)
     for _ in range(2):
         world.reconcile()
+        world.advance(2)
     assert sorted(world.executors) == [E0, E1]
     assert world.condition("ExecutorsReady").startswith("False Starting: task 0: 0 of 2 executors are ready: ")
     assert world.condition("Ready").startswith("True Running")
@@ -107,7 +113,7 @@ def test_executors_come_when_a_task_wants_them_and_go_when_it_does_not() -> None
     assert of_status(world) == {}
 
 
-@pytest.mark.parametrize(("wish", "count"), [(0, 1), (1, 1), (2, 2), (9, 3), (None, 0)])
+@pytest.mark.parametrize(("wish", "count"), [(0, 0), (1, 1), (2, 2), (9, 3), (None, 0)])
 def test_the_connector_bounds_what_a_task_wants(wish: int | None, count: int) -> None:
     world = make(minimum=1, maximum=3)
     wants(world, wish)
@@ -177,6 +183,7 @@ def test_a_paused_task_has_the_executors_that_it_wants() -> None:
 
 def test_an_executor_that_was_deleted_is_replaced_at_once_under_another_name() -> None:
     world = grown(2)
+    world.advance(2)
     world.delete_pod(E0)
     world.reconcile()
     assert sorted(world.executors) == [E0, E1, E2]
@@ -277,6 +284,73 @@ def test_the_status_names_why_an_executor_does_not_start(reason: str, message: s
     assert (reason, "Executors") in {(e.reason, e.action) for e in world.events}
 
 
+def test_a_process_of_an_executor_that_the_kernel_killed_is_named_although_the_container_ended_in_order() -> None:
+    world = grown(1, maximum=1)
+    world.end(E0, ExitCode.LOST, "Error", "the kernel killed a process of the executor", reported="OOMKilled")
+    wants(world, 1, executors=0)
+    world.reconcile()
+    world.reconcile()
+    assert world.condition("ExecutorsReady").startswith("False OOMKilled: task 0: 0 of 1 executors are ready: ")
+    assert only(world).quick_ends == 1
+
+
+def test_the_status_says_what_to_do_when_the_secret_of_running_tasks_was_deleted() -> None:
+    world = make(maximum=1)
+    wants(world, 1)
+    world.reconcile()
+    secret = world.task(0).spark_secret
+    world.hinder(E0, "ContainerCreating", "")
+    world.advance(10)
+    note = f'MountVolume.SetUp failed for volume "penstock-spark" : secret "{secret}" not found'
+    regarding = {"kind": "Pod", "uid": world.manifest(E0)["metadata"]["uid"]}
+    own = {"type": "Warning", "regarding": regarding, "deprecatedLastTimestamp": timestamp(world.now)}
+    metadata = {"name": "first", "namespace": "shop"}
+    kind = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": metadata}
+    world.server.add({**kind, **own, "reason": "FailedMount", "note": note})
+    world.reconcile()
+    message = world.condition("ExecutorsReady")
+    assert message.startswith(f"False PodNotStarting: task 0: 0 of 1 executors are ready: pod {E0} does not start: ")
+    assert message.endswith("annotate `restart-tasks` to start the task with another one")
+
+
+def shared(world: World, *, gives: bool) -> Decision:
+    """The decision while the executors of the namespace make room for the pod of another Connector."""
+    facts = world.facts()
+    pods = replace(facts.pods, without_room="another-0-1", gives_room=gives)
+    return decide(replace(facts, pods=pods), world.pod_hash)
+
+
+def test_executors_make_room_in_a_quota_for_the_pod_of_another_connector() -> None:
+    world = grown(2)
+    decision = shared(world, gives=True)
+    assert [e.name for e in decision.executors.delete] == [E0, E1]
+    assert decision.executors.state is not None
+    assert decision.executors.state.reason == "QuotaExceeded"
+    assert decision.executors.state.message.endswith("executors make room in a ResourceQuota for pod another-0-1")
+    assert decision.executors.requeue_after == 10
+
+
+def test_only_one_connector_makes_room_at_a_time_and_the_others_keep_what_they_have() -> None:
+    world = grown(2, maximum=4)
+    wants(world, 4)
+    decision = shared(world, gives=False)
+    assert not decision.executors.has_actions
+    assert decision.executors.requeue_after == 10
+
+
+def test_executors_are_created_in_steps_which_double_so_that_others_get_some_of_a_quota() -> None:
+    world = make(minimum=2, maximum=20)
+    wants(world, 20)
+    counts = []
+    while len(world.executors) < 20:
+        again = world.reconcile().requeue_after
+        counts.append(len(world.executors))
+        world.reconcile()  # such as for the event of a new pod
+        assert len(world.executors) == counts[-1]
+        world.advance(again or 0)
+    assert counts == [2, 4, 8, 16, 20]
+
+
 def refuse(world: World, answer: Answer, *names: str) -> None:
     """Let the API server refuse these objects."""
     world.executor_validation = lambda request: answer if request.name in names else None
@@ -285,12 +359,10 @@ def refuse(world: World, answer: Answer, *names: str) -> None:
 def test_a_quota_that_has_room_for_one_executor_hinders_nothing_and_is_named() -> None:
     world = make(maximum=2, tasks=2)
     refuse(world, over_quota(POD, E1), E1)
-    for task in range(2):
-        wants(world, 2, task)
-    world.settle(seconds=1)
-    for task in range(2):
-        wants(world, 2, task)
-    world.settle(seconds=1)
+    for _ in range(2):
+        for task in range(2):
+            wants(world, 2, task)
+        world.settle(seconds=3)
     assert sorted(e.name for e in world.executors.values()) == [E0, "orders-in-1-1-e0", "orders-in-1-1-e1"]
     message = world.condition("ExecutorsReady")
     assert message.startswith(f"False QuotaExceeded: task 0: 1 of 2 executors are ready: pod {E1} is refused: ")
@@ -506,6 +578,14 @@ def test_a_task_says_why_it_cannot_use_executors_that_run() -> None:
     wants(world, 2, executors=0, executors_trouble="their Spark is another one")
     world.settle()
     message = "False Hindered: task 0: 0 of 2 executors are ready: their Spark is another one"
+    assert world.condition("ExecutorsReady") == message
+
+
+def test_a_task_says_why_it_does_not_use_executors_that_are_all_connected() -> None:
+    world = grown(2)
+    wants(world, 2, executors_trouble="Batches fail on executors")
+    world.settle()
+    message = "False Hindered: task 0: 2 of 2 executors are ready: Batches fail on executors"
     assert world.condition("ExecutorsReady") == message
 
 

@@ -27,6 +27,8 @@ def pods(secret: Path, host: str = "10.0.0.7") -> ExecutorPods:
 def test_a_backlog_wants_all_executors_until_there_was_none_for_a_while() -> None:
     now = [0.0]
     wish = Wish(1, 3, 60, lambda: now[0])
+    assert wish.number == 0, "a task that is paused from its start has no session, and no Master for executors"
+    wish.begin()
     assert wish.number == 1
     wish.raise_()
     assert wish.number == 3

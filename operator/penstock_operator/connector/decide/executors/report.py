@@ -16,6 +16,9 @@ __all__ = ["state_of", "task_executors"]
 
 _LENGTH: Final = 500
 """Characters of the message of one task."""
+_NOT_MOUNTED: Final = (
+    "; if someone has deleted this Secret, annotate `restart-tasks` to start the task with another one"
+)
 _NAMED: Final = 20
 """Limit of tasks whose message is in the condition."""
 
@@ -52,7 +55,7 @@ def task_executors(
     connected = running if waits or report.executors is None else report.executors
     ready = min(running, connected, wanted)
     if ready == wanted:
-        return TaskExecutors(wanted, ready)
+        return TaskExecutors(wanted, ready, Reason.HINDERED if trouble else "", trouble[:_LENGTH])
     reason, message = room or next(_causes(pod, kept, observed, due, trouble))
     return TaskExecutors(wanted, ready, reason, message[:_LENGTH])
 
@@ -69,12 +72,13 @@ def _causes(
     for executor in kept:
         if executor.hindrance is not None:
             reason, message = executor.hindrance
-            yield reason, f"pod {executor.name} does not start: {message}"
+            remedy = _NOT_MOUNTED if pod.spark_secret in message else ""
+            yield reason, f"pod {executor.name} does not start: {message}{remedy}"
     for executor in kept:
         if executor.ended is not None:
             again = timestamp(observed.now + due[executor.number])
             yield (
-                executor.ended.reason,
+                executor.ended.cause,
                 f"pod {executor.name} ended ({executor.ended.describe()}); it is replaced at {again}",
             )
     for executor in kept:

@@ -37,6 +37,13 @@ _ORDER: Final = (Phase.RUNNING, Phase.WAITING, Phase.ENDED)
 """Order in which executors stay when fewer are wanted; among equals, the lowest numbers stay."""
 _PLACED: Final = 30.0
 """Seconds that a pod of a task or job may wait for a node before executors make room: an autoscaler may add one."""
+_MAKES_ROOM: Final = "executors make room in a ResourceQuota for pod {}"
+_GROWS: Final = 2.0
+"""Seconds until more executors are created: each time as many as there are, so that Connectors share a quota if they want
+executors at the same time, and a quota that is used up costs few requests.
+"""
+_LOOK: Final = 10.0
+"""Seconds until the next decision while executors make room."""
 _END_LENGTH: Final = 300
 """Characters of the end of an executor that its successor keeps."""
 
@@ -93,10 +100,12 @@ def _needs_secret(observed: Observation, pod: TaskPod) -> bool:
 def _room(observed: Observation) -> tuple[str, str] | None:
     """Return why executors make room for the pod of a task or job, as a reason and a sentence; None: they do not."""
     if (refused := without_room(observed.pods.refusals, observed.now)) is not None:
-        return Reason.QUOTA_EXCEEDED, f"executors make room in a ResourceQuota for pod {refused}"
+        return Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(refused)
     late = (p.name for p in _unplaced(observed) if observed.now >= p.created + _PLACED)
     if (first := min(late, default=None)) is not None:
         return Reason.UNSCHEDULABLE, f"executors make room on the nodes for pod {first}"
+    if observed.pods.without_room:
+        return Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(observed.pods.without_room)
     return None
 
 
@@ -148,15 +157,18 @@ class _TaskStep:
         executors = [e for e in self.observed.pods.executors if e.task_pod == self.pod.uid]
         if self.report is None:  # it starts, or Kafka cannot be read: what exists stays
             return _Step(self.pod.task)
-        room = _room(self.observed)
-        wanted, wish = self._wanted(), self._wanted() if room is None else 0
+        room, pods = _room(self.observed), self.observed.pods
+        gives = room is not None and (pods.gives_room or not pods.without_room)
+        wanted, wish = self._wanted(), 0 if gives else self._wanted()
         staying = sorted((e for e in executors if e.leaving is None), key=lambda e: (_ORDER.index(e.phase), e.number))
         kept, surplus = staying[:wish], staying[wish:]
         due = {e.number: left for e in kept if (left := self._until_replaced(e)) is not None}
         numbers = self._free_numbers(executors)
         create, pauses = list[CreateExecutor](), list[float]()
-        ended = (e for e in kept if due.get(e.number) == 0.0)
-        for before in (*ended, *[None] * (wish - len(kept))) if self._can_create() else ():
+        ended = [e for e in kept if due.get(e.number) == 0.0]
+        missing, may_create = wish - len(kept), self._can_create() and room is None
+        more = 0 if self._has_grown(kept) else min(missing, max(1, len(kept), self._least - len(kept)))
+        for before in (*ended, *[None] * more) if may_create else ():
             name = executor_name(self.pod.name, next(numbers))
             if left := pause(self.observed.pods.refusals.get(of_executor(name)), self.observed.now):
                 pauses.append(left)  # the others would be refused for the same reason
@@ -168,7 +180,13 @@ class _TaskStep:
             delete=tuple(surplus),
             create=tuple(create),
             shown=task_executors(self.pod, self.report, wanted, self._least, kept, self.observed, due, room),
-            requeue_after=soonest(*pauses, *(left for left in due.values() if left), *looks),
+            requeue_after=soonest(
+                *pauses,
+                *(left for left in due.values() if left),
+                *looks,
+                _GROWS if may_create and missing > more and not pauses else None,
+                _LOOK if room is not None else None,
+            ),
         )
 
     @property
@@ -180,14 +198,18 @@ class _TaskStep:
         return self._bounds.min if self._bounds is not None else 0
 
     def _wanted(self) -> int:
-        """Return how many executors the task should have."""
+        """Return how many executors the task should have. A task that has no Spark session yet wants none."""
         assert self.report is not None
         if self.report.executors_wanted is None:
             return 0
         if (bounds := self._bounds) is None:  # its pod is replaced as soon as that is possible
             present = sum(e.task_pod == self.pod.uid and e.leaving is None for e in self.observed.pods.executors)
             return min(self.report.executors_wanted, present)
-        return max(bounds.min, min(self.report.executors_wanted, bounds.max))
+        return min(self.report.executors_wanted, bounds.max)
+
+    def _has_grown(self, kept: Sequence[ExecutorPod]) -> bool:
+        """Return whether executors were just created, as far as the clocks agree: others may want some, too."""
+        return any(0 <= self.observed.now - e.created < _GROWS for e in kept)
 
     def _can_create(self) -> bool:
         return self.plan is not None and self.pod.phase is Phase.RUNNING and self.pod.address != ""
@@ -210,7 +232,7 @@ class _TaskStep:
         if before is None or before.ended is None:
             return CreateExecutor(name, self.plan, self.pod)
         quick_ends = _restart(before, before.ended).history.losses
-        end = before.ended.reason, before.ended.describe()[:_END_LENGTH]
+        end = before.ended.cause, before.ended.describe()[:_END_LENGTH]
         return CreateExecutor(name, self.plan, self.pod, quick_ends, end, before)
 
 

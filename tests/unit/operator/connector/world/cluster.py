@@ -213,9 +213,15 @@ class Cluster:
         self.edit_pod(name, lambda pod: pod.update(status=status))
 
     def end(
-        self, name: str, code: int | None, reason: str = "Error", message: str = "", trace: str | None = None
+        self,
+        name: str,
+        code: int | None,
+        reason: str = "Error",
+        message: str = "",
+        trace: str | None = None,
+        reported: str | None = None,
     ) -> None:
-        """A pod's container ends; the code None: Kubernetes ends the pod."""
+        """A pod's container ends, with a reason that its process reports; the code None: Kubernetes ends the pod."""
         container = self._container(name)
 
         def change(pod: Object) -> None:
@@ -240,7 +246,7 @@ class Cluster:
                 since = timestamp(self.now - _SILENT)
                 conditions += [{"type": "Ready", "status": "False", "lastTransitionTime": since}]
             elif code <= 128 or message or trace:
-                word = TerminationMessage(exit_code=code, message=message or None, trace=trace)
+                word = TerminationMessage(exit_code=code, message=message or None, trace=trace, reason=reported)
                 terminated["message"] = word.to_message()
             phase = "Failed" if code else "Succeeded"
             pod["status"] = {"phase": phase, "conditions": conditions, "containerStatuses": containers}
