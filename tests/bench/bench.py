@@ -134,7 +134,7 @@ class Bench:
     def _executors(self, part: str) -> list[Measure]:
         def run(name: str, count: int, *batch: int) -> list[ExecutorFigures]:
             return self._times(
-                part, name, lambda f: run_executors(self.servers, self.broker, f, self.records, count, *batch)
+                part, name, lambda f: run_executors(self.servers, self.broker, f, 2 * self.records, count, *batch)
             )
 
         rows = executor_rows(run("alone", 0), run("two executors", 2), run("two executors, small batches", 2, SMALL))

@@ -38,7 +38,7 @@ _ASKED_FOR: Final = (
 )
 """Measured only where `--only` names them."""
 
-_MOST: Final = {"executors": 4_000_000, "sql": 1_000_000, "sql-source": 1_000_000}
+_MOST: Final = {"executors": 2_000_000, "sql": 1_000_000, "sql-source": 1_000_000}
 """The most records of measures that need more than `TRANSFORMED`."""
 _WITHOUT_KAFKA: Final = {"transform-cost"}
 

@@ -1,10 +1,12 @@
 """A backlog on a Spark cluster: records of Datagen, in eight streams, by a task alone and by one with two executors.
 
 The cluster is the tests': Spark's own Master and two Workers of one core each, on the same machine, encrypted. So it shows
-what executors cost, and gives the numbers of the model in docs/spark-cluster.md. A fifth of the records come before to warm
-up; records per second and CPU run from there to the last one. CPU is that of the task's driver with `penstock run`, of what
-makes the records (its own workers, or the Workers with their executors), and of the broker. The time of a batch that no
-executor can shorten follows from a second run with smaller batches.
+what executors cost, and gives the numbers of the model in docs/spark-cluster.md.
+
+A fifth of the records, and all that come before Spark is up, warm up; records per second and CPU run from there to the last
+one. CPU is that of the driver with its JVM and `penstock run`, of what makes the records (the task's workers with the JVM,
+or the Workers with their executors), and of the broker. The time of a batch that no executor can shorten follows from a
+second run with smaller batches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -98,15 +100,17 @@ class _Run:
         with Topic(self.side.servers, name) as topic:
             with self.side.run(Work("executors", config), self.folder) as measured:
                 warm = self.records // _WARM
+                measured.await_up()
                 begun = measured.await_until("warm", lambda: topic.end() >= warm)
-                before = self._cpu(measured)
+                before, left = self._cpu(measured), self.records - topic.end()
                 timeline.follow(measured, topic.end, at_least=self.records)
                 spent = {role: cpu - before.get(role, 0.0) for role, cpu in self._cpu(measured).items()}
                 detail = {"cpu": {role: round(cpu, 2) for role, cpu in spent.items()}, "log": measured.complaints()}
             found = sum(len(values) for _, values in topic.read())
         if found != self.records:
             raise RuntimeError(f"{name}: {found} records of {self.records}")
-        left = self.records - warm
+        if left < self.records // 2:
+            raise RuntimeError(f"{name}: Spark has delivered {left} of {self.records} records; take more (--records)")
         broker = spent.pop("broker")
         making = spent["executors"] if "executors" in spent else sum(spent.get(role, 0.0) for role in _MAKING)
         rate = left / (timeline.moments[-1].at - begun)
