@@ -1,10 +1,15 @@
 """HTTP server on all interfaces, of IPv6 and IPv4."""
 
+import logging
 import socket
 import socketserver
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 __all__ = ["DualStackServer"]
+
+log = logging.getLogger(__name__)
 
 
 class DualStackServer(ThreadingHTTPServer):
@@ -23,6 +28,14 @@ class DualStackServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(("::" if self.address_family == socket.AF_INET6 else "", port), handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log an error of a handler; a client that closed its connection early is not one."""
+        error = sys.exception()
+        if isinstance(error, ConnectionError):
+            log.debug("%s closed its connection before it had the answer", client_address[0])
+        else:
+            log.error("A request of %s could not be answered", client_address[0], exc_info=error)
 
     def server_bind(self) -> None:
         if self.address_family == socket.AF_INET6:

@@ -54,6 +54,12 @@ class ConditionType(StrEnum):
         "cannot use executors; the tasks work without them, and `Ready` does not depend on it. Absent while none is wanted",
     )
 
+    AUTOSCALING = (
+        "Autoscaling",
+        "`True`: the number of tasks follows the lag (`spec.autoscaling`), also while it need not change. `False`: it "
+        "stays, for now or because the lag is not known; independent of `Ready`. Absent without `spec.autoscaling`",
+    )
+
 
 class EventType(StrEnum):
     """Kubernetes' types of Events."""
@@ -80,6 +86,7 @@ class Use(Flag):
     UPDATE_PENDING = auto()
     LAGGING = auto()
     EXECUTORS = auto()
+    AUTOSCALING = auto()
     TASK = auto()
     EVENT = auto()
     POD_START = auto()
@@ -453,6 +460,61 @@ class Reason(StrEnum):
         Use.EXECUTORS,
         "the connector, as it is configured, cannot use executors; its tasks deliver everything themselves",
         "remove `spec.spark.executors`, or see the message",
+    )
+    ON_TARGET = (
+        "OnTarget",
+        Use.AUTOSCALING,
+        "the lag is within `targetLagSeconds`. There is one task less if that is enough for `scaleDownAfterSeconds`",
+        "",
+        _NORMAL,
+    )
+    LAG_ABOVE_TARGET = (
+        "LagAboveTarget",
+        Use.AUTOSCALING,
+        "a task is further behind than `targetLagSeconds`. If that lasts for `scaleUpAfterSeconds`, and the lag does not "
+        "shrink quickly enough, there are more tasks",
+        _WAIT,
+        _NORMAL,
+    )
+    AT_MAXIMUM = (
+        "AtMaximum",
+        Use.AUTOSCALING,
+        "a task is further behind than `targetLagSeconds`, and there are `spec.autoscaling.max` tasks",
+        "raise `max`, give the tasks more CPU, or find what slows the sink",
+    )
+    MORE_TASKS_DO_NOT_HELP = (
+        "MoreTasksDoNotHelp",
+        Use.AUTOSCALING,
+        "a task is further behind than `targetLagSeconds`, and more tasks would not change that: there are no more "
+        "partitions, the lag is in one of them, the plugin creates no more tasks, or the tasks wait for something else",
+        "see the message",
+    )
+    MEASURING = (
+        "Measuring",
+        Use.AUTOSCALING,
+        "not all tasks have reported their load, which takes up to two minutes after their start",
+        _WAIT,
+        _NORMAL,
+    )
+    HELD = (
+        "Held",
+        Use.AUTOSCALING,
+        "the number of tasks stays until the connector runs and is Ready, and no change is in progress",
+        _WAIT,
+        _NORMAL,
+    )
+    LAG_UNKNOWN = (
+        "LagUnknown",
+        Use.AUTOSCALING,
+        "the connector is a source, whose lag is not known",
+        "remove `spec.autoscaling`, and set `tasksMax`",
+    )
+    AUTOSCALED = (
+        "Autoscaled",
+        Use.AUTOSCALING | Use.EVENT,
+        "`spec.autoscaling` has changed the number of tasks; the message has the numbers and the cause",
+        "",
+        _NORMAL,
     )
     OTHER_OPERATOR = (
         "OtherOperator",

@@ -13,11 +13,12 @@ from penstock_model.connect.topic_limits import TopicLimits, violations
 from penstock_model.connect.variables import resolve
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.topic_policy import TopicPolicy
+from penstock_model.resources.applicable_rules import conflicts
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.policy_selection import PolicyBinding, bind, name_of, rivalry
+from penstock_model.resources.policy_selection import bind, name_of
 from penstock_runtime.plugins.config_providers import ConfigProviders
 
-__all__ = ["conflicts", "show_topics"]
+__all__ = ["show_topics"]
 
 _KIND: Final = "TopicCreationPolicy"
 _FIELD: Final = "spec.topicCreationPolicyRef"
@@ -88,14 +89,6 @@ def _rules(
     with ConfigProviders(worker, secrets) as providers:
         texts = resolve(given, secrets, providers=providers.table).checked()
     return TopicRules.of(texts, enabled=True), limits
-
-
-def conflicts(found: PolicyBinding) -> list[Problem]:
-    """Return why the policies that apply to a Connector, and its own rules, cannot be applied together."""
-    problems = [Problem(name, f"this {_KIND} cannot be applied: {why}") for name, why in found.invalid.items()]
-    if found.rivals:
-        problems.append(Problem("", rivalry(found.rivals)))
-    return [*problems, *found.refused]
 
 
 def _is_in_namespace(document: Mapping[str, Any], namespace: str | None) -> bool:

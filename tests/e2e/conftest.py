@@ -16,7 +16,6 @@ from .kafka import Kafka
 from .place import Place
 from .release import Release, namespace_of
 from .showing import show
-from .sql import Database, database_for_pods
 
 _BUILDS: Final = 2400
 """Seconds that the first test may take: images and the cluster's programs are built before it, once per machine."""
@@ -172,10 +171,3 @@ def place(
     made = Place(kubernetes, kafka, namespaces(f"{words[:30].strip('-')}-{uuid.uuid4().hex[:4]}"))
     yield made
     kubernetes.delete_namespaces(made.namespace)
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    """A PostgreSQL on this machine, for pods of our own cluster."""
-    with database_for_pods() as found:
-        yield found

@@ -1,25 +1,26 @@
-"""The SQL connectors on the cluster, and a PostgreSQL on this machine that pods reach."""
+"""A PostgreSQL that pods reach, and the SQL connectors from the image that the project builds."""
 
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import yaml
 from connectors.sql.tests.conftest import Database, Server
 
 from penstock_cli.plugin.build import build
 
-from .cluster import ROOT, Cluster
+from .cluster import ROOT
 from .place import Place
 
-__all__ = ["Database", "add_sql_plugin", "database_for_pods"]
+__all__ = ["install_sql_plugin", "reachable_database"]
 
 
 @contextmanager
-def database_for_pods() -> Iterator[Database]:
-    """A PostgreSQL on this machine, until the block ends; its properties are those for pods of our own cluster."""
+def reachable_database() -> Iterator[Database]:
+    """A PostgreSQL on this machine, which pods reach by the name that the cluster gives the machine."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-postgresql-"))
     server = Server(folder, listen="*")
     server.start()
@@ -32,10 +33,11 @@ def database_for_pods() -> Iterator[Database]:
         shutil.rmtree(folder)
 
 
-def add_sql_plugin(kubernetes: Cluster, place: Place, folder: Path) -> str:
-    """Build the SQL connectors' image, load it, and apply their PluginVersion; the version."""
+def install_sql_plugin(place: Place, folder: Path) -> str:
+    """Build the image, load it into the node, and create its PluginVersion; the version."""
     built = build(ROOT / "connectors" / "sql", "plugins.example/penstock-sql", folder)
-    kubernetes.component("load", str(built.archive))
-    manifest = yaml.safe_load((folder / "pluginversion.yaml").read_text())
-    place.apply(manifest)
+    place.cluster.component("load", str(built.archive))
+    manifest: dict[str, Any] = yaml.safe_load((folder / "pluginversion.yaml").read_text())
+    manifest["metadata"]["namespace"] = place.namespace
+    place.cluster.apply(yaml.safe_dump(manifest))
     return str(manifest["spec"]["version"])

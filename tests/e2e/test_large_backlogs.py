@@ -1,15 +1,16 @@
 """Backlogs of five million records between PostgreSQL and Kafka, on two executors of which one is killed."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from connectors.sql.tests.conftest import Database
 
 from ..integration.running import until
-from .cluster import Cluster
 from .place import Connector, Place
-from .sql import Database, add_sql_plugin
+from .sql import install_sql_plugin, reachable_database
 from .test_executors import executors, running, says
 
 pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.timeout(2400)]
@@ -19,6 +20,12 @@ PARTS: Final = 4
 LIMIT: Final = 1200.0
 """Seconds for which a backlog may last on two cores that also run Kafka, PostgreSQL and Kubernetes."""
 BUSY: Final = "SELECT DISTINCT host(client_addr) FROM pg_stat_activity WHERE state <> 'idle'"
+
+
+@pytest.fixture
+def database(place: Place) -> Iterator[Database]:
+    with reachable_database() as found:
+        yield found
 
 
 def progress(what: str, begun: float, number: int) -> None:
@@ -41,9 +48,9 @@ def kill_a_busy_one(place: Place, connector: Connector, database: Database) -> N
 
 
 def test_five_million_rows_of_postgresql_are_in_kafka_once_although_one_of_two_executors_is_killed(
-    kubernetes: Cluster, place: Place, database: Database, tmp_path: Path
+    place: Place, database: Database, tmp_path: Path
 ) -> None:
-    add_sql_plugin(kubernetes, place, tmp_path)
+    install_sql_plugin(place, tmp_path)
     database.run("CREATE TABLE numbers (id BIGINT PRIMARY KEY)")
     database.run(f"INSERT INTO numbers SELECT generate_series(1, {COUNT})")
     topic = f"{place.namespace}.numbers"
@@ -75,9 +82,9 @@ def test_five_million_rows_of_postgresql_are_in_kafka_once_although_one_of_two_e
 
 
 def test_five_million_records_of_kafka_are_in_postgresql_once_although_one_of_two_executors_is_killed(
-    kubernetes: Cluster, place: Place, database: Database, tmp_path: Path
+    place: Place, database: Database, tmp_path: Path
 ) -> None:
-    add_sql_plugin(kubernetes, place, tmp_path)
+    install_sql_plugin(place, tmp_path)
     topic = f"{place.namespace}.numbers"
     place.kafka.create(topic, PARTS)
     place.kafka.write_numbers(topic, COUNT, LIMIT)

@@ -1,21 +1,28 @@
 """A table through Kafka into another one: the SQL connectors, from the image that the project builds."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from connectors.sql.tests.conftest import Database
 
 from ..integration.running import until
-from .cluster import Cluster
 from .place import Place
-from .sql import Database, add_sql_plugin
+from .sql import install_sql_plugin, reachable_database
 
 pytestmark = [pytest.mark.own_cluster, pytest.mark.slow]  # images are loaded into its node; its pods reach this machine
 
 
+@pytest.fixture
+def database(place: Place) -> Iterator[Database]:
+    with reachable_database() as found:
+        yield found
+
+
 def test_a_table_goes_through_kafka_into_another_one_by_the_plugin_version_that_the_project_builds(
-    kubernetes: Cluster, place: Place, database: Database, tmp_path: Path
+    place: Place, database: Database, tmp_path: Path
 ) -> None:
-    version = add_sql_plugin(kubernetes, place, tmp_path)
+    version = install_sql_plugin(place, tmp_path)
     database.run("CREATE TABLE orders (id BIGSERIAL PRIMARY KEY, at TIMESTAMPTZ NOT NULL DEFAULT now(), name TEXT)")
     database.run("INSERT INTO orders (name) SELECT 'order ' || n FROM generate_series(1, 1000) n")
     by_time = {"mode": "timestamp+incrementing", "timestamp.column.name": "at", "incrementing.column.name": "id"}

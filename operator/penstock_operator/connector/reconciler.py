@@ -146,7 +146,7 @@ class Reconciler:
             context.metrics.forget(key)
             return await leave(document, observed, context)
         manifests = PodManifests(
-            connector, context.settings, observed.requested.pod_settings, observed.requested.plugin.mounts
+            observed.connector, context.settings, observed.requested.pod_settings, observed.requested.plugin.mounts
         )
         # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
         release = replace(observed.release, permission=context.rollout.permission(key))

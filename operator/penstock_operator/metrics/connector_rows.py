@@ -33,6 +33,7 @@ class ConnectorFigures:
         reason: reason of condition Ready, or why the operator cannot find that out.
         executors: how many executors its tasks want, and how many are ready; None: it has none in its spec.
         active_topics: how many topics it has used (KIP-558); None: they are not tracked.
+        desired_tasks: how many tasks autoscaling has chosen; None: there is no autoscaling.
     """
 
     class_name: str = ""
@@ -46,6 +47,7 @@ class ConnectorFigures:
     reason: str = ""
     active_topics: int | None = None
     executors: tuple[int, int] | None = None
+    desired_tasks: int | None = None
 
 
 class ConnectorRows:
@@ -124,6 +126,11 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
         "Executors that its tasks want now, and those that are connected; absent without spec.spark.executors.",
         labels=[*names, "state"],
     )
+    desired = GaugeMetricFamily(
+        "penstock_connector_desired_tasks",
+        "Tasks that autoscaling has chosen; absent without spec.autoscaling.",
+        labels=names,
+    )
     for key, f in shown.items():
         values = [*key, f.connector]
         info.add_metric([*values, f.class_name, f.type, f.version], 1)
@@ -137,4 +144,6 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
             topics.add_metric(values, f.active_topics)
         for word, number in zip(("wanted", "ready"), f.executors or (), strict=False):
             executors.add_metric([*values, word], number)
-    return (info, state, tasks, ready, restarts, topics, executors)
+        if f.desired_tasks is not None:
+            desired.add_metric(values, f.desired_tasks)
+    return (info, state, tasks, ready, restarts, topics, executors, desired)

@@ -3,20 +3,19 @@
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from penstock.errors import ConfigError, ConnectError, DataError, Problem
+from penstock.errors import ConfigError, ConnectError, Problem
 from penstock.offsets import SourcePartition
 from penstock_cli.kubectl.requests import RequestFailedError, Waiting, requested, result_of
 from penstock_cli.kubectl_client import Kubectl
 from penstock_cli.offsets.given import document_of
 from penstock_cli.offsets.view import change_table, list_table
+from penstock_model.connect.offset_changes import offset_changes
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.logs import say
 
 __all__ = ["alter_offsets", "list_offsets", "reset_offsets"]
-
-_FORM: Final = '{"offsets": [{"partition": {...}, "offset": {...}}]}'
 
 
 def list_offsets(kubectl: Kubectl, name: str, waiting: Waiting, *, as_json: bool = False) -> ExitCode:
@@ -43,34 +42,10 @@ def alter_offsets(kubectl: Kubectl, name: str, file: str, waiting: Waiting, *, i
         ConnectError: the Connector is not stopped; otherwise as `list_offsets`.
     """
     document = document_of(file)
-    changes = _changes_of(document, file)
+    changes = offset_changes(document, file)
     if not _is_confirmed(kubectl, name, "alter", changes, waiting, is_sure=is_sure, is_dry=is_dry):
         return ExitCode.OK if is_dry else ExitCode.FAILED
     return result_of(kubectl, name, requested(kubectl, name, "alter-offsets", document.strip()), waiting)
-
-
-def _changes_of(document: str, file: str) -> dict[SourcePartition, Any]:
-    try:
-        read = json.loads(document)
-    except (ValueError, RecursionError) as e:
-        raise ConfigError(Problem(file, f"is not JSON: {e}")) from None
-    entries = read.get("offsets") if isinstance(read, dict) else None
-    if not isinstance(entries, list):
-        raise ConfigError(Problem(file, f"is not in the form of the list: {_FORM}"))
-    changes: dict[SourcePartition, Any] = {}
-    for n, entry in enumerate(entries):
-        partition, offset = (entry.get("partition"), entry.get("offset")) if isinstance(entry, dict) else (None, None)
-        if not isinstance(partition, dict) or "offset" not in entry or not isinstance(offset, dict | None):
-            raise ConfigError(
-                Problem(
-                    f"{file}: offsets[{n}]", 'must be {"partition": {...}, "offset": {...}}; the offset can be null'
-                )
-            )
-        try:
-            changes[SourcePartition(partition)] = offset
-        except DataError as e:
-            raise ConfigError(Problem(f"{file}: offsets[{n}]", str(e))) from None
-    return changes
 
 
 def reset_offsets(kubectl: Kubectl, name: str, waiting: Waiting, *, is_sure: bool, is_dry: bool) -> ExitCode:

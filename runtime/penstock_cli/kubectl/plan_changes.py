@@ -90,6 +90,8 @@ def effect_of(changes: Sequence[Change], before: Mapping[str, Any], after: Mappi
         effects.append("tasks pause, without a restart" if state == "Paused" else "tasks resume, without a restart")
     if "tasksMax" in fields:
         effects.append("all tasks restart, if the plugin makes another number of tasks")
+    if "autoscaling" in fields:
+        effects.append("all tasks restart, if their number is not within the limits")
     if fields & _PLANNED:
         effects.append("tasks whose configuration changes are replaced after validation; if it fails, all keep running")
     if fields & _SELECTING:

@@ -3,18 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from penstock.errors import ConfigError
 from penstock_cli.kubectl.plan_changes import Change
 from penstock_cli.text_table import printable, text_table
-from penstock_cli.topic_rules import conflicts
 from penstock_java_compat.property_text import trimmed
 from penstock_model.connect.plugin_chain import transforms
 from penstock_model.connect.plugin_names import BUILT_INS, ENDINGS, aliases, is_built_in
-from penstock_model.connect.topic_creation_rules import PREFIX, TopicGroup, TopicRules
+from penstock_model.connect.topic_creation_rules import TopicGroup
 from penstock_model.connect.topic_limits import TopicLimits, violations
 from penstock_model.connect.variables import has_variable
-from penstock_model.contracts.topic_policy import TopicPolicy
-from penstock_model.resources.policy_selection import bind
+from penstock_model.resources.applicable_rules import ApplicableRules, applicable_rules
 from penstock_model.resources.values import text_of
 
 __all__ = ["concerns_topics", "planned_topics"]
@@ -36,14 +33,6 @@ class _Source(NamedTuple):
     """Topic of a source, or why it is not known."""
 
     topic: str = ""
-    unknown: str = ""
-
-
-class _Rules(NamedTuple):
-    """Rules and limits of a source, or why they are not known; no rules: the brokers create topics."""
-
-    rules: TopicRules | None = None
-    limits: tuple[TopicLimits, ...] = ()
     unknown: str = ""
 
 
@@ -73,7 +62,9 @@ def planned_topics(
     if not source.unknown and source.topic in {t["name"] for t in status.get("activeTopics") or ()}:
         return _section(_TITLE, internal)
     title = f"{_TITLE} ({source.unknown}; check one with `penstock topics`)" if source.unknown else _TITLE
-    found = _rules(after, config, policies)
+    found = (
+        ApplicableRules(unknown=policies) if isinstance(policies, str) else applicable_rules(after, config, policies)
+    )
     if found.unknown:
         named = [] if source.unknown else [(source.topic, *[_NONE] * 4)]
         return _section(title, [*named, *internal], [f"The rules are not known: {found.unknown}"])
@@ -129,32 +120,6 @@ def _keeps_topic(transform: str) -> bool:
         return False
     java = {java for each in _RENAMING for java in BUILT_INS["transform"][each]}
     return name not in java and aliases(name, ENDINGS["transform"]).isdisjoint(_RENAMING)
-
-
-def _rules(
-    connector: Mapping[str, Any], config: Mapping[str, str], policies: Sequence[Mapping[str, Any]] | str
-) -> _Rules:
-    if isinstance(policies, str):
-        return _Rules(unknown=policies)
-    named = (connector["spec"].get("topicCreationPolicyRef") or {}).get("name")
-    found = bind(named, connector["metadata"].get("labels") or {}, config, policies)
-    if found.missing:
-        return _Rules(unknown=f"the TopicCreationPolicy {found.missing} does not exist")
-    if problems := conflicts(found):
-        return _Rules(unknown="; ".join(map(str, problems)))
-    policy = found.policy or TopicPolicy()
-    try:
-        limits = tuple(map(TopicLimits.of, policy.limits))
-        if policy.rules is not None:
-            return _Rules(TopicRules.of_policy(policy.rules), limits)
-        own = {n: t for n, t in config.items() if n.startswith(PREFIX)}
-        if opaque := [n for n, t in own.items() if has_variable(t)]:
-            return _Rules(unknown=f"{', '.join(opaque)}: only a pod knows the values of variables")
-        return _Rules(TopicRules.of(own, enabled=True), limits)
-    except ConfigError as e:
-        return _Rules(unknown="; ".join(map(str, e.problems)))
-    except ValueError as e:  # a pattern of a newer release
-        return _Rules(unknown=str(e))
 
 
 def _matching(rule: TopicGroup | None) -> str:

@@ -62,6 +62,8 @@ def connector_view(connector: Mapping[str, Any], measured: Measured, now: float)
         lines.append(f"PluginVersions: {', '.join(found)}")
     if newer := status.get("newerPluginVersions"):
         lines.append(f"Newer PluginVersions, used after a restart: {', '.join(newer)}")
+    if chosen := status.get("autoscaling"):
+        lines.append(_autoscaling(chosen, spec.get("autoscaling") or {}, now))
     parts = [printable("\n".join(lines)) + "\n"]
     if tasks := _tasks(connector):
         parts.append(_task_table(own["namespace"], tasks, measured, now))
@@ -72,6 +74,12 @@ def connector_view(connector: Mapping[str, Any], measured: Measured, now: float)
         more = status.get("activeTopicCount", 0) - len(topics)
         parts.append(f"Topics: {names}{f' and {more} more' if more > 0 else ''}\n")
     return "\n".join(parts)
+
+
+def _autoscaling(chosen: Mapping[str, Any], terms: Mapping[str, Any], now: float) -> str:
+    """Return the number of tasks that autoscaling has chosen, and why; the condition Autoscaling has what it waits for."""
+    last = f"; {_age(chosen['lastScaleTime'], now)}: {chosen.get('message', '')}" if "lastScaleTime" in chosen else ""
+    return f"Autoscaling: {chosen['tasks']} tasks of {terms.get('min', 1)} to {terms.get('max', _NONE)}{last}"
 
 
 def versions_view(connector: Mapping[str, Any]) -> str:

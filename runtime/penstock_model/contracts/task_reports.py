@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _CUT: Final = "..."
+_PROGRESS: Final = ("last_record", "delivered", "lag", "read_rate", "busy", "partitions", "figures_at")
 
 
 class _Record(Part):
@@ -116,6 +117,14 @@ class Report(_Record):
             there are none), `steady` (and has run for some more seconds).
         last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
         last_loop: with `trouble`, when the loop completed last, likewise; None: it has not completed yet.
+        delivered: number of records that this incarnation had delivered when `figures_at` was measured.
+        lag: number of records of its topics that a sink had not delivered then; None: unknown, or a source.
+        read_rate: records that a sink has read per second since the figures before, or since it began to run; None: that is
+            too short, or a source.
+        busy: percent of that time in which it did not wait for records, likewise.
+        partitions: number of partitions that a sink reads; None: unknown, or a source.
+        figures_at: when these figures were measured, in milliseconds; at most once a minute, and only while they change.
+            None: not yet.
         message: FAILED: the error in a sentence, redacted.
         trace: FAILED: the traceback, redacted, bounded.
         asked: when the plugin last requested that the connector be split into tasks again, in milliseconds of 13 digits,
@@ -142,6 +151,12 @@ class Report(_Record):
     progress: Literal["none", "loop", "steady"] = "none"
     last_record: int | None = None
     last_loop: int | None = None
+    delivered: int | None = Field(None, ge=0)
+    lag: int | None = Field(None, ge=0)
+    read_rate: float | None = Field(None, ge=0)
+    busy: int | None = Field(None, ge=0, le=100)
+    partitions: int | None = Field(None, ge=0)
+    figures_at: int | None = None
     message: str | None = None
     trace: str | None = None
     asked: str | None = Field(None, pattern=r"^[0-9]{13} [0-9a-f]{1,64}$")
@@ -150,8 +165,8 @@ class Report(_Record):
     executors_trouble: str | None = None
 
     def differs_in_progress_alone(self, other: "Report") -> bool:
-        """Return whether only the time of the last record differs."""
-        return self.model_copy(update={"last_record": other.last_record}) == other
+        """Return whether only the time of the last record and the figures differ."""
+        return self.model_copy(update={n: getattr(other, n) for n in _PROGRESS}) == other
 
 
 class Control(_Record):

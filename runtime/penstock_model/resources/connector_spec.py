@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from penstock_model.resources.autoscaling import Autoscaling
 from penstock_model.resources.base import ConfigMapping, Text
 from penstock_model.resources.connector_parts import MOST, Deletion, Reference, Restart, Rollout
 from penstock_model.resources.constraints import AtMost, rule, ruled
@@ -72,8 +73,14 @@ class ConnectorSpec(TaskSettings):
         le=MOST,
         strict=True,
         description="The maximum number of tasks; each is a pod. A connector may create fewer. kubectl scale, horizontal "
-        "autoscalers and KEDA set it; if one does, omit it from the manifest in Git. To have no tasks at all, set "
-        "state: Stopped.",
+        "autoscalers and KEDA set it; if one does, omit it from the manifest in Git. With autoscaling, the number of tasks "
+        "to begin with. To have no tasks at all, set state: Stopped.",
+    )
+    autoscaling: Autoscaling | None = Field(
+        None,
+        examples=[{"targetLagSeconds": 60, "max": 6}],
+        description="The operator chooses the number of tasks of a sink by its lag, between min and max. Do not combine it "
+        "with an autoscaler that sets tasksMax. A change of the number restarts all tasks.",
     )
     state: State = Field(
         State.RUNNING,

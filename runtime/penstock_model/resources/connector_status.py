@@ -9,6 +9,8 @@ from penstock_model.resources.constraints import Mark, list_of
 
 __all__ = [
     "ActiveTopic",
+    "AutoscalingState",
+    "AutoscalingStatus",
     "CanaryStatus",
     "Conditions",
     "ConnectorStatus",
@@ -113,6 +115,14 @@ class TaskStatus(StatusPart):
         None, description="Its executors. Absent while it wants none. It works without them, too."
     )
     trace: str | None = Field(None, description="The trace of its last failure, shortened and without secrets.")
+
+
+class AutoscalingStatus(StatusPart):
+    """The number of tasks that spec.autoscaling has chosen."""
+
+    tasks: Count = Field(ge=1, description="The number of tasks that is requested instead of spec.tasksMax.")
+    last_scale_time: Time | None = Field(None, description="When the number last changed. Absent if it never has.")
+    message: str | None = Field(None, description="Why it last changed.")
 
 
 class ActiveTopic(StatusPart):
@@ -237,6 +247,21 @@ class OffsetsActionState(StatusPart):
     content: str | None = Field(None, description="Of alter: the hash of the JSON in the annotation's value.")
 
 
+class AutoscalingState(StatusPart):
+    """State of autoscaling that only the operator uses."""
+
+    tasks_max: int | None = Field(None, ge=1, description="The spec.tasksMax with which it began.")
+    high_since: Time | None = Field(None, description="Since when a task is too far behind.")
+    high_lag: int | None = Field(None, ge=0, description="The lag of all tasks then, in records.")
+    low_since: Time | None = Field(None, description="Since when one task less would be enough.")
+    lowered: bool | None = Field(None, description="Whether the last change was to fewer tasks.")
+    undone: int | None = Field(
+        None,
+        ge=0,
+        description="How many changes to fewer tasks, in a row, had to be undone soon. Each doubles the wait.",
+    )
+
+
 class OperatorState(StatusPart):
     """State that the operator keeps from one run to the next."""
 
@@ -246,6 +271,7 @@ class OperatorState(StatusPart):
     canary: CanaryStatus | None = Field(
         None, description="The tasks that run other plugin versions first, as spec.rollout requests."
     )
+    autoscaling: AutoscalingState | None = Field(None, description="What spec.autoscaling waits for.")
     tasks: Annotated[list[TaskState], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
     )
@@ -268,7 +294,8 @@ class ConnectorStatus(StatusPart):
         description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: a person must change "
         "something. ConfigValid: the configuration is good. These four are always present. UpdatePending: a change has not "
         "reached all its tasks. Lagging: the lag of a sink grows. ExecutorsReady: the tasks have the executors "
-        "that they want; absent while they want none. Conditions that other controllers add are kept.",
+        "that they want; absent while they want none. Autoscaling: the number of tasks follows the lag; absent without "
+        "spec.autoscaling. Conditions that other controllers add are kept.",
     )
     connector: ResolvedConnector | None = Field(
         None, description="The plugin that spec.class and spec.version resolve to."
@@ -292,6 +319,9 @@ class ConnectorStatus(StatusPart):
     task_summary: str | None = Field(None, description="The number of running tasks and of all tasks, such as 2/2.")
     replicas: Count | None = Field(None, ge=0, description="The number of task pods, for kubectl scale and HPA.")
     label_selector: str | None = Field(None, description="The labels of the task pods, for autoscalers.")
+    autoscaling: AutoscalingStatus | None = Field(
+        None, description="The number of tasks that spec.autoscaling has chosen."
+    )
     active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
         None,
         description="The topics that the connector has used (KIP-558), by name, as many as fit. activeTopicCount is the "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from penstock.errors import Problem
+from penstock_model.resources.autoscaling import refused_autoscaling
 from penstock_model.resources.connector_spec import ConnectorSpec
 from penstock_model.resources.executors import refused_executors
 from penstock_model.resources.java_options import refused_options
@@ -27,5 +28,7 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
     yield from refused_settings(spec.spark.conf, in_pods=spec.spark.executors is not None)
     if spec.spark.executors is not None:
         yield from refused_executors(spec.spark.executors)
+    if spec.autoscaling is not None:
+        yield from refused_autoscaling(spec.autoscaling)
     if spec.java is not None:
         yield from refused_options(spec.java.options)

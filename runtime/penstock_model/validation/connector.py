@@ -166,6 +166,8 @@ def _check_framework(
             findings.warn("tasks.max.enforce", "has no effect: spec.tasksMax is always enforced")
     if kind is None:
         return None
+    if kind == "source" and resource.spec.autoscaling is not None:
+        findings.warn("spec.autoscaling", "has no effect: the lag of a source is not known; set spec.tasksMax")
     guarantee = config.get("delivery.guarantee", "").strip()
     once = kind == "source" and worker.exactly_once and guarantee != "at-least-once"
     check_topic_rules(kind, checked.own, worker, findings, policy)

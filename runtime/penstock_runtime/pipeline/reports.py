@@ -30,6 +30,9 @@ class Reports(Protocol):
     def committed(self) -> None:
         """Report that a sink has committed offsets."""
 
+    def waited(self, seconds: float) -> None:
+        """Report that a sink has waited for records, because there were none to read. Called often."""
+
     def partitions(self, number: int) -> None:
         """Report how many partitions this sink task reads now."""
 

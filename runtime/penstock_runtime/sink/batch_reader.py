@@ -49,6 +49,8 @@ class BatchReader:
         self._ending = ending
         self._clock = clock
         self._most = size.records
+        self.is_full = False
+        """Whether the last read ended because it had as many records as it may, and not because there were no more."""
 
     def limits(self) -> Limits:
         """Return the limits of the next put."""
@@ -66,7 +68,10 @@ class BatchReader:
         """
         most, limit = limits.records, limits.bytes
         if not self._frames:
-            return self._consumer.consume(min(most, 1 + int(limit / max(1.0, self._size.record_bytes))), _WAIT)
+            most = min(most, 1 + int(limit / max(1.0, self._size.record_bytes)))
+            consumed, ends = self._consumer.consume(most, _WAIT)
+            self.is_full = sum(len(c.offset) for c in consumed) >= most
+            return consumed, ends
         # Start with a few: before the size of records is known, many could exceed `batch.max.bytes` by far.
         consumed, ends = self._consumer.consume(min(most, _FEW), _WAIT)
         records, size = sum(len(c.offset) for c in consumed), sum(c.size() for c in consumed)
@@ -81,6 +86,7 @@ class BatchReader:
             LOOP.turned()
             consumed += more
             ends.update(later)
+        self.is_full = records >= most or size >= limit
         return consumed, ends
 
     def wrote(self, summary: Summary) -> None:

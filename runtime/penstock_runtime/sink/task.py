@@ -261,8 +261,12 @@ class SinkTask:
 
     def _gather(self, until: float) -> None:
         self._memory.give_back()
-        self._stopping.wait(min(_WAIT, until - self._clock()))
+        self._await_records(min(_WAIT, until - self._clock()))
         self._report_lag()
+
+    def _await_records(self, seconds: float) -> None:
+        self._stopping.wait(seconds)
+        self._reports.waited(seconds)
 
     def _here(self) -> None:
         """Read and write available records in this process."""
@@ -271,8 +275,9 @@ class SinkTask:
                 self._offsets.commit()
             self._assign()
         if not self._offsets.positions:
-            self._stopping.wait(_WAIT)
+            self._await_records(_WAIT)
             return
+        begun = self._clock()
         try:
             limits = self._reader.limits()
             if not isinstance(self._process, FramePut):  # a frame is written whole, and the task pauses after it
@@ -283,6 +288,8 @@ class SinkTask:
             self._state = task_state.detached(self._state)
             return
         self._stalls.consumed(self._consumer.trouble)
+        if not self._reader.is_full:
+            self._reports.waited(self._clock() - begun)
         if not consumed:
             self._memory.give_back()
         if not consumed and self._stalls.due:
@@ -393,7 +400,7 @@ class SinkTask:
         self._subscription.changed(change, self._offsets.positions)
         if change.gone or change.added:
             self._assign()
-            self._reports.partitions(len(self._offsets.positions))
+        self._reports.partitions(len(self._offsets.positions))
         if isinstance(self._state, Reading):  # the ends of held partitions have moved
             for of in self._offsets.held:
                 self._state.bounds.pop(of, None)

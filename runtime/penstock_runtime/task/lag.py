@@ -48,8 +48,8 @@ class LagWatch(Collector):
         self._clock = clock
         self._lock = threading.Lock()
         self._growth = LagGrowth()
-        self.on_growth: Callable[[str | None], None] = lambda text: None
-        """Called with each lag, from several threads: a text on how the lag grows; None: it does not grow."""
+        self.on_lag: Callable[[int, str | None], None] = lambda records, growth: None
+        """Called with each lag, from several threads, and a text on how it grows; None: it does not grow."""
         self.is_paused = False
         """Whether the task is paused: its lag is known, but growth means nothing."""
         self._lags: Mapping[TopicPartition, int] | None = None
@@ -106,12 +106,13 @@ class LagWatch(Collector):
     def _take(self, lags: Mapping[TopicPartition, int]) -> None:
         with self._lock:
             self._lags, self._known_at = lags, self._clock()
+            total = sum(lags.values())
             if self.is_paused:
                 self._growth = LagGrowth()
             else:
-                self._growth.add(sum(lags.values()), self._known_at)
+                self._growth.add(total, self._known_at)
             text = self._growth.text
-        self.on_growth(text)
+        self.on_lag(total, text)
 
     def collect(self) -> Iterable[Metric]:
         """Return the lag, in total and by partition, and its age; without the lag if it is too old."""

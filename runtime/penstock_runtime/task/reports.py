@@ -134,8 +134,14 @@ class StateListener(Protocol):
     def trouble(self, text: str | None) -> None:
         """Report what hinders the task; None: nothing does any more."""
 
-    def lagging(self, text: str | None) -> None:
-        """Report that the lag of a sink grows; None: it does not. May be called from several threads."""
+    def lag(self, records: int, growth: str | None) -> None:
+        """Report the lag of a sink, and how it grows; None: it does not. Called often, perhaps from several threads."""
+
+    def partitions(self, number: int) -> None:
+        """Report how many partitions a sink reads."""
+
+    def waited(self, seconds: float) -> None:
+        """Report that a sink has waited for records. Called often."""
 
     def executors(self, state: ExecutorsState) -> None:
         """Report the executors of the task in pods. May be called from several threads."""
@@ -143,8 +149,8 @@ class StateListener(Protocol):
     def ask(self, asked: str) -> None:
         """Report that the plugin requests a task reconfiguration."""
 
-    def delivered(self) -> None:
-        """Report that records were delivered. Called often."""
+    def batch(self, read: int, delivered: int) -> None:
+        """Report how many records a batch has read and delivered. Called often."""
 
     def looped(self, *, proven: bool) -> None:
         """Report that a round of the loop is complete. Called often."""
@@ -196,7 +202,7 @@ class TaskReports:
         self.batches = 0
         self._spark_batches = 0
         if listener is not None:
-            metrics.lag_watch.on_growth = listener.lagging
+            metrics.lag_watch.on_lag = listener.lag
 
     def state(
         self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
@@ -240,8 +246,8 @@ class TaskReports:
         self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
         self._skipped_in_a_row.add(summary, self._clock())
-        if summary.written and self._listener is not None:
-            self._listener.delivered()
+        if self._listener is not None:
+            self._listener.batch(summary.read, summary.written)
         for line in summary.log:
             log.error("%s", line)
         if summary.logged > len(summary.log):
@@ -279,9 +285,16 @@ class TaskReports:
         """Report to the metrics."""
         self._metrics.committed()
 
+    def waited(self, seconds: float) -> None:
+        """Report to the listener."""
+        if self._listener is not None:
+            self._listener.waited(seconds)
+
     def partitions(self, number: int) -> None:
-        """Report to the metrics."""
+        """Report to the metrics and the listener."""
         self._metrics.partitions(number)
+        if self._listener is not None:
+            self._listener.partitions(number)
 
     def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
         """Report to the metrics and the parent; None: unknown."""

@@ -32,6 +32,7 @@ class News:
         self.troubles: list[str | None] = []
         self.summaries: list[Summary] = []
         self.turns = 0
+        self.waits = 0
         self.proven = False
         self.failed: Exception | None = None
 
@@ -45,6 +46,9 @@ class News:
         self.proven = proven
 
     def committed(self) -> None: ...
+
+    def waited(self, seconds: float) -> None:
+        self.waits += 1
 
     def partitions(self, number: int) -> None: ...
 

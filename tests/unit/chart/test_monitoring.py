@@ -39,7 +39,9 @@ def samples(page: bytes) -> Labels:
 def measured() -> Labels:
     """Every metric of the code, with its labels; those that Prometheus adds are there too."""
     operator = Metrics(version="1", release="r")
-    figures = ConnectorFigures(state="Running", tasks={"Running": 1}, active_topics=1, executors=(1, 1))
+    figures = ConnectorFigures(
+        state="Running", tasks={"Running": 1}, active_topics=1, executors=(1, 1), desired_tasks=1
+    )
     operator.connector(Key("shop", "orders"), figures)
     operator.requested("get", "Pod", 200)
     found = samples(operator.page())

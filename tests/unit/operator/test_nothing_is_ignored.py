@@ -96,7 +96,7 @@ def plain_fields() -> Iterator[tuple[str, ...]]:
     return (path for path in leaves(schema("connectors")) if path[0] != "template")
 
 
-OF_A_PART = {"restart": "policy"}
+OF_A_PART = {"autoscaling": "terms", "restart": "policy"}
 
 
 def test_every_field_of_a_connector_is_read() -> None:

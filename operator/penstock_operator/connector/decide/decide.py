@@ -10,6 +10,7 @@ from typing import Final
 
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.adoption import adopt_and_run
+from penstock_operator.connector.decide.autoscaling.step import autoscaling_step
 from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.decide.executors.step import executors_step
 from penstock_operator.connector.decide.held_template import (
@@ -60,9 +61,14 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name.refusal is None
         finalizer = None if wanted == observed.has_finalizer else wanted
     executors = executors_step(observed, outcome, pod_hash)
+    autoscaling = autoscaling_step(observed, outcome, executors)
     return Decision(
         save=outcome.save,
-        persisted=replace(topics.persisted, reconfiguration=observed.requested.reconfiguration),
+        persisted=replace(
+            topics.persisted,
+            reconfiguration=observed.requested.reconfiguration,
+            autoscaling=autoscaling.persisted,
+        ),
         verdict=outcome.verdict,
         config=outcome.config,
         state=outcome.state,
@@ -80,8 +86,13 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         log_level=log_level_to_write(observed),
         used_tokens=() if is_deleted else newly_used(observed, topics.persisted, topics.mark),
         executors=executors,
+        autoscaling=autoscaling,
         requeue_after=soonest(
-            offsets.requeue_after, topics.requeue_after, outcome.requeue_after, executors.requeue_after
+            offsets.requeue_after,
+            topics.requeue_after,
+            outcome.requeue_after,
+            executors.requeue_after,
+            autoscaling.requeue_after,
         ),
         queued=offsets.queued or outcome.queued,
         rollout=outcome.rollout,

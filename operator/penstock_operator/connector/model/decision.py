@@ -7,6 +7,7 @@ from penstock_model.contracts.job import Action, OffsetsWork
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import UsedToken
 from penstock_model.contracts.task_spec import TaskState
+from penstock_operator.connector.model.autoscaling import AutoscalingDecision
 from penstock_operator.connector.model.executors import ExecutorsDecision
 from penstock_operator.connector.model.offsets_list_map import OffsetsList
 from penstock_operator.connector.model.persisted_state import PersistedState
@@ -104,6 +105,7 @@ class Decision:
         requeue_after: decide again after this many seconds; None: when something happens.
         queued: a job pod waits for a slot.
         executors: of its tasks.
+        autoscaling: of its tasks.
         rollout: the Connector's progress in the rollout of the release; None: it should have no tasks.
     """
 
@@ -126,6 +128,7 @@ class Decision:
     log_level: str | None = None
     used_tokens: tuple[UsedToken, ...] = ()
     executors: ExecutorsDecision = field(default_factory=ExecutorsDecision)
+    autoscaling: AutoscalingDecision = field(default_factory=AutoscalingDecision)
     requeue_after: float | None
     queued: bool
     rollout: Progress | None

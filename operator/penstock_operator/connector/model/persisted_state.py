@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock_model.contracts.pod_identity import PlanEpoch
+from penstock_operator.connector.model.autoscaling import AutoscaledTasks
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
 from penstock_operator.status_fields import in_status, read, without_empty, write, write_own
@@ -202,6 +203,7 @@ class PersistedState:
         reconfiguration: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
         canary: the tasks that run other plugin versions than the others; None: none do.
+        autoscaling: the number of tasks that autoscaling has chosen; None: there is no autoscaling.
         observed: the `metadata.generation` of the last decision.
     """
 
@@ -220,6 +222,7 @@ class PersistedState:
     reconfiguration: str = ""
     rollout: RolloutRestart | None = None
     canary: PersistedCanary | None = None
+    autoscaling: AutoscaledTasks | None = None
     observed: int = -1
 
     @property
@@ -267,6 +270,9 @@ class PersistedState:
             state=status.get("state", ""),
             rollout=read(RolloutRestart, own["rollout"]) if own.get("rollout") else None,
             canary=read(PersistedCanary, own["canary"]) if own.get("canary") else None,
+            autoscaling=read(AutoscaledTasks, {**status["autoscaling"], **(own.get("autoscaling") or {})})
+            if status.get("autoscaling")
+            else None,
             observed=status.get("observedGeneration", -1),
         )
 
@@ -280,6 +286,7 @@ class PersistedState:
                 "job": write(self.job) if self.job.key else {},
                 "rollout": write(self.rollout) if self.rollout is not None else {},
                 "canary": write(self.canary) if self.canary is not None else {},
+                "autoscaling": write_own(self.autoscaling) if self.autoscaling is not None else {},
                 "tasks": [t for t in tasks if len(t) > 1],
                 "offsetsActions": actions if any(actions) else [],
             }

@@ -11,6 +11,7 @@ from penstock_operator.connector.model.observation import Observation, ReleaseTe
 from penstock_operator.connector.model.offsets_list_map import ListMap
 from penstock_operator.connector.model.offsets_requests import asks_for_list
 from penstock_operator.connector.model.refused_pods import present
+from penstock_operator.connector.observe.autoscaled import with_autoscaled_tasks
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.lost_status import with_recovered_state
 from penstock_operator.connector.observe.plan_cache import PlanCache
@@ -54,12 +55,12 @@ async def observe(
     manifests = await context.run(pods_of, context, key)
     maps = await context.run(plan_maps, context, key, subject.uid)
     pods = await look_up_pods(subject, manifests, maps)
-    subject = await with_recovered_state(subject, pods.tasks, manifests, maps)
+    subject = with_autoscaled_tasks(await with_recovered_state(subject, pods.tasks, manifests, maps))
     secrets = await look_up_secrets(subject)
     requested, plans = await look_up_plans(subject, maps, secrets, cache)
     records, name = await look_up_records(subject, (*pods.tasks, *pods.jobs, *pods.offsets_jobs), trouble)
     observation = Observation(
-        connector=connector,
+        connector=subject.connector,
         persisted=subject.persisted,
         now=subject.now,
         requested=requested,

@@ -9,6 +9,7 @@ from penstock.errors import ConfigError
 from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.pod_layout import POD_IDENTITY_VARIABLE, TASK_CONTAINER
 from penstock_operator import names
+from penstock_operator.connector.model.autoscaling import AutoscaledTasks
 from penstock_operator.connector.model.plan_config_map import plan_of
 from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.connector.model.recovered_state import living_pods, pods_ahead, recovered_state
@@ -56,6 +57,8 @@ async def with_recovered_state(
     connector, now = subject.connector, subject.now
     annotations = connector.metadata.annotations
     state = recovered_state(subject.persisted, ahead, plan, epoch, connector.connect_name, annotations, now)
+    if connector.spec.autoscaling is not None and plan.tasks:
+        state = replace(state, autoscaling=AutoscaledTasks(len(plan.tasks), tasks_max=connector.spec.tasks_max))
     return replace(subject, persisted=state)
 
 

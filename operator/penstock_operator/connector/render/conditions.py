@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock_operator.connector.model.autoscaling import AutoscalingCondition
 from penstock_operator.connector.model.executors import ExecutorsState
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
 from penstock_operator.connector.render.status_size import CONDITION_BYTES, cut
@@ -65,6 +66,7 @@ def all_conditions(
     pending: Pending | None = None,
     lagging: str = "",
     executors: ExecutorsState | None = None,
+    autoscaling: AutoscalingCondition | None = None,
 ) -> list[dict[str, Any]]:
     """Return the conditions, by type. UpdatePending and Lagging are present only while true.
 
@@ -77,6 +79,7 @@ def all_conditions(
         pending: for UpdatePending; None: no change is pending.
         lagging: for Lagging; empty: no lag grows.
         executors: for ExecutorsReady; None: no executor is wanted.
+        autoscaling: for Autoscaling; None: there is none.
     """
     writer = _Writer(previous, generation, now)
     valid = "Unknown" if config.valid is None else str(config.valid)
@@ -89,6 +92,9 @@ def all_conditions(
     if executors is not None:
         status = str(executors.ready)
         conditions.append(writer.condition(ConditionType.EXECUTORS_READY, status, executors.reason, executors.message))
+    if autoscaling is not None:
+        status = str(autoscaling.works)
+        conditions.append(writer.condition(ConditionType.AUTOSCALING, status, autoscaling.reason, autoscaling.message))
     return sorted(conditions, key=lambda c: str(c["type"]))
 
 

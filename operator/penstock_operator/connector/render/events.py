@@ -43,6 +43,7 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
     if pending is not None and pending.reason != pending_reason:
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
     yield from _executors_event(before, decision)
+    yield from _autoscaling_event(before, after)
     if after.reconfiguration != before.reconfiguration:
         reason = Reason.RECONFIGURATION_REQUESTED
         yield _event(reason.event, reason, "the plugin requests a task reconfiguration", "Reconcile")
@@ -66,6 +67,15 @@ def _executors_event(before: PersistedState, decision: Decision) -> Iterator[Con
     if state is None or state.ready or state.reason in (known.get("reason"), Reason.STARTING):
         return
     yield _event(EventType.WARNING, state.reason, state.message, "Executors")
+
+
+def _autoscaling_event(before: PersistedState, after: PersistedState) -> Iterator[ConnectorEvent]:
+    """Yield an Event if autoscaling has changed the number of tasks."""
+    known, chosen = before.autoscaling, after.autoscaling
+    if chosen is None or chosen.last_scale_time is None:
+        return
+    if known is None or known.last_scale_time != chosen.last_scale_time:
+        yield _event(Reason.AUTOSCALED.event, Reason.AUTOSCALED, chosen.message, "Autoscale")
 
 
 def _task_events(before: PersistedTask, after: PersistedTask) -> Iterator[ConnectorEvent]:

@@ -29,6 +29,7 @@ def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
         reason=str(decision.verdict.reason),
         active_topics=observed.records.active_topic_count,
         executors=_executors(decision),
+        desired_tasks=None if decision.persisted.autoscaling is None else decision.persisted.autoscaling.tasks,
     )
 
 
@@ -59,6 +60,7 @@ def undecided(document: Mapping[str, Any], reason: str) -> ConnectorFigures:
         reason=str(reason),
         active_topics=status.get("activeTopicCount"),
         executors=_executors_in(spec, tasks),
+        desired_tasks=(status.get("autoscaling") or {}).get("tasks"),
     )
 
 

@@ -2,8 +2,9 @@
 
 The state is empty until the task runs or is paused: until then only trouble is reported. A task that has begun to run must
 show that it works (`Report.progress`): its first report waits a second for that. While records are delivered, one report is
-written each minute, for the time of the last record. Tasks of one connector write theirs in the same second, so that the
-operator writes one status for all of them, and those of other connectors in another second.
+written each minute, with the time of the last record and the figures; two more follow when no more records come, so that
+the figures are those of an idle task. Tasks of one connector write theirs in the same second, so that the operator writes
+one status for all of them, and those of other connectors in another second.
 """
 
 import threading
@@ -19,6 +20,7 @@ from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.process.termination_message import bounded
 from penstock_runtime.spark.wish import ExecutorsState
+from penstock_runtime.task.pod.figures import Figures
 from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
 from penstock_runtime.task.pod.target_state import TargetState
 
@@ -65,6 +67,9 @@ class PodReports:
         self._key = report_key(spec.connector, spec.task)
         self._phase = zlib.crc32(spec.connector.encode()) % _MINUTE
         self._looped: int | None = None
+        self._figures = Figures(is_sink=spec.kind == "sink", clock=clock)
+        self._figures_due: int | None = None
+        """When figures are reported although no record was delivered, in milliseconds; None: the task does not run."""
         self._proven_at: float | None = None
         self._target = TargetState.of(identity)
         self._written: Report | None = None
@@ -100,7 +105,10 @@ class PodReports:
         with self._lock:
             changes: dict[str, object] = {"message": bounded(message), "trace": trace}
             if state != self._report.state:
-                changes |= {"state": state.value, "since": self._now()}
+                now = self._now()
+                changes |= {"state": state.value, "since": now, "read_rate": None, "busy": None}
+                self._figures.begin()
+                self._figures_due = self._minute(now) + 2 * _MINUTE if state is State.RUNNING else None
             self._report = self._report.model_copy(update=changes)
             self._set_acted()
             begins = state is State.RUNNING and "state" in changes and self._proven_at is None
@@ -131,12 +139,22 @@ class PodReports:
                 self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
             self._write(after=self._trouble_due - now)
 
-    def lagging(self, text: str | None) -> None:
-        """Report that the lag grows; None: it does not. May be called from several threads."""
+    def lag(self, records: int, growth: str | None) -> None:
+        """Keep the lag for the next report, and report when its growth begins and ends. From several threads."""
+        self._figures.lag(records)
+        if (growth is None) is (self._report.lagging is None):  # not for each change of numbers in the text
+            return
         with self._lock:
-            if (text is None) is not (self._report.lagging is None):  # not for each change of numbers in the text
-                self._report = self._report.model_copy(update={"lagging": text})
-                self._write()
+            self._report = self._report.model_copy(update={"lagging": growth})
+            self._write()
+
+    def partitions(self, number: int) -> None:
+        """Keep the number of partitions for the next report."""
+        self._figures.partitions(number)
+
+    def waited(self, seconds: float) -> None:
+        """Count time in which there were no records to read."""
+        self._figures.waited(seconds)
 
     def executors(self, state: ExecutorsState) -> None:
         """Report the executors of the task."""
@@ -149,18 +167,26 @@ class PodReports:
             self._report = self._report.model_copy(update=changes)
             self._write()
 
-    def delivered(self) -> None:
-        """Report the time of the last record, unless the minute is already reported."""
-        minute = self._minute(self._now())
+    def batch(self, read: int, delivered: int) -> None:
+        """Count a batch, and report the time of the last record and the figures, unless the minute is already reported."""
+        self._figures.batch(read, delivered)
+        if not delivered:
+            return
+        now = self._now()
+        minute = self._minute(now)
         if minute == self._report.last_record:
             return
+        self._figures_due = minute + 2 * _MINUTE
         with self._lock:
-            self._report = self._report.model_copy(update={"last_record": minute})
+            changes = {**self._figures.take(), "figures_at": now, "last_record": minute}
+            self._report = self._report.model_copy(update=changes)
             self._write()
 
     def looped(self, *, proven: bool) -> None:
         """Keep the time for reports of trouble, and report the first round that proves that the task works."""
-        self._looped = self._now()
+        self._looped = now = self._now()
+        if self._figures_due is not None and now >= self._figures_due:
+            self._report_figures(now)
         if self._report.progress == "steady" or not proven:
             return
         if self._proven_at is None:
@@ -168,6 +194,15 @@ class PodReports:
             self._set_progress("loop")
         elif self._clock() >= self._proven_at + _STEADY:
             self._set_progress("steady")
+
+    def _report_figures(self, now: int) -> None:
+        """Report the figures of a task that has delivered no record for a minute, if they have changed."""
+        self._figures_due = self._minute(now) + 2 * _MINUTE
+        with self._lock:
+            figures = self._figures.take()
+            if any(getattr(self._report, name) != value for name, value in figures.items()):
+                self._report = self._report.model_copy(update={**figures, "figures_at": now})
+                self._write()
 
     def _set_progress(self, progress: str) -> None:
         with self._lock:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from typing import Literal
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome, PlanAnswer
 from penstock_model.contracts.pod_identity import PlanEpoch
@@ -17,7 +18,7 @@ _epochs = itertools.count(1)
 
 
 def template(request: JobRequest) -> JobAnswer:
-    """A plugin that makes `tasksMax` tasks, each with the whole configuration."""
+    """A plugin that makes `tasksMax` tasks, each with the whole configuration; a sink if its class says so."""
     done = JobAnswer(id=request.id, action=request.action, outcome=Outcome.DONE)
     if request.action is Action.LIST_OFFSETS:
         return done.model_copy(update={"offsets": '{"offsets":[]}'})
@@ -30,17 +31,19 @@ def template(request: JobRequest) -> JobAnswer:
     config = {k: str(v) for k, v in connector.spec.config.items()}
     count = connector.spec.tasks_max
     version = request.mounts[0].version if request.mounts else "1.4.2"
-    plugins = {"connector": PluginReference(reference="x:Y", alias="FileStreamSource", version=version)}
+    kind: Literal["source", "sink"] = "sink" if connector.spec.class_name.endswith("Sink") else "source"
+    alias = f"FileStream{kind.title()}"
+    plugins = {"connector": PluginReference(reference="x:Y", alias=alias, version=version)}
     plan = PlanAnswer(
-        kind="source",
-        class_name="FileStreamSource",
+        kind=kind,
+        class_name=alias,
         version=version,
         tasks=tuple(
             TaskSpec(
                 connector=connector.connect_name,
                 task=n,
                 tasks=count,
-                kind="source",
+                kind=kind,
                 config=config,
                 plugins=plugins,
                 worker=request.worker,

@@ -95,6 +95,7 @@ class Kubelet:
         self._definitions: dict[str, PackedDefinitions] = {}
         self._loses_logs = False
         self._wishes: dict[str, int] = {}
+        self._loads: dict[str, dict[str, Any]] = {}
         self._logs: dict[str, str] = {}
         self._ended: set[str] = set()
         self._latest: dict[str, Json] = {}
@@ -173,6 +174,14 @@ class Kubelet:
             self._wishes.pop(connector, None)
             if number is not None:
                 self._wishes[connector] = number
+            concerned = [t for t in self.tasks.values() if t.spec.connector == connector]
+        for task in concerned:
+            self.records.report(self._report(task, task.state.upper()))
+
+    def works(self, connector: str, **load: Any) -> None:
+        """Let the tasks of a connector, by its Connect name, report this load from now on."""
+        with self._lock:
+            self._loads[connector] = {"figures_at": int(time.time() * 1000), **load}
             concerned = [t for t in self.tasks.values() if t.spec.connector == connector]
         for task in concerned:
             self.records.report(self._report(task, task.state.upper()))
@@ -443,6 +452,7 @@ class Kubelet:
             versions={"connector": task.spec.plugins["connector"].version},
             progress="steady",
             executors_wanted=self._wishes.get(task.spec.connector),
+            **self._loads.get(task.spec.connector, {}),
         )
 
     def _data(self, pod: Json, volume: str) -> dict[str, str]:

@@ -43,6 +43,7 @@ def test_a_changed_password_is_named_and_not_shown() -> None:
         ({"state": "Paused"}, "tasks pause, without a restart"),
         ({"state": "Stopped", "tasksMax": 5}, "all tasks end"),
         ({"tasksMax": 5}, "all tasks restart, if the plugin makes another number of tasks"),
+        ({"autoscaling": {"max": 5}}, "all tasks restart, if their number is not within the limits"),
         (
             {"config": {}},
             "tasks whose configuration changes are replaced after validation; if it fails, all keep running",

@@ -1,5 +1,6 @@
 """Tables of `kubectl penstock status` and `versions`."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from penstock_cli.kubectl.status_view import connector_list, connector_view, pods_of, versions_view
@@ -115,3 +116,15 @@ def test_tasks_that_want_executors_have_a_column_for_them() -> None:
     head, first, second = connector_view(shown, {}, NOW).splitlines()[3:6]
     place = head.index("EXECUTORS")
     assert [line[place:].split()[0] for line in (first, second)] == ["1/2", "-"]
+
+
+def test_number_that_autoscaling_has_chosen_is_shown_with_its_limits_and_its_last_change() -> None:
+    shown = connector()
+    assert "Autoscaling" not in connector_view(shown, {}, NOW)
+    shown["spec"]["autoscaling"] = {"targetLagSeconds": 60, "min": 1, "max": 6}
+    shown["status"]["autoscaling"] = {"tasks": 2}
+    assert "Autoscaling: 2 tasks of 1 to 6\n" in connector_view(shown, {}, NOW)
+    changed = datetime.fromtimestamp(NOW - 300, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    shown["status"]["autoscaling"] = {"tasks": 4, "lastScaleTime": changed, "message": "2 -> 4 tasks: task 1 is late"}
+    line = "Autoscaling: 4 tasks of 1 to 6; 5m ago: 2 -> 4 tasks: task 1 is late\n"
+    assert line in connector_view(shown, {}, NOW)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_model.resources.connector_status import (
+    AutoscalingStatus,
     JobStatus,
     OffsetsAction,
     OperatorState,
@@ -14,6 +15,7 @@ from penstock_model.resources.connector_status import (
     TaskStatus,
 )
 from penstock_operator.connector.model import persisted_state
+from penstock_operator.connector.model.autoscaling import AutoscaledTasks
 from penstock_operator.connector.model.persisted_state import (
     FailedJob,
     HandledRequest,
@@ -48,11 +50,13 @@ TASK = PersistedTask(
     last_loop=AT - 20,
     versions={"connector": "1", "value.converter": "2", "transforms.a": "3"},
 )
+SCALED = AutoscaledTasks(3, AT, "2 -> 3 tasks", 2, AT, 5, AT, lowered=True, undone=1)
 PARTS: list[tuple[Any, list[type[Any]]]] = [
     (TASK, [TaskStatus]),
     (FailedJob("a-plan-1", 2, AT, Reason.JOB_FAILED, "no answer"), [JobStatus]),
     (HandledRequest("restart", "1", "Succeeded", "restarted", AT), [RestartAction, OffsetsAction]),
     (RolloutRestart("abc", AT, counts=True), [RolloutStatus]),
+    (SCALED, [AutoscalingStatus]),
 ]
 
 
@@ -70,11 +74,16 @@ def test_the_operators_own_state_is_apart_and_is_read_back_with_the_entries_it_i
     done = persisted_state.OffsetsAction("alter", "1", "Refused", "no", AT, content="abc")
     other = persisted_state.OffsetsAction("alter", "1", "Succeeded", "done", AT, content="def")
     reset = persisted_state.OffsetsAction("reset", "1", "Pending", began=AT, generation=3, pod_uid="u")
-    state = PersistedState(plan="h", tasks={3: TASK}, offsets=(done, other, reset))
+    state = PersistedState(plan="h", tasks={3: TASK}, offsets=(done, other, reset), autoscaling=SCALED)
     own = state.operator_state()
     assert OperatorState.model_validate(own).to_manifest() == own
     assert own["tasks"] == [{"id": 3, "over": True, "podHash": "2.abc"}]
-    status = {"tasks": [task_status(TASK)], "offsetsActions": [write(a) for a in state.offsets], "operatorState": own}
+    status = {
+        "tasks": [task_status(TASK)],
+        "offsetsActions": [write(a) for a in state.offsets],
+        "autoscaling": write(SCALED),
+        "operatorState": own,
+    }
     assert PersistedState.of(status) == state
     without = PersistedState.of({n: v for n, v in status.items() if n != "operatorState"})
     assert [a.result for a in without.offsets] == ["Refused", "Succeeded", "Pending"]

@@ -34,3 +34,13 @@ def test_a_connector_with_executors_has_rows_for_them_and_no_other_has() -> None
         ("large", "wanted", 4),
         ("large", "ready", 1),
     ]
+
+
+def test_connector_with_autoscaling_has_a_row_for_its_number_of_tasks_and_no_other_has() -> None:
+    rows = ConnectorRows()
+    rows.put(Key("shop", "scaled"), ConnectorFigures(desired_tasks=3))
+    rows.put(Key("shop", "plain"), ConnectorFigures())
+    found = [s for f in text_string_to_metric_families(rows.page().decode()) for s in f.samples]
+    assert [(s.labels["name"], s.value) for s in found if s.name == "penstock_connector_desired_tasks"] == [
+        ("scaled", 3)
+    ]

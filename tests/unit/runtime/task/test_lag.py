@@ -116,7 +116,7 @@ def test_only_the_partitions_with_the_largest_lag_are_exported(watch: LagWatch) 
 
 def test_growth_of_lag_during_a_pause_does_not_count(watch: LagWatch, clock: Clock) -> None:
     told: list[str | None] = []
-    watch.on_growth = told.append
+    watch.on_lag = lambda records, growth: told.append(growth)
 
     def grow(minutes: int) -> None:
         for _ in range(minutes * 6):

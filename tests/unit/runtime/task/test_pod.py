@@ -151,19 +151,81 @@ def test_trouble_is_reported_at_most_once_a_second(reports: PodReports, kept: Ke
     assert kept.reports[-1].trouble == "gone"
 
 
-def test_the_time_of_the_last_record_is_reported_once_a_minute_while_records_flow_and_not_while_idle(
-    reports: PodReports, kept: Kept, wall: WallClock
-) -> None:
-    reports.state(State.RUNNING)
-    for second in range(600):
-        wall.now = 1_800_000_000_000 + second * 1000
+def run(reports: PodReports, wall: WallClock, clock: Clock, seconds: int, *, read: int = 0, waits: float = 0.0) -> None:
+    """So many seconds, each with a round that reads and delivers records, and waits for a part of it."""
+    for _ in range(seconds):
+        wall.now, clock.now = wall.now + 1000, clock.now + 1
+        reports.waited(waits)
+        if read:
+            reports.batch(read, read)
+        reports.lag(5 if read else 0, None)
         reports.looped(proven=False)
-        if second < 300:
-            reports.delivered()
+
+
+def test_last_record_and_figures_are_reported_once_a_minute_while_records_flow_and_twice_after_them(
+    reports: PodReports, kept: Kept, wall: WallClock, clock: Clock
+) -> None:
+    wall.now = 1_800_000_000_000
+    reports.state(State.RUNNING)
+    run(reports, wall, clock, 300, read=8, waits=0.25)
     times = [r.last_record for r in kept.reports[1:]]
     assert len(times) == 6  # five minutes touch six of the connector's own
-    assert all(t is not None and t <= wall.now - 300_000 for t in times)
     assert {b - a for a, b in pairwise(times) if a and b} == {60_000}
+    assert all(r.last_record == last for r, last in zip(kept.reports[1:], times, strict=True))
+    run(reports, wall, clock, 3600, waits=1.0)
+    later = kept.reports[7:]
+    assert [r.last_record for r in later] == [times[-1]] * 2
+    assert [(r.delivered, r.lag, r.read_rate, r.busy) for r in later[1:]] == [(2400, 0, 0.0, 0)]
+
+
+def test_rate_and_share_of_work_are_those_of_the_time_since_the_figures_before(
+    reports: PodReports, kept: Kept, wall: WallClock, clock: Clock
+) -> None:
+    wall.now = 1_800_000_000_000
+    reports.partitions(3)
+    reports.state(State.RUNNING)
+    run(reports, wall, clock, 300, read=8, waits=0.25)
+    first, *_, last = kept.reports[1:]
+    assert (first.delivered, first.read_rate, first.busy) == (8, None, None)  # too short to measure
+    assert (last.read_rate, last.busy, last.lag, last.partitions) == (8.0, 75, 5, 3)
+    reports.state(State.PAUSED)
+    assert (kept.reports[-1].read_rate, kept.reports[-1].busy) == (None, None)
+
+
+def test_idle_sink_reports_its_figures_once_and_then_no_more(
+    reports: PodReports, kept: Kept, wall: WallClock, clock: Clock
+) -> None:
+    wall.now = 1_800_000_000_000
+    reports.state(State.RUNNING)
+    run(reports, wall, clock, 3600, waits=1.0)
+    assert [(r.delivered, r.lag, r.read_rate, r.busy) for r in kept.reports[1:]] == [(0, 0, 0.0, 0)]
+
+
+def test_sink_without_partitions_has_no_lag(reports: PodReports, kept: Kept, wall: WallClock, clock: Clock) -> None:
+    wall.now = 1_800_000_000_000
+    reports.partitions(0)
+    reports.state(State.RUNNING)
+    for _ in range(200):
+        wall.now, clock.now = wall.now + 1000, clock.now + 1
+        reports.waited(1.0)
+        reports.looped(proven=False)
+    assert [(r.partitions, r.lag, r.busy) for r in kept.reports[1:]] == [(0, 0, 0)]
+
+
+def test_lag_that_is_not_known_any_longer_is_not_reported(
+    reports: PodReports, kept: Kept, wall: WallClock, clock: Clock
+) -> None:
+    wall.now = 1_800_000_000_000
+    reports.state(State.RUNNING)
+    reports.batch(1, 1)
+    assert kept.reports[-1].lag is None
+    reports.lag(9, None)
+    wall.now, clock.now = wall.now + 60_000, clock.now + 59
+    reports.batch(1, 1)
+    assert kept.reports[-1].lag == 9
+    wall.now, clock.now = wall.now + 60_000, clock.now + 60
+    reports.batch(1, 1)
+    assert kept.reports[-1].lag is None
 
 
 def test_task_reports_its_first_proven_round_and_then_that_it_is_steady(
@@ -220,7 +282,7 @@ def test_attempts_are_counted_in_the_report_once_a_minute(reports: PodReports, k
 def test_a_lag_that_grows_is_reported_when_that_begins_and_ends(reports: PodReports, kept: Kept) -> None:
     reports.state(State.RUNNING)
     for text in (None, "from 1 to 2", "from 2 to 3", None, None):
-        reports.lagging(text)
+        reports.lag(7, text)
     assert [r.lagging for r in kept.reports] == [None, "from 1 to 2", None]
 
 

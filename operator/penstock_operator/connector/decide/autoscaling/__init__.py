@@ -1,0 +1,1 @@
+"""Decide how many tasks a sink has, by its lag. Pure."""

@@ -1,0 +1,28 @@
+"""Number of tasks that autoscaling has chosen, instead of `spec.tasksMax`. Pure."""
+
+from dataclasses import replace
+
+from penstock_operator.connector.model.autoscaling import begun
+from penstock_operator.connector.observe.subject import Subject
+
+__all__ = ["with_autoscaled_tasks"]
+
+
+def with_autoscaled_tasks(subject: Subject) -> Subject:
+    """Return the Connector with the number of tasks that is requested now.
+
+    The spec itself stays as its user wrote it: with GitOps, its author would undo a change.
+    """
+    connector, persisted = subject.connector, subject.persisted
+    autoscaling = connector.spec.autoscaling
+    if autoscaling is None:
+        if persisted.autoscaling is None or connector.reading.problems:  # which may be in this field
+            return subject
+        return replace(subject, persisted=replace(persisted, autoscaling=None))
+    chosen = begun(autoscaling, connector.spec.tasks_max, persisted.autoscaling)
+    spec = connector.spec.model_copy(update={"tasks_max": chosen.tasks})
+    return replace(
+        subject,
+        connector=connector.model_copy(update={"spec": spec}),
+        persisted=replace(persisted, autoscaling=chosen),
+    )

@@ -1,0 +1,38 @@
+"""Options of the web server."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from penstock_web.source import Document
+
+__all__ = ["Transform", "WebOptions"]
+
+Transform = Callable[[Document, str], Awaitable[str]]
+"""Callable that applies the transforms of a Connector to a record in JSON, and returns the result of each step as text.
+
+It raises ConnectError with a message for the user.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WebOptions:
+    """Options of the web server.
+
+    Attributes:
+        host: address to listen on; None: all interfaces, IPv4 and IPv6. With a loopback address, requests for other host
+            names are refused: a page of somebody else could otherwise read the console by DNS rebinding.
+        port: port to listen on; 0: any free one.
+        title: what runs the connectors, in the head of each page.
+        transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
+        connections: connections that are open at a time; further ones are closed at once.
+        streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
+        plot_step: seconds between the points of plots: between measurements of a task.
+    """
+
+    host: str | None = "127.0.0.1"
+    port: int = 0
+    title: str = "Penstock"
+    transform: Transform | None = None
+    connections: int = 512
+    streams: int = 128
+    plot_step: float = 60.0

@@ -1,0 +1,90 @@
+"""Configuration of a Connector as everybody may see it. Pure.
+
+A value is shown only if it cannot be a secret: its property is known, is not a password, and does not sound like one. The
+page and the REST API are served without authentication, so that a value of an unknown property is hidden, too.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from penstock_model.connect.connector_config import SinkConfig, SourceConfig
+from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
+from penstock_model.connect.redaction import HIDDEN
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.definitions import ClassDefinition, Definitions
+from penstock_model.resources.plugin_offers import offered
+from penstock_model.validation.plugin_definitions import find_definitions
+
+__all__ = ["definitions_of", "shown_config"]
+
+_SECRET_NAME: Final = re.compile(
+    r"pass|pwd|secret|token|credential|jaas|auth|signature|sas\b|dsn|webhook|"
+    r"(api|access|account|private|shared|encryption|master|storage|ssl|client|signing)[._-]?key|keystore|\bpem\b|key\.pem",
+    re.IGNORECASE,
+)
+_VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
+_URL_WITH_SECRET: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://[^\s/?#]*@|[?&;][^=&;\s]*(?:pass|pwd|secret|token|key|sig)[^=&;\s]*=", re.IGNORECASE
+)
+_FRAMEWORK: Final = frozenset(p.name for kind in (SourceConfig, SinkConfig) for p in kind.properties())
+_CHAIN_PROPERTY: Final = re.compile(
+    r"(transforms|predicates)\.[^.]+\.(type|predicate|negate|plugin\.version)|(key|value|header)\.converter\.plugin\.version"
+)
+_TOPIC_CREATION: Final = re.compile(
+    r"topic\.creation\.(groups|[^.]+\.(include|exclude|partitions|replication\.factor|[a-z.]+))"
+)
+
+
+def definitions_of(
+    connector: Mapping[str, Any],
+    plugin_versions: list[Mapping[str, Any]],
+    published: Callable[[str], Definitions | None],
+    worker: WorkerConfig,
+    release: str,
+) -> Mapping[str, ClassDefinition]:
+    """Return the known definitions of the plugins of a Connector, by place (`connector`, `transforms.hoist`).
+
+    Args:
+        connector: the resource.
+        plugin_versions: PluginVersions of its namespace.
+        published: returns the definitions that a PluginVersion has published.
+        worker: worker configuration.
+        release: version of the built-in plugins.
+    """
+    spec = connector.get("spec") or {}
+    config = {str(k): str(v) for k, v in (spec.get("config") or {}).items()}
+    asked = asked_plugins(str(spec.get("class", "")), _text(spec.get("version")), config, worker.converters)
+    written = {a.place: config.get(a.type_property, "").strip() for a in asked}
+    return find_definitions(asked, offered(plugin_versions), published, release, written).definitions
+
+
+def shown_config(connector: Mapping[str, Any], definitions: Mapping[str, ClassDefinition]) -> dict[str, str]:
+    """Return `spec.config` with `[hidden]` instead of every value that could be a secret. References to Secrets are shown.
+
+    Args:
+        connector: the resource.
+        definitions: those that `definitions_of` returns.
+    """
+    kinds = {
+        key.name if place == CONNECTOR else f"{place}.{key.name}": key.type
+        for place, definition in definitions.items()
+        for key in definition.config
+    }
+    config = (connector.get("spec") or {}).get("config") or {}
+    return {str(name): _shown(str(name), str(value), kinds) for name, value in config.items()}
+
+
+def _shown(name: str, value: str, kinds: Mapping[str, str]) -> str:
+    if _VARIABLE.fullmatch(value.strip()) or not value:
+        return value
+    is_known = name in _FRAMEWORK or name in kinds or _CHAIN_PROPERTY.fullmatch(name) or _TOPIC_CREATION.fullmatch(name)
+    if not is_known or kinds.get(name) == "PASSWORD":
+        return HIDDEN
+    if (_SECRET_NAME.search(name) and kinds.get(name) != "BOOLEAN") or _URL_WITH_SECRET.search(value):
+        return HIDDEN
+    return value
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
