@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from tests.bench import data
 from tests.bench.admission import admission_rows, run_admission
 from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
-from tests.bench.executors import executor_rows, run_executors
+from tests.bench.executors import SMALL, ExecutorFigures, executor_rows, run_executors
 from tests.bench.java_work import JAVA_WORK, java_rows, java_sides, postgresql, run_java
 from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
@@ -63,6 +63,7 @@ class Bench:
     runs: int
     records: int
     details: list[Any]
+    broker: int
     transforms: Sequence[str] = ()
     tables: dict[str, str] = field(default_factory=dict)
 
@@ -111,15 +112,7 @@ class Bench:
             case "quiet-java":
                 return self._quiet_java(part, (1, 3) if quick else (1, 10))
             case "executors":
-                alone, two = (
-                    self._times(
-                        part,
-                        name,
-                        lambda f, n=count: run_executors(self.servers, f, self.records, n),  # type: ignore[misc]
-                    )
-                    for name, count in (("alone", 0), ("two executors", 2))
-                )
-                return executor_rows(alone, two)
+                return self._executors(part)
             case "broker-away":
                 return [row for kind in _KINDS for row in self._broker_away(part, kind, durations.idle)]
             case "trickle":
@@ -137,6 +130,16 @@ class Bench:
                     self._times(part, side.name, lambda f: run_source(side, self.servers, lines, self.records, f)),
                     self._times(part, side.name, lambda f: run_trickle(side, self.servers, f, short)),
                 )
+
+    def _executors(self, part: str) -> list[Measure]:
+        def run(name: str, count: int, *batch: int) -> list[ExecutorFigures]:
+            return self._times(
+                part, name, lambda f: run_executors(self.servers, self.broker, f, 2 * self.records, count, *batch)
+            )
+
+        rows = executor_rows(run("alone", 0), run("two executors", 2), run("two executors, small batches", 2, SMALL))
+        self.tables[part] = as_table(rows)
+        return rows
 
     def _quiet(self, part: str, count: int, durations: Durations) -> list[Measure]:
         sides = [Penstock(self.servers, spark_start="OnDemand"), *self.sides[1:]]

@@ -38,7 +38,8 @@ _ASKED_FOR: Final = (
 )
 """Measured only where `--only` names them."""
 
-_ROWS: Final = 1_000_000
+_MOST: Final = {"executors": 2_000_000, "sql": 1_000_000, "sql-source": 1_000_000}
+"""The most records of measures that need more than `TRANSFORMED`."""
 _WITHOUT_KAFKA: Final = {"transform-cost"}
 
 
@@ -58,7 +59,7 @@ def main() -> int:
     if options.quick:
         options.runs, options.records = 1, 200_000
     if set(parts).issubset(_ASKED_FOR):
-        most = _ROWS if set(parts) <= {"sql", "sql-source"} else TRANSFORMED
+        most = min(_MOST.get(part, TRANSFORMED) for part in parts)
         options.records = 10_000 if options.quick else min(options.records, most)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that runs is ended
     java = find_java()
@@ -71,7 +72,9 @@ def main() -> int:
         with EmbeddedKafka(folder / "kafka") as kafka:
             servers = kafka.bootstrap_servers
             sides: list[Side] = [Penstock(servers), Connect(servers, java)]
-            bench = Bench(folder, servers, sides, options.runs, options.records, [], options.transform or ())
+            bench = Bench(
+                folder, servers, sides, options.runs, options.records, [], kafka.pid or 0, options.transform or ()
+            )
             measures = [m for part in parts for m in bench.measure(part, quick=options.quick)]
     table = "\n\n".join([results.as_table(measures), *bench.tables.values()])
     print(f"\n{report.about_text(known)}\n\n{table}")

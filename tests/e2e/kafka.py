@@ -92,6 +92,54 @@ for value in asked["values"]:
 assert producer.flush(30) == 0
 """
 
+_COUNT_UP: Final = """
+import json, sys
+from confluent_kafka import Producer
+asked = json.loads(sys.argv[1])
+producer = Producer({"bootstrap.servers": asked["servers"], "linger.ms": 50, "queue.buffering.max.messages": 1000000})
+for number in range(1, asked["count"] + 1):
+    while True:
+        try:
+            producer.produce(asked["topic"], number.to_bytes(8, "big"))
+            break
+        except BufferError:
+            producer.poll(0.1)
+assert producer.flush(60) == 0
+"""
+
+_TALLY: Final = """
+import json, sys, time
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+asked = json.loads(sys.argv[1])
+consumer = Consumer({"bootstrap.servers": asked["servers"], "group.id": "toolbox", "enable.auto.commit": False,
+    "isolation.level": "read_committed", "enable.partition.eof": True})
+parts = consumer.list_topics(asked["topic"], timeout=30).topics[asked["topic"]].partitions
+consumer.assign([TopicPartition(asked["topic"], p, OFFSET_BEGINNING) for p in parts])
+seen, number, different, at_end = bytearray(asked["count"] + 1), 0, 0, set()
+end = time.monotonic() + asked["seconds"]
+while time.monotonic() < end and not (different == asked["count"] and len(at_end) == len(parts)):
+    for message in consumer.consume(10000, 1.0):
+        if message.error():
+            if message.error().code() == KafkaError._PARTITION_EOF:
+                at_end.add(message.partition())
+            continue
+        at_end.discard(message.partition())
+        value = int(message.value())
+        number += 1
+        different += not seen[value]
+        seen[value] = 1
+print(json.dumps([number - different, asked["count"] - different]))
+"""
+
+_ENDS: Final = """
+import json, sys
+from confluent_kafka import Consumer, TopicPartition
+asked = json.loads(sys.argv[1])
+consumer = Consumer({"bootstrap.servers": asked["servers"], "group.id": "toolbox"})
+parts = consumer.list_topics(asked["topic"], timeout=30).topics[asked["topic"]].partitions
+print(sum(consumer.get_watermark_offsets(TopicPartition(asked["topic"], p), timeout=30)[1] for p in parts))
+"""
+
 _MAKE: Final = """
 import json, sys
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -190,6 +238,24 @@ class Kafka:
     def write(self, topic: str, values: list[str]) -> None:
         """Produce records."""
         self._run(_WRITE, {"topic": topic, "values": values})
+
+    def write_numbers(self, topic: str, count: int, seconds: float) -> None:
+        """Produce the numbers from 1 on, each as eight bytes (LongConverter)."""
+        self._run(_COUNT_UP, {"topic": topic, "count": count}, seconds)
+
+    def tally(self, topic: str, count: int, seconds: float) -> tuple[int, int]:
+        """Of the numbers from 1 to `count`, as text: how many committed records too many, and how many are missing.
+
+        It waits until none is missing.
+        """
+        more, missing = json.loads(
+            self._run(_TALLY, {"topic": topic, "count": count, "seconds": seconds}, seconds + 60)
+        )
+        return more, missing
+
+    def end(self, topic: str) -> int:
+        """The sum of the end offsets of a topic: its records, with markers of transactions."""
+        return int(self._run(_ENDS, {"topic": topic}))
 
     def create(self, topic: str, partitions: int = 1) -> None:
         """Make a topic."""

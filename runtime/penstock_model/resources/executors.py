@@ -57,7 +57,11 @@ class Executors(Part):
     )
 
     min: int = Field(
-        0, ge=0, le=100, strict=True, description="The number of executors that each task has without a backlog."
+        0,
+        ge=0,
+        le=100,
+        strict=True,
+        description="The number of executors that each task has without a backlog. With 0, sinks of DataFrames use none.",
     )
     max: int = Field(
         ge=1,

@@ -245,6 +245,7 @@ class Spark:
             RetriableError: the cluster cannot be used now, and there is no other session.
         """
         self._idle_end.prevent()
+        self._rest = None  # nothing can deliver a DataFrame while executors rest
         return self._awaited()
 
     def _awaited(self) -> "SparkSession":
@@ -255,9 +256,17 @@ class Spark:
                     starter.join()
         if not self.ready or self._session is None:
             if self._cluster is not None:
-                raise RetriableError(self.trouble or f"{self._cluster.master} has no executor for this task now")
+                raise RetriableError(self._absence.trouble or self._why_not_now(self._cluster))
             raise ConnectError("Spark could not be started")
         return self._session
+
+    def _why_not_now(self, cluster: Cluster) -> str:
+        if self._master is None:
+            return f"{cluster.master} has no executor for this task now"
+        return (
+            "cannot make a DataFrame: no executor of this task is connected; the condition ExecutorsReady of the Connector "
+            "has the reason"
+        )
 
     def run(
         self,

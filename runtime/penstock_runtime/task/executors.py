@@ -5,6 +5,7 @@ import os
 from typing import TypeVar
 
 from penstock_model.contracts.pod_layout import SPARK_SECRET_FILE
+from penstock_model.resources.executors import Executors
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.spark.anywhere import reason_against_executors
@@ -29,7 +30,7 @@ def with_executors(context: C, host: str | None) -> tuple[C, ExecutorsState | No
     executors = context.task_settings.spark.executors
     if executors is None or host is None:
         return context, None
-    if reason := context.driver_only or reason_against_executors(context) or _frames_need_driver(context):
+    if reason := context.driver_only or reason_against_executors(context) or _frames_need_driver(context, executors):
         text = f"The task uses no executors: {reason}"
         log.warning("%s", text)
         return context, ExecutorsState(None, None, text)
@@ -37,11 +38,14 @@ def with_executors(context: C, host: str | None) -> tuple[C, ExecutorsState | No
     return context.with_cluster(cluster), None
 
 
-def _frames_need_driver(context: TaskContext) -> str | None:
-    """Return why a sink of DataFrames uses no executors: its small batches would need one, too, and wait for it."""
-    if isinstance(context, SinkContext) and context.takes_frames:
-        return "its sink takes Spark DataFrames, whose small batches would wait for an executor, too"
-    return None
+def _frames_need_driver(context: TaskContext, executors: Executors) -> str | None:
+    """Return why a sink of DataFrames uses no executors: Spark writes its small batches, too, and would wait for one."""
+    if executors.min or not isinstance(context, SinkContext) or not context.takes_frames:
+        return None
+    return (
+        "its sink takes Spark DataFrames, and would wait for an executor for each small batch, too; set "
+        "spec.spark.executors.min to 1 or more, so that there is always one"
+    )
 
 
 def executor_pods(context: TaskContext, host: str | None) -> ExecutorPods | None:

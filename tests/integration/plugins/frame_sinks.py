@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,12 +27,16 @@ class PlacingConfig(Config):
     stores: bool = prop("stores", False, doc="Whether offsets are stored with the rows.")
     ends: str = prop("ends", "", doc="The signal that a large frame sends to a worker in its job, once.")
     waits: int = prop("waits", 0, doc="How many times a large frame asks to wait.")
+    holds: bool = prop("holds", False, doc="Whether the first large frame waits for a file `go` beside a file `holds`.")
 
 
 class PlacingFrames(SinkConnector):
     """Keeps, of each frame, the columns and the rows of each of Spark's partitions; final with the commit."""
 
     Config = PlacingConfig
+
+    def writes_anywhere(self, config: PlacingConfig) -> bool:
+        return True
 
     def sink(self, config: PlacingConfig) -> FrameSink:
         return Placed(config)
@@ -58,6 +63,8 @@ class Placed(FrameSink):
         from pyspark.sql.functions import spark_partition_id
 
         is_large = frame.count() > LARGE
+        if is_large and self._config.holds:
+            self._hold(Path(self._config.folder))
         if is_large and self._waited < self._config.waits:
             self._waited += 1
             raise RetriableError("not now", retry_after=0.1)
@@ -69,6 +76,12 @@ class Placed(FrameSink):
             places.setdefault(row["place"], []).append([row["p"], row["id"]])
         self._tell("frame", columns=frame.columns, rows=sum(map(len, places.values())))
         self._new.append({"columns": frame.columns, "places": [*places.values()]})
+
+    def _hold(self, folder: Path) -> None:
+        if not (folder / "holds").exists():
+            (folder / "holds").touch()
+            while not (folder / "go").exists():
+                time.sleep(0.01)
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         before = stored(self._stored)
