@@ -27,9 +27,7 @@ def application(
 ) -> web.Application:
     """Return the application with all routes."""
     authentication = [users_only(access)] if options.requires_user and access is not None else []
-    app = web.Application(
-        middlewares=[middleware(options, connections), *authentication], client_max_size=_BODY_BYTES
-    )
+    app = web.Application(middlewares=[middleware(options, connections), *authentication], client_max_size=_BODY_BYTES)
     app.on_response_prepare.append(_add_headers)
     app.add_routes(routes.routes(source, options, access))
     app.add_routes(connect_routes(source, access))

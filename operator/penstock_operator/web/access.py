@@ -1,8 +1,10 @@
 """Users of the console, and what they may do, as the API server decides.
 
-A request with a token: every question about its user, and every patch, is sent with that token and nothing else. The operator
-needs no right for this, and lends none. A request from an authenticating proxy names its user: a SubjectAccessReview decides,
-and the operator patches; a ValidatingAdmissionPolicy limits it to the state and Penstock's annotations.
+A request with a token: every question about its user, and every patch, is sent with that token and nothing else. The
+operator needs no right for this, and lends none.
+
+A request from an authenticating proxy names its user: a SubjectAccessReview decides, and the operator patches. A
+ValidatingAdmissionPolicy limits it to the state and Penstock's annotations.
 """
 
 import asyncio
