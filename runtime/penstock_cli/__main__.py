@@ -20,6 +20,7 @@ __all__ = ["main"]
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 _DATA_DIR: Final = Path("penstock-data")
 _HIGHEST_PORT: Final = 65_535
+_CONSOLE_PORT: Final = 8090
 _ACTIVE: Final = "--active"
 _ACTIVE_TOPICS: Final = f"topics {_ACTIVE}"
 _RESET: Final = "--reset"
@@ -114,6 +115,15 @@ def _parser() -> argparse.ArgumentParser:
         default=0,
         metavar="N",
         help="port of the first task's metrics, the next tasks have the next ports; 0, the default: any free ports",
+    )
+    run.add_argument(
+        "--console",
+        type=_port,
+        nargs="?",
+        const=_CONSOLE_PORT,
+        metavar="PORT",
+        help="show the connectors on a page, http://127.0.0.1:PORT/; without PORT, which a FILE must not follow: "
+        f"{_CONSOLE_PORT}",
     )
     run.add_argument(
         "--master",
@@ -373,6 +383,8 @@ def _run(options: argparse.Namespace) -> ExitCode:
             log_level=options.log_level,
             metrics_port=options.metrics_port,
             spark=cluster_options(options.master, options.master_secret, options.spark_conf),
+            console=options.console,
+            plugin_path=options.plugin_path or (),
         )
     )
 

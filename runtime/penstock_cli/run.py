@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_cli.broker import kafka_for, revive, until_kafka_answers
@@ -40,13 +40,16 @@ from penstock_runtime.task.context import task_context
 
 __all__ = ["RunOptions", "plans", "run"]
 
+if TYPE_CHECKING:
+    from penstock_cli.console.serving import RunConsole
+
 log = logging.getLogger(__name__)
 _HIGHEST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of the command line."""
+    """Options of the command line. `console`: port of the console; None: there is none."""
 
     files: Sequence[str]
     bootstrap_servers: str | None
@@ -56,6 +59,8 @@ class RunOptions:
     log_level: str
     metrics_port: int = 0
     spark: ClusterOptions | None = None
+    console: int | None = None
+    plugin_path: Sequence[str] = ()
 
 
 def plans(
@@ -167,7 +172,11 @@ def run(options: RunOptions) -> ExitCode:
                 return ExitCode.OK
         if is_elsewhere and not tasks:
             return ExitCode.SUPERSEDED
-        code = _supervise(tasks, options, folder, signals, stack, kafka, preparing.replan)
+        console = None if options.console is None or not tasks else _console(options, worker, folder, planned)
+        if console is not None:
+            stack.callback(console.close)
+            console.start()
+        code = _supervise(tasks, options, folder, signals, stack, kafka, preparing.replan, console)
         if is_elsewhere and code is ExitCode.OK:
             code = ExitCode.SUPERSEDED
         if signals.count < 2:
@@ -262,6 +271,7 @@ def _supervise(
     stack: ExitStack,
     kafka: EmbeddedKafka | None,
     replan: Callable[[str], Callable[[], Sequence[TaskSpec] | None] | None],
+    console: "RunConsole | None",
 ) -> ExitCode:
     if not tasks:
         return ExitCode.OK
@@ -275,13 +285,19 @@ def _supervise(
         logs.configure_for_terminal(level=options.log_level, stream=log)
         stack.callback(logs.configure_for_terminal)
         view = Table("penstock run (Ctrl-C stops)", log)
+
+    def show(tasks: Sequence[Task]) -> None:
+        view.show(tasks)
+        if console is not None:
+            console.show(tasks)
+
     supervisor = Supervisor(
         tasks,
         folder=folder,
         log_level=options.log_level,
         log=log.fileno(),
         replan=replan,
-        on_change=view.show,
+        on_change=show,
         metrics_port=options.metrics_port,
         watch=lambda: revive(kafka),
     )
@@ -298,6 +314,19 @@ def _supervise(
     if ends & {TaskEnd.FAILED, TaskEnd.LOST}:
         return ExitCode.FAILED
     return ExitCode.SUPERSEDED if TaskEnd.SUPERSEDED in ends else ExitCode.OK
+
+
+def _console(
+    options: RunOptions, worker: WorkerConfig, folder: Path, planned: Sequence[tuple[Plan, reader.Manifest]]
+) -> "RunConsole":
+    from penstock_cli.console.serving import RunConsole  # the web server is imported only where it is used
+
+    assert options.console is not None
+    common = [f"--plugin-path={path}" for path in options.plugin_path]
+    common += [f"--secrets={options.secrets}"] if options.secrets is not None else []
+    common += [f"--worker={options.worker}"] if options.worker is not None else []
+    connectors = {found.connector: (manifest.connector, found.kind) for found, manifest in planned}
+    return RunConsole(options.console, connectors, worker, folder, common)
 
 
 def _report_ends(tasks: Sequence[Task]) -> None:

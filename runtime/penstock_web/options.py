@@ -23,6 +23,7 @@ class WebOptions:
             names are refused: a page of somebody else could otherwise read the console by DNS rebinding.
         port: port to listen on; 0: any free one.
         title: what runs the connectors, in the head of each page.
+        is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
         requires_user: answer authenticated users only; needs an `Access`.
         connections: connections that are open at a time; further ones are closed at once.
@@ -33,6 +34,7 @@ class WebOptions:
     host: str | None = "127.0.0.1"
     port: int = 0
     title: str = "Penstock"
+    is_cluster: bool = True
     transform: Transform | None = None
     requires_user: bool = False
     connections: int = 512

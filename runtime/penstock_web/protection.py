@@ -46,8 +46,6 @@ def middleware(options: WebOptions, connections: Connections) -> Middleware:
         try:
             async with asyncio.timeout(None if request.path.endswith("/stream") else _SECONDS):
                 return await handler(request)
-        except web.HTTPException as e:
-            return e
         except TimeoutError:
             return web.Response(status=504, text=f"the answer took longer than {_SECONDS:.0f} s; try again\n")
 

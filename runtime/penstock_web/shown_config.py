@@ -60,7 +60,7 @@ def definitions_of(
 
 
 def shown_config(connector: Mapping[str, Any], definitions: Mapping[str, ClassDefinition]) -> dict[str, str]:
-    """Return `spec.config` with `[hidden]` in place of every value that could be a secret. References to Secrets are shown.
+    """Return `spec.config` with `[hidden]` instead of every value that could be a secret. References to Secrets are shown.
 
     Args:
         connector: the resource.

@@ -79,6 +79,7 @@ def routes(source: WebSource, access: Access | None) -> list[web.RouteDef]:
         ("PUT", f"{c}/{{name}}/pause", api.pause),
         ("PUT", f"{c}/{{name}}/resume", api.resume),
         ("PUT", f"{c}/{{name}}/stop", api.stop),
+        ("PUT", f"{c}/{{name}}/topics/reset", api.reset_topics),
         ("POST", f"{c}/{{name}}/restart", api.restart),
         ("POST", rf"{c}/{{name}}/tasks/{{task:\d{{1,9}}}}/restart", api.restart_task),
         ("GET", p, api.plugins),
@@ -225,6 +226,12 @@ class _Api:
         action = "restart" if include and not only_failed else "restart-failed"
         patched = await self._patch(user, request, annotation_patch(action, _token()))
         return _json(connector_status(patched), 202) if include or only_failed else web.Response(status=204)
+
+    async def reset_topics(self, request: web.Request) -> web.Response:
+        user = await self._user(request)
+        self._found(request)
+        await self._patch(user, request, annotation_patch("reset-topics", _token()))
+        return web.Response(status=202)
 
     async def restart_task(self, request: web.Request) -> web.Response:
         user = await self._user(request)

@@ -16,9 +16,9 @@ class Step(NamedTuple):
 
     alias: str
     type: str
-    properties: Sequence[tuple[str, str]]
+    properties: list[tuple[str, str]]
     guard: str
-    guard_properties: Sequence[tuple[str, str]]
+    guard_properties: list[tuple[str, str]]
 
 
 class ConfigView(NamedTuple):

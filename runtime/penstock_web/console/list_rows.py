@@ -30,9 +30,8 @@ class ListRows:
         revision = self._source.revision()
         if revision != self._revision:
             self._revision = revision
-            self._known = {
-                key: self._current(key, document) for document in self._source.connectors() if (key := _key(document))
-            }
+            documents = {_key(document): document for document in self._source.connectors()}
+            self._known = {key: self._current(key, document) for key, document in documents.items()}
         return [known.row for known in self._known.values()]
 
     def html(self, row: Row) -> str:

@@ -12,7 +12,9 @@ WIDTH: Final = 480
 HEIGHT: Final = 120
 _TOP: Final = 10
 _HOUR: Final = 3600.0
-_STEPS: Final = (1, 2, 2.5, 5, 10)
+_LEAST: Final = 600.0
+"""Seconds that a plot has at least, also if measuring has begun later."""
+_STEPS: Final = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
 
 
 class Plot(NamedTuple):
@@ -55,12 +57,12 @@ def plot_of(points: Sequence[tuple[float, float]], what: str, *, gap: float = 20
         return None
     text = rate_text if is_rate else compact
     end = points[-1][0]
-    start = end - _HOUR
+    start = max(end - _HOUR, min(points[0][0], end - _LEAST))
     shown = [(at, value) for at, value in points if at >= start]
     top = _round_up(max(value for _, value in shown))
 
     def place(at: float, value: float) -> tuple[float, float]:
-        x = (at - start) / _HOUR * WIDTH
+        x = (at - start) / (end - start) * WIDTH
         return round(x, 1), round(HEIGHT - value / top * (HEIGHT - _TOP), 1)
 
     pieces = [[place(*point) for point in piece] for piece in _pieces(shown, gap)]

@@ -19,10 +19,10 @@ class Renderer:
     Args:
         files: script and styles to which pages refer.
         title: what runs the connectors.
-        boot: name of this run of the server, so that pages of another one are brought up to date.
+        is_cluster: the connectors run in pods, and `kubectl` acts on them.
     """
 
-    def __init__(self, files: StaticFiles, title: str, boot: str) -> None:
+    def __init__(self, files: StaticFiles, title: str, *, is_cluster: bool) -> None:
         self._environment = Environment(
             loader=PackageLoader("penstock_web.console", "templates"),
             autoescape=True,
@@ -31,7 +31,8 @@ class Renderer:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._environment.globals |= {"file": files.url, "title": title, "boot": boot, "path": _path, "query": _query}
+        self._environment.globals |= {"file": files.url, "title": title, "path": _path, "query": _query}
+        self._environment.globals |= {"is_cluster": is_cluster}
         self._environment.filters |= {"time": _time, "plural": _plural}
 
     def __call__(self, template: str, **values: Any) -> str:

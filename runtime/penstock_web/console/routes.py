@@ -58,7 +58,7 @@ class _Console:
     def __init__(self, source: WebSource, options: WebOptions, access: Access | None) -> None:
         self.files = StaticFiles()
         self._boot = secrets.token_hex(4)
-        self.render = Renderer(self.files, options.title, self._boot)
+        self.render = Renderer(self.files, options.title, is_cluster=options.is_cluster)
         self._source = source
         self._options = options
         self._access = access
@@ -179,7 +179,7 @@ class _Console:
             parts=snapshot.parts,
             order=snapshot.order,
             seen=f"{self._boot}.{revision}",
-            query=query,
+            query_string=query,
             **values,
         )
         return _html(text)

@@ -1,5 +1,6 @@
 """Resources for the web server, in memory, and users with rights."""
 
+import base64
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -85,7 +86,9 @@ class Rights:
         self.patches: list[tuple[str, str, Mapping[str, Any]]] = []
 
     async def user(self, headers: Mapping[str, str]) -> User | None:
-        token = headers.get("Authorization", "").removeprefix("Bearer ")
+        kind, _, token = headers.get("Authorization", "").partition(" ")
+        if kind == "Basic":
+            token = base64.b64decode(token).decode().partition(":")[2]
         return User(token) if token in self._namespaces else None
 
     async def can_patch(self, user: User, namespace: str, name: str) -> bool:

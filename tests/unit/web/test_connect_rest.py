@@ -5,60 +5,27 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from penstock_model.contracts.definitions import ClassDefinition, ConfigKey, Definitions
 from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
+from .connect_examples import NAMESPACE, TASKS, connector
 from .connect_requests import CONFIGS, READS, in_common
 from .resources import Resources, Rights
 
-NAMESPACE: Final = "orders"
 ANSWERS: Final[Mapping[str, Any]] = json.loads((Path(__file__).parent / "connect_answers.json").read_text())
-TASKS: Final[Mapping[str, list[str]]] = {
-    "lines-in": ["Running"],
-    "lines-out": ["Running", "Running"],
-    "broken": ["Failed"],
-    "halted": [],
-    "waiting": ["Paused"],
-}
-STATES: Final = {"halted": "Stopped", "waiting": "Paused"}
+ALICE: Final = {"Authorization": "Bearer alice"}
+JSON: Final = {"Content-Type": "application/json"}
 OFFSETS: Final[Mapping[str, Any]] = {
     "lines-in": [{"partition": {"filename": "in.txt"}, "offset": {"position": 6}}],
     "lines-out": [{"partition": {"kafka_partition": 0, "kafka_topic": "lines"}, "offset": {"kafka_offset": 3}}],
 }
-
-
-def connector(name: str, config: Mapping[str, str], states: list[str], **spec: Any) -> dict[str, Any]:
-    """A Connector with tasks in these states, as the operator writes it."""
-    rest = {k: v for k, v in config.items() if k not in ("connector.class", "tasks.max")}
-    tasks = [
-        {"id": n, "state": s, "pod": f"{name}-{n}-1", "versions": {"connector": "0.1.0"}} for n, s in enumerate(states)
-    ]
-    for task in tasks:
-        if task["state"] == "Failed":
-            task["trace"] = "Traceback (most recent call last): ..."
-    kind = "source" if "Source" in config["connector.class"] else "sink"
-    used = kind == "source" or name in ("lines-out", "halted", "waiting")
-    return {
-        "apiVersion": "penstock.dev/v1alpha1",
-        "kind": "Connector",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "class": config["connector.class"],
-            "tasksMax": int(config.get("tasks.max", "1")),
-            "state": STATES.get(name, "Running"),
-            "config": rest,
-            **spec,
-        },
-        "status": {
-            "connector": {"class": config["connector.class"], "type": kind, "version": "0.1.0"},
-            "tasks": tasks,
-            "activeTopics": [{"name": "lines"}] if used else [],
-        },
-    }
 
 
 @pytest.fixture
@@ -74,11 +41,12 @@ class Client:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def __call__(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, Any]:
+    def __call__(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}
+    ) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=30)
         try:
-            named = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, f"/connect/{NAMESPACE}{path}", body, named)
+            connection.request(method, f"/connect/{NAMESPACE}{path}", body, dict(headers))
             answer = connection.getresponse()
             text = answer.read()
         finally:
@@ -87,7 +55,7 @@ class Client:
         return answer.status, json.loads(text) if is_json and text else text.decode()
 
     def send(self, path: str, config: Mapping[str, Any]) -> tuple[int, Any]:
-        return self("PUT", path, json.dumps(config).encode(), Content_Type="application/json")
+        return self("PUT", path, json.dumps(config).encode(), JSON)
 
 
 @pytest.fixture
@@ -294,11 +262,27 @@ def test_each_error_is_reported_at_its_property(client: Client) -> None:
 def test_a_request_that_cannot_be_read_is_refused_with_the_reason(
     client: Client, body: bytes, status: int, message: str
 ) -> None:
-    found, answer = client(
-        "PUT", "/connector-plugins/FileStreamSink/config/validate", body, Content_Type="application/json"
-    )
+    found, answer = client("PUT", "/connector-plugins/FileStreamSink/config/validate", body, JSON)
     assert found == status
     assert message in answer["message"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD"]),
+    st.lists(
+        st.one_of(st.sampled_from(["connectors", "connector-plugins", "lines-in", "tasks", "config"]), st.text()),
+        max_size=5,
+    ),
+    st.binary(max_size=50),
+)
+def test_no_request_fails_without_an_answer_in_kafka_connects_form(
+    client: Client, method: str, parts: list[str], body: bytes
+) -> None:
+    path = "".join(f"/{quote(part, safe='')}" for part in parts)
+    status, answer = client(method, path, body)
+    assert status < 500
+    assert status == 200 or method == "HEAD" or isinstance(answer, str) or answer["error_code"] == status
 
 
 # Actions
@@ -311,14 +295,14 @@ def test_a_request_that_cannot_be_read_is_refused_with_the_reason(
 def test_connectors_are_never_created_changed_or_deleted(
     acting: Client, rights: Rights, method: str, path: str
 ) -> None:
-    status, body = acting(method, path, b"{}", Authorization="Bearer alice")
+    status, body = acting(method, path, b"{}", ALICE)
     assert status == 405
     assert "kubectl apply" in body["message"]
     assert rights.patches == []
 
 
 def test_without_actions_nothing_can_be_changed(client: Client) -> None:
-    status, body = client("PUT", "/connectors/lines-in/pause", Authorization="Bearer alice")
+    status, body = client("PUT", "/connectors/lines-in/pause", headers=ALICE)
     assert status == 403
     assert "actions are disabled" in body["message"]
 
@@ -333,12 +317,13 @@ def test_without_actions_nothing_can_be_changed(client: Client) -> None:
         ("POST", "/connectors/lines-in/restart?includeTasks=true", 202, "restart"),
         ("POST", "/connectors/lines-in/restart?includeTasks=true&onlyFailed=true", 202, "restart-failed"),
         ("POST", "/connectors/lines-in/tasks/0/restart", 204, "restart-tasks"),
+        ("PUT", "/connectors/lines-in/topics/reset", 202, "reset-topics"),
     ],
 )
 def test_an_action_is_a_patch_with_the_rights_of_the_user(
     acting: Client, rights: Rights, method: str, path: str, status: int, patch: Any
 ) -> None:
-    assert acting(method, path, Authorization="Bearer alice")[0] == status
+    assert acting(method, path, headers=ALICE)[0] == status
     [(user, name, found)] = rights.patches
     assert (user, name) == ("alice", "lines-in")
     if isinstance(patch, str):
@@ -350,18 +335,20 @@ def test_an_action_is_a_patch_with_the_rights_of_the_user(
 @pytest.mark.parametrize("path", ["/connectors/lines-in/pause", "/connectors/none/pause"])
 def test_users_without_the_right_are_refused(acting: Client, rights: Rights, path: str) -> None:
     assert acting("PUT", path)[0] == 401
-    assert acting("PUT", path, Authorization="Bearer eve")[0] in (403, 404)
+    assert acting("PUT", path, headers={"Authorization": "Bearer eve"})[0] in (403, 404)
     assert rights.patches == []
 
 
 def test_another_site_cannot_use_the_credentials_of_a_browser(acting: Client, rights: Rights) -> None:
-    headers = {"Authorization": "Bearer alice", "Origin": "https://evil.example", "Sec_Fetch_Site": "cross-site"}
-    assert acting("PUT", "/connectors/lines-in/pause", **headers)[0] == 403
+    headers = {**ALICE, "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    assert acting("PUT", "/connectors/lines-in/pause", headers=headers)[0] == 403
     assert rights.patches == []
 
 
 def test_unknown_connectors_and_tasks_are_named_as_by_a_worker(acting: Client) -> None:
-    bearer = {"Authorization": "Bearer alice"}
-    assert acting("PUT", "/connectors/none/stop", **bearer)[1]["message"] == "Unknown connector none"
-    assert acting("POST", "/connectors/none/restart", **bearer)[1]["message"] == "Unknown connector: none"
-    assert acting("POST", "/connectors/lines-in/tasks/9/restart", **bearer)[1]["message"] == "Unknown task: lines-in-9"
+    assert acting("PUT", "/connectors/none/stop", headers=ALICE)[1]["message"] == "Unknown connector none"
+    assert acting("POST", "/connectors/none/restart", headers=ALICE)[1]["message"] == "Unknown connector: none"
+    assert (
+        acting("POST", "/connectors/lines-in/tasks/9/restart", headers=ALICE)[1]["message"]
+        == "Unknown task: lines-in-9"
+    )

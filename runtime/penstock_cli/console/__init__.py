@@ -1,0 +1,1 @@
+"""Console of `penstock run`: the connectors of this process, as resources that the web server shows."""

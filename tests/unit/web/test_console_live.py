@@ -1,0 +1,213 @@
+"""Open pages get what has changed, only that, and not too often."""
+
+import copy
+import http.client
+import json
+import re
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock_web.console.live import Fragments, Snapshot
+from penstock_web.options import WebOptions
+from penstock_web.server import WebServer
+
+from .shop import Shop, connector, many
+
+
+class Stream:
+    """Stream of a page, from what the page shows."""
+
+    def __init__(self, port: int, path: str, stream: str, seen: str | None = None) -> None:
+        if seen is None:
+            page = _get(port, path)
+            found = re.search(r'data-seen="([^"]+)"', page)
+            assert found is not None
+            seen = found[1]
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._connection.request("GET", f"{stream}{'&' if '?' in stream else '?'}seen={seen}")
+        self._answer = self._connection.getresponse()
+        self.status = self._answer.status
+        self.last_id = ""
+
+    def next(self) -> dict[str, Any]:
+        """Wait for the next changes."""
+        while line := self._answer.readline().decode():
+            if line.startswith("id: "):
+                self.last_id = line.removeprefix("id: ").strip()
+            if line.startswith("data: "):
+                return dict(json.loads(line.removeprefix("data: ")))
+        raise AssertionError("the stream has ended")
+
+    def close(self) -> None:
+        self._answer.close()
+        self._connection.close()
+
+
+def _get(port: int, path: str) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path)
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return text
+
+
+@pytest.fixture
+def shop() -> Shop:
+    return Shop(*many(1000))
+
+
+@pytest.fixture
+def server(shop: Shop) -> Iterator[WebServer]:
+    server = WebServer(shop, WebOptions(streams=2))
+    server.start()
+    yield server
+    server.close()
+
+
+def failed(shop: Shop, name: str) -> dict[str, Any]:
+    document = copy.deepcopy(next(dict(d) for d in shop.documents if d["metadata"]["name"] == name))
+    document["status"] |= {"state": "Failed"}
+    return document
+
+
+def test_only_the_row_of_a_connector_that_changes_is_sent(shop: Shop, server: WebServer) -> None:
+    stream = Stream(server.port, "/", "/stream")
+    document = copy.deepcopy(shop.documents[7])
+    document["status"]["taskSummary"] = "0/1"
+    shop.put(document)
+    changes = stream.next()
+    assert set(changes) == {"parts"}
+    (key,) = changes["parts"]
+    assert key == "row:team-2/feed-0007"
+    assert "0/1" in changes["parts"][key]
+    stream.close()
+
+
+def test_a_connector_that_fails_moves_to_the_top(shop: Shop, server: WebServer) -> None:
+    stream = Stream(server.port, "/", "/stream")
+    shop.put(failed(shop, "feed-0123"))
+    changes = stream.next()
+    assert set(changes["parts"]) == {"row:team-3/feed-0123", "summary"}
+    assert changes["order"][0] == "row:team-3/feed-0123"
+    assert len(changes["order"]) == 1000
+    stream.close()
+
+
+def test_a_deleted_connector_leaves_the_list(shop: Shop, server: WebServer) -> None:
+    stream = Stream(server.port, "/", "/stream")
+    shop.remove("feed-0009")
+    assert "row:team-4/feed-0009" not in stream.next()["order"]
+    stream.close()
+
+
+def test_a_filtered_page_gets_only_what_its_filter_selects(shop: Shop, server: WebServer) -> None:
+    stream = Stream(server.port, "/?namespace=team-1", "/stream?namespace=team-1")
+    shop.put(failed(shop, "feed-0000"))  # team-0
+    shop.put(failed(shop, "feed-0001"))
+    assert set(stream.next()["parts"]) == {"row:team-1/feed-0001", "summary"}
+    stream.close()
+
+
+def test_a_change_that_a_page_does_not_show_sends_nothing(shop: Shop, server: WebServer) -> None:
+    stream = Stream(server.port, "/connectors/team-0/feed-0000", "/connectors/team-0/feed-0000/stream")
+    shop.put(failed(shop, "feed-0001"))
+    document = failed(shop, "feed-0000")
+    document["status"]["conditions"][0]["message"] = "disk full"
+    shop.put(document)
+    changes = stream.next()
+    assert "disk full" in changes["parts"]["head"]
+    assert set(changes["parts"]) == {"head", "conditions"}
+    stream.close()
+
+
+def test_a_stream_that_is_opened_again_continues_where_it_ended(shop: Shop, server: WebServer) -> None:
+    stream = Stream(server.port, "/", "/stream")
+    shop.put(failed(shop, "feed-0001"))
+    stream.next()
+    stream.close()
+    shop.put(failed(shop, "feed-0002"))
+    again = Stream(server.port, "/", "/stream", seen=stream.last_id)
+    assert set(again.next()["parts"]) == {"row:team-2/feed-0002", "summary"}
+    again.close()
+
+
+def test_a_page_of_another_run_of_the_server_gets_everything(server: WebServer) -> None:
+    stream = Stream(server.port, "/", "/stream", seen="0000.1")
+    assert len(stream.next()["parts"]) == 1001
+    stream.close()
+
+
+def test_surplus_streams_are_refused_and_closed_ones_free_their_place(shop: Shop, server: WebServer) -> None:
+    first, second = (Stream(server.port, "/", "/stream") for _ in range(2))
+    third = Stream(server.port, "/", "/stream", seen="x")
+    assert third.status == 503
+    third.close()
+    first.close()
+    second.close()
+    status = 503
+    while status == 503:  # until the server has noticed
+        shop.change()
+        stream = Stream(server.port, "/", "/stream", seen="x")
+        status = stream.status
+        stream.close()
+    assert status == 200
+
+
+def test_a_server_closes_while_pages_are_open(server: WebServer) -> None:
+    stream = Stream(server.port, "/", "/stream")
+    server.close()
+    with pytest.raises((AssertionError, http.client.HTTPException, OSError)):
+        stream.next()
+    stream.close()
+
+
+def test_surplus_connections_are_closed() -> None:
+    server = WebServer(Shop(), WebOptions(connections=1))
+    server.start()
+    first = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    first.request("GET", "/")
+    first.getresponse().read()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
+        assert second.recv(1) == b""
+    first.close()
+    server.close()
+
+
+def test_pages_share_what_was_rendered() -> None:
+    rendered = []
+
+    def page() -> Snapshot:
+        rendered.append(1)
+        return Snapshot({"a": str(len(rendered))})
+
+    fragments = Fragments(page)
+    for _ in range(20):
+        fragments.at(5)
+    assert len(rendered) == 1
+    assert fragments.since(4) == {"parts": {"a": "1"}}
+    assert fragments.since(5) == {}
+    fragments.at(6)
+    assert fragments.since(5) == {"parts": {"a": "2"}}
+
+
+def test_rows_that_have_not_changed_are_not_rendered_again(shop: Shop) -> None:
+    from penstock_web.console.list_rows import ListRows
+    from penstock_web.console.rendering import Renderer
+    from penstock_web.console.static_files import StaticFiles
+
+    rendered = []
+
+    class Counting(Renderer):
+        def __call__(self, template: str, **values: Any) -> str:
+            rendered.append(template)
+            return super().__call__(template, **values)
+
+    rows = ListRows(shop, Counting(StaticFiles(), "", is_cluster=True))
+    rows.rows()
+    assert len(rendered) == 1000
+    shop.put(connector("feed-0000", "Failed", namespace="team-0"))
+    rows.rows()
+    assert len(rendered) == 1001
