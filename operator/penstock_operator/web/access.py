@@ -36,7 +36,7 @@ SECRET_FILE: Final = Path("/etc/penstock/console-proxy/secret")
 _MERGE: Final = "application/merge-patch+json"
 _GROUP: Final = CONNECTOR.api_version.partition("/")[0]
 _KEPT: Final = 10.0
-"""Seconds for which a token's user, and what users may do, are not asked again. A patch is always decided anew."""
+"""Seconds for which a token's user, and what users may do, are not asked again. A patch is always decided again."""
 _MOST: Final = 1_000
 _NAME_LENGTH: Final = 200
 

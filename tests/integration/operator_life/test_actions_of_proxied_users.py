@@ -67,7 +67,8 @@ def test_only_the_state_and_our_annotations_are_changed(chart: Chart, site: Site
 
     # The API server knows of the policy and of the bindings a moment later.
     until(lambda: "except its state" in refused({"spec": {"tasksMax": 2}}), what="the policy holds")
-    for spec in ({"class": "FileStreamSink"}, {"config": {"topic": "x"}}, {"config": {"more": "x"}}, {"restart": None}):
+    policy = {"topicCreationPolicyRef": {"name": "x"}}
+    for spec in ({"class": "FileStreamSink"}, {"config": {"topic": "x"}}, {"config": {"more": "x"}}, policy):
         assert "may not change the spec of a Connector, except its state" in refused({"spec": spec})
     for annotations in ({OTHER: "ann"}, {OTHER: None}, {"example.com/more": "x"}):
         text = refused({"metadata": {"annotations": annotations}})

@@ -1,4 +1,4 @@
-"""The console of the chart: nobody in the cluster reaches it unless allowed, and it gives the operator no right by itself."""
+"""Console of the chart: nobody in the cluster reaches it unless allowed, and it gives the operator no right by itself."""
 
 from typing import Any
 
@@ -56,9 +56,7 @@ def test_operators_reach_each_other_where_outgoing_connections_are_limited(helm:
     assert not [
         r
         for r in policies(
-            helm.render(
-                least(console={"enabled": False}, networkPolicy={"egress": {"enabled": True, "kafka": kafka}})
-            )
+            helm.render(least(console={"enabled": False}, networkPolicy={"egress": {"enabled": True, "kafka": kafka}}))
         )[NAMESPACE]["egress"]
         if {"protocol": "TCP", "port": "console"} in r["ports"]
     ]
