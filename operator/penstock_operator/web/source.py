@@ -20,7 +20,7 @@ from penstock_operator.web.documents import Documents
 from penstock_operator.web.events import events_about
 from penstock_operator.web.history import History
 from penstock_operator.web.recent import Recent
-from penstock_operator.web.revision import Revision
+from penstock_web.revision import Revision
 from penstock_web.source import Document, Event, Measurement
 
 __all__ = ["OperatorSource"]

@@ -14,7 +14,7 @@ from penstock_cli.view import current_problem
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.definitions import Definitions
 from penstock_model.resources.connector import Connector
-from penstock_web.revisions import Revisions
+from penstock_web.revision import Revision
 from penstock_web.source import Document, Event, Measurement
 
 __all__ = ["NAMESPACE", "PLOT_STEP", "LocalSource"]
@@ -78,7 +78,7 @@ class LocalSource:
         self._worker = worker
         self._commands = commands
         self._clock = clock
-        self._revisions = Revisions()
+        self._revision = Revision()
         self._local = {
             name: _Local(connector, kind, manifest := _manifest(connector), _document(manifest, connector, kind, ()))
             for name, (connector, kind) in connectors.items()
@@ -106,7 +106,7 @@ class LocalSource:
                 has_changed = True
             has_changed |= has_measured
         if has_changed:
-            self._revisions.grow()
+            self._revision.grow()
 
     def connectors(self) -> Sequence[Document]:
         return [local.document for local in self._local.values()]
@@ -138,10 +138,10 @@ class LocalSource:
         return () if local is None else local.shown
 
     def revision(self) -> int:
-        return self._revisions.number
+        return self._revision.number
 
     async def changed(self, since: int) -> int:
-        return await self._revisions.after(since)
+        return await self._revision.greater_than(since)
 
     async def events(self, namespace: str, name: str) -> Sequence[Event]:
         local = self._by_key.get((namespace, name))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock_web.revisions import Revisions
+from penstock_web.revision import Revision
 from penstock_web.source import Event, Measurement
 
 from .resources import Resources
@@ -30,7 +30,7 @@ class Shop(Resources):
         self.measured: dict[tuple[str, str], tuple[Measurement, ...]] = {}
         self.occurred: tuple[Event, ...] = ()
         self.asked = 0
-        self._revisions = Revisions()
+        self._revision = Revision()
 
     def put(self, document: dict[str, Any]) -> None:
         own = document["metadata"]
@@ -48,7 +48,7 @@ class Shop(Resources):
         self.change()
 
     def change(self) -> None:
-        self._revisions.grow()
+        self._revision.grow()
 
     def measure(self, namespace: str, name: str, rate: float, lag: int | None = None, tasks: int = 1) -> None:
         start = self.now - 3540
@@ -63,10 +63,10 @@ class Shop(Resources):
         return self.measured.get((namespace, name), ())
 
     def revision(self) -> int:
-        return self._revisions.number
+        return self._revision.number
 
     async def changed(self, since: int) -> int:
-        return await self._revisions.after(since)
+        return await self._revision.greater_than(since)
 
     async def events(self, namespace: str, name: str) -> Sequence[Event]:
         return self.occurred

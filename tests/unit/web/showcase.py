@@ -30,7 +30,7 @@ _CHAIN = {
 
 def showcase() -> Shop:
     """Return a shop with connectors in every state."""
-    sink = {"class_name": "penstock_sql.JdbcSink", "kind": "sink"}
+    sink: dict[str, Any] = {"class_name": "penstock_sql.JdbcSink", "kind": "sink"}
     shop = Shop(
         connector("orders-to-warehouse", "Degraded", **sink, config=_CHAIN, reason="TasksFailed", trace=TRACE,
                   tasks=["Running", "Failed", "Running"],

@@ -9,7 +9,7 @@ import pytest
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POLICY, SECRET
 from penstock_operator.web.documents import Documents
-from penstock_operator.web.revision import Revision
+from penstock_web.revision import Revision
 
 KEY = Key("shop", "orders")
 
