@@ -28,6 +28,7 @@ import argparse
 import os
 import signal
 import sys
+from typing import Final
 
 from choice import Foreign, Kind, Local, Own, choose
 from clusters import Cluster, ForeignCluster, KindCluster, OwnCluster, this_machine
@@ -35,6 +36,8 @@ from command import ROOT, Failed
 from install import NAMESPACES, Installation
 from play import Play
 from screen import Screen
+
+_FORWARD: Final = "kubectl port-forward --namespace penstock-system service/penstock-console 8090"
 
 
 def main() -> int:
@@ -86,6 +89,10 @@ def _play(installation: Installation, screen: Screen, options: argparse.Namespac
     kube = installation.up()
     play = Play(kube, screen, options.seconds)
     screen.say()
+    screen.say("To watch it on a page, in another terminal:")
+    for line in (*installation.cluster.way(), f"{_FORWARD}   # then open http://localhost:8090"):
+        screen.say(f"  {line}")
+    screen.say()
     try:
         play.run()
     except KeyboardInterrupt:
@@ -101,6 +108,7 @@ def _next_steps(cluster: Cluster) -> str:
         [
             "The connectors keep running. Next steps:",
             *(f"  {line}" for line in cluster.way()),
+            f"  {_FORWARD}   # the console, at http://localhost:8090",
             "  kubectl get connectors --namespace demo --watch",
             "  kubectl describe connector orders-in --namespace demo      # conditions, tasks, Events",
             "  kubectl get topiccreationpolicies --namespace demo          # rules by which its topics are created",

@@ -295,8 +295,7 @@ class ConsoleProxy(_Part):
     """Authenticating proxy of the console.
 
     Attributes:
-        secret_name: Secret, in the release's namespace, whose entry `secret` the proxy sends to prove itself; empty: there is
-            no proxy.
+        secret_name: Secret of the release's namespace, whose entry `secret` the proxy sends to prove itself; empty: none.
         user_header, groups_header: headers in which the proxy names the user, and the user's groups, separated by commas.
     """
 

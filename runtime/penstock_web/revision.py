@@ -2,17 +2,25 @@
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 
 __all__ = ["Revision"]
 
 
 class Revision:
-    """Number that grows with each change."""
+    """Number that grows after changes.
 
-    def __init__(self) -> None:
+    Args:
+        pause: seconds between two growths, so that all open pages are updated together, and not for each change.
+    """
+
+    def __init__(self, pause: float = 0.0) -> None:
+        self._pause = pause
         self._lock = threading.Lock()
         self._number = 0
+        self._grown_at = float("-inf")
+        self._is_due = False
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     @property
@@ -20,8 +28,23 @@ class Revision:
         return self._number
 
     def grow(self) -> None:
-        """Count a change."""
+        """Count a change: now, or together with others after the pause."""
         with self._lock:
+            if self._is_due:
+                return
+            left = self._grown_at + self._pause - time.monotonic()
+            self._is_due = left > 0
+            if self._is_due:
+                timer = threading.Timer(left, self._grow)
+                timer.daemon = True
+                timer.start()
+                return
+        self._grow()
+
+    def _grow(self) -> None:
+        with self._lock:
+            self._is_due = False
+            self._grown_at = time.monotonic()
             self._number += 1
             woken, self._waiting = self._waiting, []
         for loop, future in woken:

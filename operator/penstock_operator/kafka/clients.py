@@ -42,7 +42,8 @@ def cluster_id(admin: Mapping[str, Any]) -> str | None:
     Raises:
         KafkaException, TimeoutError: Kafka does not answer.
     """
-    found = AdminClient(dict(admin)).describe_cluster(request_timeout=_SECONDS).result(2 * _SECONDS).cluster_id
+    client = AdminClient(dict(admin))  # without a name for it, it would end before the answer
+    found = client.describe_cluster(request_timeout=_SECONDS).result(2 * _SECONDS).cluster_id
     return None if found is None else str(found)
 
 

@@ -412,8 +412,8 @@ class StatusTopic:
             return
         self._policy_at = time.monotonic() + _CHECK
         try:
-            self.cluster_id = self.cluster_id or cluster_id(admin)
             fault = self._policy.fault(admin)
+            self.cluster_id = self.cluster_id or cluster_id(admin)
         except (KafkaException, TimeoutError) as e:  # the reader reports what keeps it from Kafka
             log.debug("The cleanup.policy of the status topic is not known: %s", e)
             return
@@ -431,4 +431,3 @@ class StatusTopic:
 
     def _sentence(self, error: KafkaError) -> str:
         return trouble_sentence(error, self._servers, self._topic, self._settings.at_start.redact)
-

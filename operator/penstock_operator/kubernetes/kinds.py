@@ -60,9 +60,7 @@ WEBHOOKS: Final = Kind(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
-ACCESS_REVIEW: Final = Kind(
-    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
-)
+ACCESS_REVIEW: Final = Kind("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
 SELF_ACCESS_REVIEW: Final = Kind(
     "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )

@@ -1,8 +1,10 @@
 """Users of the console, and what they may do, as the API server decides.
 
-A request with a token: every question about its user, and every patch, is sent with that token and nothing else. The operator
-needs no right for this, and lends none. A request from an authenticating proxy names its user: a SubjectAccessReview decides,
-and the operator patches; a ValidatingAdmissionPolicy limits it to the state and Penstock's annotations.
+A request with a token: every question about its user, and every patch, is sent with that token and nothing else. The
+operator needs no right for this, and lends none.
+
+A request from an authenticating proxy names its user: a SubjectAccessReview decides, and the operator patches. A
+ValidatingAdmissionPolicy limits it to the state and Penstock's annotations.
 """
 
 import asyncio
@@ -34,7 +36,7 @@ SECRET_FILE: Final = Path("/etc/penstock/console-proxy/secret")
 _MERGE: Final = "application/merge-patch+json"
 _GROUP: Final = CONNECTOR.api_version.partition("/")[0]
 _KEPT: Final = 10.0
-"""Seconds for which a token's user, and what users may do, are not asked again. A patch is always decided anew."""
+"""Seconds for which a token's user, and what users may do, are not asked again. A patch is always decided again."""
 _MOST: Final = 1_000
 _NAME_LENGTH: Final = 200
 

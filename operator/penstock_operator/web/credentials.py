@@ -12,7 +12,7 @@ from penstock_web.access import User
 
 __all__ = ["SECRET_HEADER", "SHORTEST_SECRET", "proxied_user", "token_of"]
 
-SECRET_HEADER: Final = "X-Penstock-Proxy-Secret"
+SECRET_HEADER: Final = "X-Penstock-Proxy-Secret"  # noqa: S105 (its name)
 """Header with which an authenticating proxy proves itself."""
 SHORTEST_SECRET: Final = 16
 """Bytes of the shortest secret that is accepted."""

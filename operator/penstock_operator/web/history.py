@@ -23,7 +23,7 @@ _MOST_TASKS: Final = 5_000
 """Tasks whose measurements are kept: some 40 MB. Further ones have none until others have ended for an hour."""
 _TIMES: Final = re.compile(rb'"(?:figuresAt|since)":([0-9]{1,15})')
 _AHEAD: Final = 300.0
-"""Seconds by which a task's clock may be ahead of this one; a later time is not believed."""
+"""Seconds that a task's clock may be ahead of this one; a later time is not believed."""
 
 
 @dataclass(slots=True)

@@ -27,6 +27,8 @@ __all__ = ["OperatorSource"]
 
 _KEPT: Final = 5.0
 """Seconds for which Events and offsets are not read again."""
+_PAUSE: Final = 1.0
+"""Seconds between two updates of open pages."""
 _MOST: Final = 20
 """Results that are kept. A list of offsets may have a mebibyte."""
 _MOST_EVENTS: Final = 1_000
@@ -49,7 +51,7 @@ class OperatorSource:
         self._kube = kube
         self._run = run
         self._views = Views(kube)
-        self._revision = Revision()
+        self._revision = Revision(_PAUSE)
         self.history_of_tasks = History(self._revision.grow, time.time)
         self.documents = Documents(self._revision.grow, self.history_of_tasks.forget)
         self.cluster_id: Callable[[], str | None] = lambda: None

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import logging
 import uuid
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,9 +82,7 @@ def secret(tmp_path: Path) -> Path:
     return path
 
 
-def run(
-    kube: Kube, settings: Console, secret: Path, use: Callable[[KubernetesAccess], Coroutine[Any, Any, T]]
-) -> T:
+def run(kube: Kube, settings: Console, secret: Path, use: Callable[[KubernetesAccess], Coroutine[Any, Any, T]]) -> T:
     async def all_of_it() -> T:
         pool = Pool(4)
         try:
@@ -190,9 +188,7 @@ def test_a_proxy_names_users_and_their_rights_decide(kube: Kube, api: Api, names
             run(kube, PROXIED, secret, lambda a: patched(a, proxied("carl", groups), namespace))  # noqa: B023
 
 
-@pytest.mark.parametrize(
-    ("settings", "given"), [(PROXIED, "another-secret-of-it"), (PROXIED, ""), (ACTIONS, SECRET)]
-)
+@pytest.mark.parametrize(("settings", "given"), [(PROXIED, "another-secret-of-it"), (PROXIED, ""), (ACTIONS, SECRET)])
 def test_without_proof_and_without_the_setting_no_headers_are_believed(
     kube: Kube, secret: Path, settings: Console, given: str
 ) -> None:
@@ -225,7 +221,7 @@ def test_the_words_of_the_api_server_reach_the_user(kube: Kube, api: Api, namesp
     allow(api, namespace, account(api, namespace, "ann"))
     own = token_for(api, namespace, "ann")
     until(lambda: run(kube, ACTIONS, secret, lambda a: allowed(a, bearer(own), namespace))[1], what="the binding holds")
-    with pytest.raises(Denied, match='connectors.penstock.dev "orders-in" not found'):
+    with pytest.raises(Denied, match=r'connectors\.penstock\.dev "orders-in" not found'):
         run(kube, ACTIONS, secret, lambda a: patched(a, bearer(own), namespace))
     api.create(connector(namespace))
     with pytest.raises(Denied, match=r'spec\.state: Unsupported value: "Slow"'):

@@ -70,6 +70,7 @@ OTHERS: Mapping[str, Any] = {
     "webhook.from": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
     "webhook.unknownProperties": "Warn",
     "webhook.certManager.issuerRef": {"name": "mine"},
+    "console.from": [{"podSelector": {}}],
     "plugins.mount": "InitContainer",
     "plugins.sharedNamespaces": ["shop"],
 }

@@ -80,7 +80,7 @@ def test_without_the_webhook_nothing_of_it_is_installed(helm: Helm) -> None:
     rendered = helm.render(least(webhook={"enabled": False}))
     assert not [d for d in rendered.documents if "webhook" in str(d["metadata"]["name"])]
     assert rendered.of("ValidatingWebhookConfiguration") == []
-    assert [p["name"] for p in rendered.pod["containers"][0]["ports"]] == ["metrics", "probes"]
+    assert [p["name"] for p in rendered.pod["containers"][0]["ports"]] == ["metrics", "probes", "console"]
 
 
 def selects(webhook: dict[str, Any], labels: dict[str, str]) -> bool:

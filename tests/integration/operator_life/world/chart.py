@@ -126,6 +126,7 @@ class Chart:
             "metrics": {"port": free_port()},
             "probes": {"port": free_port()},
             "webhook": {**self.configuration["webhook"], "port": free_port()},
+            "console": {**self.configuration["console"], "port": free_port()},
         }
         (made.folder / "operator.yaml").write_text(yaml.safe_dump(made.settings))
         return made

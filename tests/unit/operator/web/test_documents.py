@@ -115,3 +115,15 @@ def test_who_no_longer_waits_leaves_nothing(revision: Revision) -> None:
 
     asyncio.run(run())
     assert revision._waiting == []
+
+
+def test_many_changes_are_counted_together() -> None:
+    async def run() -> None:
+        revision = Revision(3.0)
+        for _ in range(1_000):
+            revision.grow()
+        assert revision.number == 1
+        async with asyncio.timeout(60):
+            assert await revision.greater_than(1) == 2
+
+    asyncio.run(run())
