@@ -47,6 +47,7 @@ _OWN_MODULES: Final = (
     "penstock_operator",
     "penstock_plugins",
     "penstock_runtime",
+    "penstock_web",
 )
 
 

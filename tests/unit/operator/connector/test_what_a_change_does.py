@@ -40,6 +40,8 @@ CHANGES = {
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
     "onSecretChange, back": Change(False, 0, {"onSecretChange": "Restart"}, {"onSecretChange": "Ignore"}),
     "spark": Change(True, 0, {"spark": {"start": "Eager"}}),  # where its tasks come to the same
+    "autoscaling": Change(False, 0, {"autoscaling": {"targetLagSeconds": 60, "min": 1, "max": 3}}),
+    "autoscaling, with more tasks": Change(True, 1, {"autoscaling": {"targetLagSeconds": 60, "min": 2, "max": 3}}),
     "limits": Change(True, 0, {"limits": {"recordsPerSecond": 500}}),  # likewise
     "java": Change(True, 0, {"java": {"heapPercent": 60}}),  # likewise: they have no JVM
     "java, its defaults": Change(False, 0, {"java": {"heapPercent": 50, "options": []}}),
