@@ -9,9 +9,9 @@ import pytest
 from connectors.sql.tests.conftest import Database
 
 from ..integration.running import until
+from .executors import executors, running, says
 from .place import Connector, Place
 from .sql import install_sql_plugin, reachable_database
-from .test_executors import executors, running, says
 
 pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.timeout(2400)]
 
