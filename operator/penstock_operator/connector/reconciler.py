@@ -12,7 +12,6 @@ from penstock_model.resources.connector import Connector
 from penstock_operator.connector.apply import Applied, apply
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.decide.step_outcome import soonest
-from penstock_operator.connector.failed_run import report_failure
 from penstock_operator.connector.kafka_writes import remove_records_of_deleted
 from penstock_operator.connector.model.api_failures import reported_verdict
 from penstock_operator.connector.model.decision import CreateJob, Decision
@@ -28,6 +27,7 @@ from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.pods import pods_of
 from penstock_operator.connector.policy.refused_template import with_refused_template
 from penstock_operator.connector.policy.template_policy import with_template_policy
+from penstock_operator.connector.reconcile_failure import report_failure
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.connector.shared_room import SharedRoom

@@ -2,11 +2,10 @@
 
 Leader election as in client-go writes every few seconds. Here the holder only reads its Lease, and holds it for some
 seconds after each reading without a challenge. A candidate writes a challenge into the Lease, or waits for one that
-another
-candidate has written: there is one challenge at a time, for all candidates. A live holder sees the challenge and removes
-it.
-A challenge that a candidate has seen for longer than the Lease holds, by its own clock, ends the Lease: the holder's last
-reading without the challenge was before the challenge was written. Times of other machines are never compared.
+another candidate has written: there is one challenge at a time, for all candidates. A live holder sees the challenge and
+removes it. A challenge that a candidate has seen for longer than the Lease holds, by its own clock, ends the Lease: the
+holder's last reading without the challenge was before the challenge was written. Times of other machines are never
+compared.
 """
 
 from dataclasses import dataclass

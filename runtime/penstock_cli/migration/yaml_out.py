@@ -1,6 +1,6 @@
 """Writer of manifests as YAML in which every text stays text for every YAML reader.
 
-YAML 1.1 reads `y` as true, and Kubernetes' reader `1e3` as a number, so texts of users are quoted.
+YAML 1.1 reads `y` as true, and Kubernetes' reader `1e3` as a number, so texts that users have written are quoted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ __all__ = ["to_yaml"]
 
 
 class _Quoted(str):
-    """Text of a user."""
+    """Text that a user has written."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML dumper that quotes texts of users."""
+    """YAML dumper that quotes the texts that users have written."""
 
 
 _Dumper.add_representer(

@@ -35,7 +35,7 @@ class Autoscaling(Part):
         le=MOST,
         strict=True,
         examples=[6],
-        description="The greatest number of tasks. There are never more than partitions.",
+        description="The greatest number of tasks. The lag never raises the number above the number of partitions.",
     )
     scale_up_after_seconds: int = Field(
         120,
@@ -46,10 +46,11 @@ class Autoscaling(Part):
     )
     scale_down_after_seconds: int = Field(
         600,
-        ge=0,
+        ge=60,
         le=_DAY,
         strict=True,
-        description="For how long one task less must be enough before there is one less.",
+        description="For how long one task less must be enough before there is one less. Each time that this must soon be "
+        "undone, the next wait is twice as long, up to 32 times this value.",
     )
 
 

@@ -113,8 +113,9 @@ class TaskSettings(Part):
     limits: RateLimits = Field(
         RateLimits(),
         examples=[{"recordsPerSecond": 500}],
-        description="How fast each task may move records, to protect an external system. A task with a limit delivers in "
-        "its own process, without Spark. A change replaces the tasks.",
+        description="How fast each task may move records, to protect an external system. The limits are per task, so "
+        "autoscaling multiplies them. A task with a limit delivers in its own process, without Spark. A change replaces "
+        "the tasks.",
     )
 
     spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")

@@ -142,8 +142,8 @@ def _work(pod: ExecutorPod, folder: Path, stopping: _Stopping) -> None:
             f"raise spec.spark.executors.resources.limits.memory, or lower batch.max.bytes"
         )
     raise ConnectError(
-        f"Spark's Worker has ended (exit code {worker.returncode}): the Master {pod.master} has not accepted it for "
-        f"minutes, because the task has ended, or has another secret; its log has the reason"
+        f"Spark's Worker has ended (exit code {worker.returncode}); its log above has the reason. Often the Master "
+        f"{pod.master} no longer accepts it, because the task has ended, or uses another secret"
     )
 
 

@@ -94,7 +94,7 @@ class Connection:
             except FutureTimeoutError:
                 self._check()
             if deadline is not None and time.monotonic() >= deadline:
-                raise JvmEnded(f"it has not answered {method} within {timeout:g} s")
+                raise JvmEnded(f"its JVM has not answered {method} within {timeout:g} s")
 
     def ask(self, method: str, seconds: float) -> Any:
         """Call a method without arguments, without ever delaying the calls of the task.

@@ -1,6 +1,6 @@
 """Records that Kafka refuses: known before they are sent, or found by sending them one by one.
 
-`producer_buffer` sends them one by one, and `topic_limits` looks up how large a record of a topic may be.
+`producer_buffer` sends them one by one, and `batch_limits` looks up how large a record of a topic may be.
 """
 
 import re
@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, Producer
 
 from penstock.errors import ConnectError
 from penstock_kafka.errors import translated
+from penstock_runtime.kafka.batch_limits import BatchLimits
 from penstock_runtime.kafka.producer_records import Outgoing, Refused
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.topic_limits import TopicLimits
 from penstock_runtime.kafka.topic_partitions import TopicPartitions
 
 __all__ = ["Refusals"]
@@ -45,7 +45,7 @@ class Refusals:
     """
 
     def __init__(self, settings: ClientSettings, stopping: Callable[[], bool] = lambda: False) -> None:
-        self.limits = TopicLimits(settings)
+        self.limits = BatchLimits(settings)
         self.isolating = False
         self._partitions = TopicPartitions(stopping)
         compression = str(settings.producer.get("compression.type", "none")).lower()

@@ -37,7 +37,7 @@ from penstock_runtime.sink.plugin_requests import PluginRequests
 from penstock_runtime.sink.reported_records import ReportedRecords
 from penstock_runtime.sink.sink_process import SinkProcess
 from penstock_runtime.sink.spark_batches import SparkBatches
-from penstock_runtime.sink.stall_detector import StallDetector
+from penstock_runtime.sink.stalled_partitions import StallDetector
 from penstock_runtime.sink.subscription import Subscription
 from penstock_runtime.sink.task_state import Paused, Reading, Unknown, Writing
 from penstock_runtime.spark.backlog import is_sinks_backlog

@@ -237,7 +237,7 @@ class TaskReports:
 
     @property
     def is_hindered(self) -> bool:
-        """Return whether the last report was of trouble."""
+        """Return whether the task currently reports trouble."""
         return self._trouble is not None
 
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:

@@ -249,7 +249,7 @@ def test_the_end_of_the_jvm_in_validate_is_reported(probe_lab: ProbeLab, file: P
 def test_a_validate_that_hangs_is_given_up(probe_lab: ProbeLab, file: Path) -> None:
     code, text = validated(probe_lab, file, probe_lab.probe.folder, {"validate.action": "block"})
     assert code in (1, 2, 5)
-    assert f"cannot validate the configuration of {SOURCE}: it has not answered validate within 60 s" in text
+    assert f"cannot validate the configuration of {SOURCE}: its JVM has not answered validate within 60 s" in text
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.sink import stall_detector
+from penstock_runtime.sink import stalled_partitions
 
 from ..lab import Lab
 from ..reading import create, delete
@@ -36,7 +36,7 @@ def test_what_was_written_is_committed_before_a_pause_is_reported_and_nothing_is
 def test_records_that_the_client_does_not_bring_are_asked_for_again(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stall_detector, "_SILENCE", 1.0)
+    monkeypatch.setattr(stalled_partitions, "_SILENCE", 1.0)
     topic = lab.topic()
     spec = lab.spec(lab.sink_manifest(topic))
     with Task(spec, tmp_path) as task:
@@ -50,8 +50,8 @@ def test_records_that_the_client_does_not_bring_are_asked_for_again(
 def test_records_that_a_client_does_not_bring_when_its_brokers_are_back_are_soon_asked_for(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stall_detector, "_RETURN", 1.0)
-    monkeypatch.setattr(stall_detector, "_SILENCE", 3600.0)
+    monkeypatch.setattr(stalled_partitions, "_RETURN", 1.0)
+    monkeypatch.setattr(stalled_partitions, "_SILENCE", 3600.0)
     topic = lab.topic()
     with Task(lab.spec(lab.sink_manifest(topic)), tmp_path) as task:
         lab.produce(topic, "a")

@@ -141,6 +141,24 @@ def test_each_change_to_fewer_tasks_that_must_be_undone_doubles_the_wait_for_the
     assert later.undone == 0
 
 
+@pytest.mark.parametrize(("down", "up"), [(60, 120), (60, 600), (120, 1200), (600, 120), (600, 3600)])
+def test_number_does_not_alternate_whatever_the_waits_are(down: int, up: int) -> None:
+    terms = Autoscaling(target_lag_seconds=60, max=4, scale_up_after_seconds=up, scale_down_after_seconds=down)
+    state, now, changed = AutoscaledTasks(2, tasks_max=2), NOW, []
+    while now < NOW + 10 * 3600:
+        # Two tasks seem to have room for the work of one less, but one task falls behind.
+        loads = [load(behind=1000)] if state.tasks == 1 else [load(n, busy=0.34) for n in range(state.tasks)]
+        found = choose_number(loads, terms, state, now).persisted
+        assert found is not None
+        now += 240 if found.tasks != state.tasks else 60  # all tasks restart
+        changed += [found] if found.tasks != state.tasks else []
+        state = found
+    assert state.undone == max(each.undone for each in changed) >= 1
+    waits = [down * 2**n for n in range(6)]
+    most = 2 * (len(waits) + 10 * 3600 // (waits[-1] + up))
+    assert len(changed) <= most
+
+
 # A whole sink, by the minute
 
 

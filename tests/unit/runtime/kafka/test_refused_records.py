@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from penstock import RetriableError
-from penstock_runtime.kafka import topic_limits
+from penstock_runtime.kafka import batch_limits
 from penstock_runtime.kafka.lost_records import Losses
 from penstock_runtime.kafka.producer_records import Outgoing
 from penstock_runtime.kafka.refused_records import Refusals
@@ -35,7 +35,7 @@ class Brokers:
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     brokers = Brokers()
-    monkeypatch.setattr(topic_limits, "batch_limits", brokers.batch_limits)
+    monkeypatch.setattr(batch_limits, "batch_limits", brokers.batch_limits)
     return brokers
 
 

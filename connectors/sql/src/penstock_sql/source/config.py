@@ -192,7 +192,7 @@ class SqlSourceConfig(DatabaseConfig):
 
     @property
     def by_timestamp(self) -> bool:
-        """Return whether new rows are found by a timestamp."""
+        """Return whether the mode uses timestamp columns."""
         return "timestamp" in self.mode
 
     @property
@@ -202,7 +202,7 @@ class SqlSourceConfig(DatabaseConfig):
 
     @property
     def by_number(self) -> bool:
-        """Return whether new rows are found by a number."""
+        """Return whether the mode uses the incrementing column."""
         return "incrementing" in self.mode
 
 

@@ -24,7 +24,9 @@ _ROOM: Final = 0.7
 _AT_ONCE: Final = 2
 """Greatest factor of one step."""
 _SOON: Final = 6
-"""A change to fewer tasks was wrong if it must be undone within so many times the wait for it."""
+"""A change to fewer tasks was wrong if the lag becomes too high within so many times the wait for it."""
+_RESTART: Final = 300.0
+"""Seconds until restarted tasks have reported a load, at most."""
 _MOST_UNDONE: Final = 5
 
 
@@ -73,9 +75,14 @@ def _with_more(
     wanted = math.ceil(count * min(worst.seconds / target, _AT_ONCE))
     number = min(max(wanted, count + 1), terms.max, _partitions(loads))
     cause = f"task {worst.task} is about {_duration(worst.seconds)} behind, and the target is {target} s"
-    is_undone = before.lowered and now - (before.last_scale_time or 0.0) <= _SOON * terms.scale_down_after_seconds
-    undone = min(before.undone + 1, _MOST_UNDONE) if is_undone else 0
+    undone = min(before.undone + 1, _MOST_UNDONE) if _is_undone(terms, before, now) else 0
     return _changed(before, count, number, cause, now, undone)
+
+
+def _is_undone(terms: Autoscaling, before: AutoscaledTasks, now: float) -> bool:
+    """Return whether a change to more tasks undoes a recent one to fewer tasks."""
+    soon = _SOON * terms.scale_down_after_seconds + terms.scale_up_after_seconds + _RESTART
+    return before.lowered and now - (before.last_scale_time or 0.0) <= soon
 
 
 def _why_useless(loads: Sequence[TaskLoad], slow: Sequence[TaskLoad], before: AutoscaledTasks) -> str | None:

@@ -12,7 +12,7 @@ from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.offsets import SinkOffsets
-from penstock_runtime.sink.stall_detector import StallDetector
+from penstock_runtime.sink.stalled_partitions import StallDetector
 
 P, Q = Partition("t", 0), Partition("t", 1)
 

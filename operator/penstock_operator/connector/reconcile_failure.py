@@ -1,4 +1,4 @@
-"""Reports in a Connector's status why a run failed, since the run may have failed before it wrote the status."""
+"""Report in a Connector's status why a run failed, since the run may have failed before it wrote the status."""
 
 import logging
 from collections.abc import Mapping

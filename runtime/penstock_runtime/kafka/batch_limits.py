@@ -9,7 +9,7 @@ from penstock.errors import ConnectError
 from penstock_runtime.kafka.admin import batch_limits
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["TopicLimits"]
+__all__ = ["BatchLimits"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 5.0
@@ -19,8 +19,8 @@ _UNKNOWN_SECONDS: Final = 60.0
 _SHRINK: Final = 16
 
 
-class TopicLimits:
-    """Limits of the topics that one process writes to. Each is requested once, all new ones in one request.
+class BatchLimits:
+    """Batch limits of the topics that one process writes to. Each is requested once, all new ones in one request.
 
     If the brokers do not return a limit (the principal may not describe the topic, or the topic does not exist yet), a limit
     is assumed after a batch was refused. An assumed limit only bounds batches: no record is refused because of it.
