@@ -61,6 +61,7 @@ class FakeApiServer(ApiObjects, ApiServer):
         query: Mapping[str, str] | None = None,
         verb: str = "",
         accept: str = JSON,
+        authorization: str | None = None,
     ) -> Answer:
         namespace, name, subresource = _parts(kind, path)
         sent: Object = copy_of(body) if body is not None else {}
