@@ -3,6 +3,8 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
 from io import BytesIO
 from typing import Any, Final
 
@@ -11,8 +13,8 @@ from fastavro import schemaless_writer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import DataError, Fields, Float32, Same, Schema
-from penstock.schema import FLOAT32, INT32, INT64, STRING, struct
+from penstock import DataError, Fields, Float32, Instant, Same, Schema
+from penstock.schema import FLOAT32, INT32, INT64, STRING, TIMESTAMP, decimal, struct
 from penstock_registry.avro.column_reader import column_reader
 from penstock_registry.avro.column_writer import column_writer
 from penstock_registry.avro.physical import physical_schema
@@ -189,6 +191,63 @@ def test_a_value_that_does_not_fit_fails_all_that_are_written_together(schema: S
     for values in ([{"v": good}, {"v": bad}], Fields({"v": Same(bad)}, 2)):
         with pytest.raises(DataError, match="cannot write a value as Avro"):
             writer.write_all(values)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "bad"),
+    [
+        (decimal(2), {"type": "fixed", "name": "F", "size": 8, "scale": 2}, Decimal("1.00")),
+        (
+            replace(decimal(2), optional=True),
+            ["null", {"type": "fixed", "name": "F", "size": 8, "scale": 2}],
+            Decimal("1.00"),
+        ),
+        (TIMESTAMP, "long", Instant(1 << 63)),
+        (TIMESTAMP, "long", Instant(-(1 << 63) - 1)),
+    ],
+)
+def test_a_logical_value_that_does_not_fit_fails_all_that_are_written_together(
+    schema: Schema, kind: Any, bad: Any
+) -> None:
+    of = parsed({"type": "record", "name": "R", "fields": [{"name": "v", "type": kind}]})
+    writer = AvroWriter(struct({"v": schema}, name="R"), of, AvroSettings())
+    with pytest.raises(DataError, match="cannot write a value as Avro"):
+        writer.write({"v": bad})
+    with pytest.raises(DataError, match="cannot write a value as Avro"):
+        writer.write_all([{"v": bad}, {"v": bad}])
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": {"type": "fixed", "name": "F", "size": 4}, "default": "\u00ff"},
+        {"type": "long", "default": 1 << 64},
+    ],
+)
+def test_a_default_that_does_not_fit_fails_all_that_are_written_together(field: Any) -> None:
+    of = parsed({"type": "record", "name": "R", "fields": [{"name": "v", "type": "int"}, {"name": "d", **field}]})
+    writer = AvroWriter(struct({"v": INT32}, name="R"), of, AvroSettings())
+    with pytest.raises(DataError, match="cannot write a value as Avro"):
+        writer.write_all([{"v": 1}, {"v": 2}])
+
+
+def test_a_default_of_a_union_that_begins_with_null_is_null() -> None:
+    default = {"name": "d", "type": ["null", "double"], "default": 5.5}
+    of = parsed({"type": "record", "name": "R", "fields": [{"name": "v", "type": "int"}, default]})
+    writer = AvroWriter(struct({"v": INT32}, name="R"), of, AvroSettings())
+    assert writer.write_all([{"v": 1}]) == [writer.write({"v": 1})] == [b"\2\0"]
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_records_that_contain_empty_records_are_written_together(optional: bool) -> None:
+    empty = {"type": "record", "name": "E", "fields": []}
+    fields = [{"name": "v", "type": "int"}, {"name": "e", "type": ["null", empty] if optional else empty}]
+    of = parsed({"type": "record", "name": "R", "fields": fields})
+    writer = AvroWriter(
+        struct({"v": INT32, "e": replace(struct({}, name="E"), optional=optional)}, name="R"), of, AvroSettings()
+    )
+    structs = [{"v": 1, "e": {}}, {"v": 2, "e": None if optional else {}}]
+    assert writer.write_all(structs) == [writer.write(each) for each in structs]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class SharedRoom:
 
     def __init__(self) -> None:
         self._requests: dict[Key, _Request] = {}
-        self._turns: dict[Key, int | None] = {}
+        self._turns: dict[Key, tuple[str, int]] = {}
         self._executors: dict[Key, int] = {}
 
     def update(self, key: Key, pod: str | None, executors: int, now: float) -> tuple[Key, ...]:
@@ -54,10 +54,11 @@ class SharedRoom:
             del self._executors[key]
         if pod is None:
             self._requests.pop(key, None)
-        elif key not in self._requests:
+        elif key not in self._requests or self._requests[key].pod != pod:
             self._requests[key] = _Request(pod, now)
         request = self._requests.get(key)
-        turn, before = None if request is None else request.turn(now), self._turns.pop(key, None)
+        number, before = None if request is None else request.turn(now), self._turns.pop(key, None)
+        turn = None if request is None or number is None else (request.pod, number)
         if turn is not None:
             self._turns[key] = turn
         return () if turn == before else tuple(k for k in self._executors if k != key and k.namespace == key.namespace)

@@ -172,9 +172,8 @@ class Plugins:
             found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):
             found = self._counterpart(kind, name, found)
-        if version is not None and found.version not in version:
-            is_java = entry is not None and bool(entry.java_name)
-            found = self._in_version(kind, name, version, found, is_java=is_java)
+        if version is not None and entry is not None and found.version not in version:
+            found = self._in_version(kind, name, version, found, is_java=bool(entry.java_name))
         check_variant(found, name)
         return cast("PluginRef[P]", found)
 

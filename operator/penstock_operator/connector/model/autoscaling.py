@@ -76,4 +76,6 @@ def begun(autoscaling: Autoscaling, tasks_max: int, before: AutoscaledTasks | No
     """
     if before is None or before.tasks_max != tasks_max:
         before = AutoscaledTasks(tasks_max, tasks_max=tasks_max)
+    if autoscaling.min > autoscaling.max:  # refused, so nothing may change
+        return before
     return replace(before, tasks=min(max(before.tasks, autoscaling.min), autoscaling.max))

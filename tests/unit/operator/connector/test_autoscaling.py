@@ -245,6 +245,16 @@ def test_limits_in_the_wrong_order_are_refused_with_the_field() -> None:
     assert "spec.autoscaling.min: must not be greater than max" in world.condition("ConfigValid")
 
 
+def test_limits_that_are_refused_change_no_number() -> None:
+    world = make(tasksMax=4)
+    pods = {p.name for p in world.facts().pods.tasks}
+    for limits in ({"min": 3, "max": 2}, {"min": 1, "max": 6}):
+        world.change(autoscaling={**TERMS, **limits})
+        world.settle()
+        assert world.status["autoscaling"]["tasks"] == 4
+    assert {p.name for p in world.facts().pods.tasks} == pods
+
+
 def test_lost_status_restarts_no_task() -> None:
     world = make()
     lasts(world, 6, **BEHIND)

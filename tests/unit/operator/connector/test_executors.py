@@ -16,6 +16,7 @@ from penstock_model.contracts.task_reports import control_key
 from penstock_operator.connector.decide.decide import decide
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.pod_status import ExecutorPod, Phase
+from penstock_operator.connector.model.refused_pods import Refusal
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import POD, SECRET
@@ -328,6 +329,17 @@ def test_executors_make_room_in_a_quota_for_the_pod_of_another_connector() -> No
     assert decision.executors.state.reason == "QuotaExceeded"
     assert decision.executors.state.message.endswith("executors make room in a ResourceQuota for pod another-0-1")
     assert decision.executors.requeue_after == 10
+
+
+def test_executors_make_room_for_their_own_pods_while_others_make_it_for_another_connector() -> None:
+    world = grown(2)
+    refused = Refusal("QuotaExceeded", "exceeded quota", again_at=world.now + 2)
+    facts = world.facts()
+    pods = replace(facts.pods, refusals={"sink-1-1": refused}, without_room="another-0-1", gives_room=False)
+    decision = decide(replace(facts, pods=pods), world.pod_hash)
+    assert [e.name for e in decision.executors.delete] == [E0, E1]
+    assert decision.executors.state is not None
+    assert decision.executors.state.message.endswith("for pod sink-1-1")
 
 
 def test_only_one_connector_makes_room_at_a_time_and_the_others_keep_what_they_have() -> None:

@@ -46,6 +46,13 @@ def test_a_pod_for_which_there_is_no_room_without_executors_either_keeps_nobody_
     assert room.gives(C, 705)
 
 
+def test_each_of_the_pods_of_a_connector_has_its_own_time(room: SharedRoom) -> None:
+    room.update(A, "a-0-1", 0, 100)
+    assert sorted(room.update(A, "a-1-1", 0, 155)) == [B, C]
+    assert room.pod_without(B, 161) == "a-1-1"
+    assert room.gives(C, 161)
+
+
 def test_a_connector_makes_room_for_its_own_pods_first(room: SharedRoom) -> None:
     room.update(B, "b-plan", 2, 100)
     assert not room.gives(C, 101)

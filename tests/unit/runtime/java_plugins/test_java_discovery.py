@@ -7,6 +7,7 @@ import pytest
 from penstock import ConfigError, Connector, Converter, Schema, SinkConnector, Transform
 from penstock_model.connect.versions import VersionRange
 from penstock_plugins.connectors.file.source import FileStreamSource as Copy
+from penstock_plugins.converters.text import StringConverter
 from penstock_runtime.java_plugins.catalog import JavaPlugin
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.plugin_ref import load
@@ -78,6 +79,12 @@ def test_a_version_chooses_a_connector_in_python_too() -> None:
     assert there.find(Connector, "Postgres").version == "3.10.0.Final"  # type: ignore[type-abstract]
     ref = there.find(Connector, "Postgres", version=VersionRange.requested("0.1.0"))  # type: ignore[type-abstract]
     assert ref.cls is Copy
+
+
+def test_a_class_that_is_named_by_its_module_is_the_only_one_of_its_name() -> None:
+    name = f"{StringConverter.__module__}:StringConverter"
+    ref = Plugins(()).find(Converter, name, version=VersionRange.requested("[99,)"))  # type: ignore[type-abstract]
+    assert ref.cls is StringConverter, "the caller refuses its version"
 
 
 def test_a_reference_leads_another_process_to_the_same_class() -> None:

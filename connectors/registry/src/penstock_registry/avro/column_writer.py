@@ -28,7 +28,7 @@ _FLOAT: Final = Struct("<f").pack
 
 
 def column_writer(of: AvroType) -> WriteColumns | None:
-    """Return the function for a record; None if its fields include arrays, maps, unions of several types or itself."""
+    """Return the function for a record; None if it has arrays, maps, unions of several types, an empty record or itself."""
     if of.kind != "record" or not of.fields:
         return None
     try:
@@ -74,7 +74,7 @@ def _writer(of: AvroType, within: tuple[AvroType, ...]) -> _Write:
         null = [branch.kind for branch in of.branches].index("null")
         return _optional(_writer(optional, within), null)
     match of.kind:
-        case "record" if of not in within:
+        case "record" if of.fields and of not in within:
             return _record(_writers(of.fields, (*within, of)))
         case "int" | "long":
             return _numbers
@@ -83,7 +83,7 @@ def _writer(of: AvroType, within: tuple[AvroType, ...]) -> _Write:
         case "bytes":
             return _sized
         case "fixed":
-            return list
+            return _fixed(of.size)
         case "enum":
             numbers = {symbol: _number(2 * i) for i, symbol in enumerate(of.symbols)}
             return lambda values: [numbers[value] for value in values]
@@ -120,6 +120,15 @@ def _sized(values: Sequence[bytes]) -> list[bytes]:
     return list(map(bytes.__add__, map(_SIZES.__getitem__, map(len, values)), values))
 
 
+def _fixed(size: int) -> _Write:
+    def write_fixed(values: Sequence[bytes]) -> list[bytes]:
+        if any(len(value) != size for value in values):
+            raise ValueError
+        return list(values)
+
+    return write_fixed
+
+
 def _doubles(values: Sequence[float]) -> list[bytes]:
     data = pack(f"<{len(values)}d", *values)
     return [data[i : i + 8] for i in range(0, len(data), 8)]
@@ -136,8 +145,10 @@ def _numbers(values: Sequence[int]) -> list[bytes]:
             written.append(more[number & _MASK] + last[number >> _BITS])
         elif number < 1 << 3 * _BITS:
             written.append(more[number & _MASK] + more[number >> _BITS & _MASK] + last[number >> 2 * _BITS])
-        else:
+        elif number < 1 << 64:
             written.append(_number(number))
+        else:
+            raise OverflowError
     return written
 
 

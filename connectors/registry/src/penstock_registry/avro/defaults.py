@@ -13,7 +13,9 @@ def default_datum(of: AvroType, default: Any) -> Any:
     match of.kind:
         case "union" if of.optional_branch is not None:
             first = of.branches[0]
-            return None if default is None else (first.name or first.kind, default_datum(first, default))
+            if default is None or first.kind == "null":
+                return None
+            return first.name or first.kind, default_datum(first, default)
         case "union":
             first = of.branches[0]
             if first.kind == "null":

@@ -97,16 +97,20 @@ def _needs_secret(observed: Observation, pod: TaskPod) -> bool:
     return bool(pod.spark_secret) and pod.phase is Phase.WAITING and not is_known
 
 
-def _room(observed: Observation) -> tuple[str, str] | None:
-    """Return why executors make room for the pod of a task or job, as a reason and a sentence; None: they do not."""
+def _own_room(observed: Observation) -> tuple[str, str] | None:
+    """Return why executors make room for a pod of their Connector, as a reason and a sentence; None: they do not."""
     if (refused := without_room(observed.pods.refusals, observed.now)) is not None:
         return Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(refused)
     late = (p.name for p in _unplaced(observed) if observed.now >= p.created + _PLACED)
     if (first := min(late, default=None)) is not None:
         return Reason.UNSCHEDULABLE, f"executors make room on the nodes for pod {first}"
-    if observed.pods.without_room:
-        return Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(observed.pods.without_room)
     return None
+
+
+def _others_room(observed: Observation) -> tuple[str, str] | None:
+    """Return likewise why executors make room, or take none, for a pod of another Connector."""
+    pod = observed.pods.without_room
+    return (Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(pod)) if pod else None
 
 
 def _unplaced(observed: Observation) -> Iterator[Pod]:
@@ -157,8 +161,8 @@ class _TaskStep:
         executors = [e for e in self.observed.pods.executors if e.task_pod == self.pod.uid]
         if self.report is None:  # it starts, or Kafka cannot be read: what exists stays
             return _Step(self.pod.task)
-        room, pods = _room(self.observed), self.observed.pods
-        gives = room is not None and (pods.gives_room or not pods.without_room)
+        own = _own_room(self.observed)
+        room, gives = own or _others_room(self.observed), own is not None or self.observed.pods.gives_room
         wanted, wish = self._wanted(), 0 if gives else self._wanted()
         staying = sorted((e for e in executors if e.leaving is None), key=lambda e: (_ORDER.index(e.phase), e.number))
         kept, surplus = staying[:wish], staying[wish:]
