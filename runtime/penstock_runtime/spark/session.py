@@ -518,9 +518,9 @@ class Spark:
         if self._wish is None:
             return
         with self._reporting:
-            executors, wanted = self._executors, self._wish.number
+            executors, rest, wanted = self._executors, self._rest, self._wish.number
             connected = 0 if executors is None else executors.number
-            trouble = self._absence.trouble or (None if self._rest is None else self._rest.trouble)
+            trouble = self._absence.trouble or (None if rest is None else rest.trouble)
             if trouble is None and executors is not None and wanted and executors.gone_for > MANY_SECONDS:
                 trouble = _NONE_CONNECTED
             state = ExecutorsState(wanted, connected, trouble)
