@@ -34,6 +34,11 @@ class Release:
         return f"{self.name}-operator"
 
     @property
+    def console(self) -> str:
+        """Name of the Service of its console."""
+        return f"{self.name}-console"
+
+    @property
     def webhook_configuration(self) -> str:
         """Name of its ValidatingWebhookConfiguration."""
         return f"{self.deployment}.{self.namespace}.penstock.dev"
@@ -84,6 +89,11 @@ class Release:
         self._cluster.helm("upgrade", self.name, str(CHART), *to, "--timeout", "90s")
         self.operator()
 
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Upgrade it with other values, and wait until as many operators as it then has are ready."""
+        to = ("--namespace", self.namespace, "--reuse-values", "--values", "-", "--wait", "--timeout", "120s")
+        self._cluster.helm("upgrade", self.name, str(CHART), *to, stdin=json.dumps(values))
+
     def enable_webhook(self, *, enabled: bool) -> None:
         """Upgrade it with or without its validating webhook, and wait until the operator is ready."""
         value = f"webhook.enabled={str(enabled).lower()}"
@@ -94,6 +104,11 @@ class Release:
     def roll_back(self) -> None:
         """Roll its last upgrade back, and wait until the operator is ready."""
         self._cluster.helm("rollback", self.name, "--namespace", self.namespace, "--wait", "--timeout", "120s")
+
+    def leader(self) -> str | None:
+        """The pod of the operator that holds the Lease; None: nobody holds it."""
+        lease = self._cluster.api.get("leases", self.namespace, self.deployment)
+        return str(((lease or {}).get("spec") or {}).get("holderIdentity") or "").partition("_")[0] or None
 
     def operators(self) -> list[Object]:
         """The pods of its operators, those that cannot start too."""

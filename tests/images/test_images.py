@@ -113,6 +113,20 @@ def test_every_module_is_compiled_and_of_our_code_only_its_own_part_is_there(
     assert not [other for other in others if (packages / other).exists()]
 
 
+CONSOLE = """
+import penstock_operator.web.console
+from penstock_web.console.rendering import Renderer
+from penstock_web.console.static_files import StaticFiles
+
+print(Renderer(StaticFiles(), "Penstock", is_cluster=True)("base.html", here="/"))
+"""
+
+
+def test_only_the_operator_has_the_console(image: Callable[[str], Image]) -> None:
+    assert "console.js" in image("operator").run("python3", "-c", CONSOLE)
+    assert not list((image("runtime").root / "opt/penstock").rglob("penstock_web"))
+
+
 LIST_PLUGINS = """
 import penstock
 from penstock_runtime.plugins.discovery import Plugins

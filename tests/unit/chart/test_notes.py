@@ -48,6 +48,13 @@ def test_the_notes_mention_the_secret_only_where_there_is_one(notes: Any) -> Non
         assert f"kubectl create secret generic kafka-client --namespace {namespace}" in text
 
 
+def test_the_notes_say_how_to_open_the_console_where_there_is_one(notes: Any) -> None:
+    forward = "kubectl port-forward --namespace sys service"
+    assert f"{forward}/penstock-console 8090\n" in notes()
+    assert f"{forward}/own-console 8091\n" in notes(fullnameOverride="own", console={"port": 8091})
+    assert forward not in notes(console={"enabled": False})
+
+
 def test_the_guides_values_are_values_of_the_chart(helm: Helm) -> None:
     blocks = re.findall(r"```yaml\n# values\.yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     assert blocks

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_operator.web.console import POD_IP_VARIABLE
 
 from .rendering import Document, Helm, Refused, Rendered, least
 
@@ -96,6 +97,7 @@ def test_probes_ask_on_the_port_for_probes(helm: Helm) -> None:
         "probes": 9001,
         "metrics": 9002,
         "webhook": 9443,
+        "console": 8090,
     }
     asked = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
     assert asked == {
@@ -172,8 +174,8 @@ def test_the_pod_can_be_placed_and_labelled(helm: Helm) -> None:
     assert rendered.pod["tolerations"] == [{"key": "control", "operator": "Exists"}]
     assert rendered.pod["affinity"] == {"nodeAffinity": {}}
     env = rendered.pod["containers"][0]["env"]
-    assert env[2:] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
-    assert [e["name"] for e in env[:2]] == [POD_NAME_VARIABLE, POD_UID_VARIABLE]
+    assert env[3:] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
+    assert [e["name"] for e in env[:3]] == [POD_NAME_VARIABLE, POD_UID_VARIABLE, POD_IP_VARIABLE]
     labels = deployment["template"]["metadata"]["labels"]
     assert labels["team"] == "data"
     assert deployment["selector"]["matchLabels"].items() <= labels.items()
@@ -201,14 +203,17 @@ def test_long_names_of_releases_fit(helm: Helm) -> None:
     )
 
 
-def test_only_metrics_probes_and_the_webhook_may_be_asked(helm: Helm, rendered: Rendered) -> None:
+def test_only_metrics_probes_the_webhook_and_for_operators_the_console_may_be_asked(
+    helm: Helm, rendered: Rendered
+) -> None:
     policy = rendered.one("NetworkPolicy")["spec"]
     assert policy["podSelector"]["matchLabels"] == rendered.one("Deployment")["spec"]["selector"]["matchLabels"]
     assert policy["policyTypes"] == ["Ingress"]
     ports = [rule["ports"] for rule in policy["ingress"]]
-    assert ports == [[{"port": "probes"}], [{"port": "webhook"}], [{"port": "metrics"}]]
+    assert ports == [[{"port": "probes"}], [{"port": "webhook"}], [{"port": "console"}], [{"port": "metrics"}]]
+    assert policy["ingress"][2]["from"] == [{"podSelector": policy["podSelector"]}]
     who = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
-    values = least(networkPolicy={"metricsFrom": who}, webhook={"enabled": False})
+    values = least(networkPolicy={"metricsFrom": who}, webhook={"enabled": False}, console={"enabled": False})
     narrow = helm.render(values).one("NetworkPolicy")["spec"]["ingress"]
     assert "from" not in narrow[0]
     assert narrow[1]["from"][: len(who)] == who  # and the pod of `helm test`
