@@ -24,9 +24,17 @@ _SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
-_URL_WITH_SECRET: Final = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s/?#]*@|[?&;][^=&;\s]*(?:pass|pwd|secret|token|key|sig)[^=&;\s]*=", re.IGNORECASE
+_SECRET_VALUE: Final = re.compile(
+    r"://[^\s@]{0,200}@|[/:][^\s/@]{1,200}@|"  # user information, also Oracle's `thin:user/password@host`
+    r"(?:pass|pwd|secret|token|credential|authorization|(?:api|access|account|private)[._-]?key)[\w.-]{0,50}[\"']?"
+    r"\s{0,5}[=:]\s{0,5}[^\s=:]|(?:key|sig)[\w.-]{0,50}\s{0,5}=|"  # parameters, headers, JSON
+    r"\b(?:bearer|basic)\s{1,5}[\w.~+/=-]{8}|-----BEGIN [A-Z ]{0,30}PRIVATE KEY",
+    re.IGNORECASE,
 )
+"""Text in a value that could be a secret: known properties hold URLs, parameters of drivers, headers, and JSON.
+
+All repeats are bounded: a value may have a mebibyte, and the operator waits meanwhile.
+"""
 _FRAMEWORK: Final = frozenset(p.name for kind in (SourceConfig, SinkConfig) for p in kind.properties())
 _CHAIN_PROPERTY: Final = re.compile(
     r"(transforms|predicates)\.[^.]+\.(type|predicate|negate|plugin\.version)|(key|value|header)\.converter\.plugin\.version"
@@ -81,7 +89,7 @@ def _shown(name: str, value: str, kinds: Mapping[str, str]) -> str:
     is_known = name in _FRAMEWORK or name in kinds or _CHAIN_PROPERTY.fullmatch(name) or _TOPIC_CREATION.fullmatch(name)
     if not is_known or kinds.get(name) == "PASSWORD":
         return HIDDEN
-    if (_SECRET_NAME.search(name) and kinds.get(name) != "BOOLEAN") or _URL_WITH_SECRET.search(value):
+    if (_SECRET_NAME.search(name) and kinds.get(name) != "BOOLEAN") or _SECRET_VALUE.search(value):
         return HIDDEN
     return value
 

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,8 @@ _KEPT: Final = 10.0
 """Seconds for which a token's user, and what users may do, are not asked again. A patch is always decided again."""
 _MOST: Final = 1_000
 _NAME_LENGTH: Final = 200
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
+"""Name of an object. The API server takes `a/status`, even encoded, for a subresource of `a`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class KubernetesAccess:
         Raises:
             OperatorError: the API server cannot be asked.
         """
-        if not self._settings.actions.enabled:
+        if not self._settings.actions.enabled or not _are_names(namespace, name):
             return False
         who = _digest(user.token) if isinstance(user, _TokenUser) else (user.name, user.groups)
         key = (who, namespace, name)
@@ -106,6 +109,8 @@ class KubernetesAccess:
         """
         if not self._settings.actions.enabled:
             raise Denied("actions are not enabled in this console (console.actions.enabled of the chart)")
+        if not _are_names(namespace, name):
+            raise Denied("the path does not name a Connector")
         if not isinstance(user, _TokenUser) and not await self._run(self._may_patch, user, namespace, name):
             raise Denied(f"user {user.name} cannot patch connectors.{_GROUP} {name} in namespace {namespace}")
         patched = await self._run(self._patch, user, namespace, name, patch)
@@ -184,6 +189,10 @@ def _status(answer: Answer, doing: str) -> Mapping[str, Any]:
     except (ValueError, KeyError, TypeError):
         raise Unavailable(f"{doing}: the answer does not come from an API server") from None
     return cast("Mapping[str, Any]", status)
+
+
+def _are_names(*texts: str) -> bool:
+    return all(_OBJECT_NAME.fullmatch(text) and ".." not in text for text in texts)
 
 
 def _digest(token: str) -> bytes:

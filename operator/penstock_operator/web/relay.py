@@ -99,8 +99,9 @@ class Relay:
             return
         try:
             async with asyncio.TaskGroup() as both:
-                both.create_task(_copy(reader, inner_writer))
-                both.create_task(_copy(inner_reader, writer))
+                asking = both.create_task(_copy(reader, inner_writer))
+                await _copy(inner_reader, writer)
+                asking.cancel()  # the leader has ended: a client that stays silent would hold its place forever
         except* OSError:
             pass
         finally:

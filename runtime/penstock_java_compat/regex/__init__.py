@@ -6,6 +6,6 @@ scanner, escapes, sets, classes  the parts of a pattern
 """
 
 from penstock_java_compat.regex.classes import PatternError
-from penstock_java_compat.regex.compiled import JavaPattern, compile_java
+from penstock_java_compat.regex.compiled import JavaPattern, compile_java, matching_within
 
-__all__ = ["JavaPattern", "PatternError", "compile_java"]
+__all__ = ["JavaPattern", "PatternError", "compile_java", "matching_within"]

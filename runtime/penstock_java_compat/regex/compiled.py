@@ -4,14 +4,38 @@ r"""Compile Java's regular expressions with the `regex` package.
 that cannot be translated is rejected when the pattern is compiled. Matching works on characters, not on UTF-16 units.
 """
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import regex
 
+from penstock_java_compat.regex.cost import too_costly
 from penstock_java_compat.regex.translation import PatternError, translate
 
 __all__ = ["JavaPattern", "PatternError", "compile_java"]
+
+
+_MOST_COST: Final = 200_000
+"""Characters of a pattern with its counted repeats written out, which take 60 MB. No option compiles more."""
+_end: Final[ContextVar[float | None]] = ContextVar("end", default=None)
+"""Monotonic time at which matching ends; None: never."""
+
+
+@contextmanager
+def matching_within(seconds: float) -> Iterator[None]:
+    """Limit the time that all calls of `JavaPattern.matches` in the block take together.
+
+    For untrusted patterns: a small one (`(a|aa)+b`) can take years.
+    """
+    token = _end.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _end.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +52,16 @@ class JavaPattern:
     compiled: Any = field(repr=False)
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches the whole text (`Matcher.matches`)."""
-        return self.compiled.fullmatch(text) is not None
+        """Return whether the pattern matches the whole text (`Matcher.matches`).
+
+        Raises:
+            TimeoutError: the time of `matching_within` is over.
+        """
+        if (end := _end.get()) is None:
+            return self.compiled.fullmatch(text) is not None
+        if (left := end - time.monotonic()) <= 0:
+            raise TimeoutError
+        return self.compiled.fullmatch(text, timeout=left) is not None
 
     def replace_first(self, text: str, replacement: str) -> str:
         r"""Return the text with the first match replaced (`Matcher.replaceFirst`).
@@ -102,6 +134,8 @@ def compile_java(text: str) -> JavaPattern:
     Raises:
         PatternError: Java rejects the pattern, or it cannot be translated; the message says which.
     """
+    if "{" in text and len(text) <= _MOST_COST and (why := too_costly(text, _MOST_COST)) is not None:
+        raise PatternError(f"Invalid regex: it {why}: {text}")
     translated, names = translate(text)
     try:
         return JavaPattern(text, names, regex.compile(translated, regex.V1))

@@ -17,8 +17,13 @@ _PART: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\{(\d*)(?:,(\d*))?\}|.", re.DOT
 _DIGITS: Final = 9
 
 
-def too_costly(pattern: str) -> str | None:
-    """Return why a pattern must not be compiled; None if it may be. The pattern need not be valid."""
+def too_costly(pattern: str, most: int = MOST_COST) -> str | None:
+    """Return why a pattern must not be compiled; None if it may be. The pattern need not be valid.
+
+    Args:
+        pattern: in Java's syntax.
+        most: maximum characters with all counted repeats written out.
+    """
     open_groups: list[list[int]] = [[0, 0]]  # for each: its cost so far, and that of its last part
     for part in _PART.finditer(pattern):
         text = part[0]
@@ -38,6 +43,6 @@ def too_costly(pattern: str) -> str | None:
             group[0], group[1] = group[0] + more, group[1] + more
         else:
             group[0], group[1] = group[0] + len(text), len(text)
-        if sum(g[0] for g in open_groups) > MOST_COST:
-            return f"comes to more than {MOST_COST:,} characters when its counted repeats ({{n}}) are written out"
+        if sum(g[0] for g in open_groups) > most:
+            return f"comes to more than {most:,} characters when its counted repeats ({{n}}) are written out"
     return None

@@ -83,6 +83,8 @@ class Redactor:
 
         Kafka Connect 4.4.0 shows nothing of such a message; here its reason stays.
         """
+        if not (values := tuple(values)):
+            return message
         words = {
             w for v in values for w in (v, *(p for p in re.split(r"\W+", v) if len(p) >= _WORD_SHORT)) if w.strip()
         }

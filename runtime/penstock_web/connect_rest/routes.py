@@ -41,6 +41,9 @@ __all__ = ["routes"]
 
 API_VERSION: Final = "4.3.1"
 """Version of Kafka Connect whose REST API this is; clients decide by it which requests they send."""
+_CHECKS: Final = 2
+"""Configurations that are checked at a time. Anybody may send one."""
+_MOST_PROPERTIES: Final = 2_000
 _ROOT: Final = "/connect/{namespace}"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -95,6 +98,7 @@ class _Api:
     def __init__(self, source: WebSource, access: Access | None) -> None:
         self._source = source
         self._access = access
+        self._checks = asyncio.Semaphore(_CHECKS)
 
     async def root(self, request: web.Request) -> web.Response:
         cluster = self._source.kafka_cluster_id()
@@ -186,7 +190,20 @@ class _Api:
             raise _Problem(400, f"Connector config {{{', '.join(config)}}} contains no connector type")
         if not _is_same_class(wanted, plugin):
             raise _Problem(400, f"Included connector type {wanted} does not match request type {plugin}")
-        return _json(await asyncio.to_thread(self._validated, plugin, config, request.match_info["namespace"]))
+        if self._checks.locked():
+            raise _Problem(503, f"{_CHECKS} configurations are being checked; try again")
+        await self._checks.acquire()
+        # A thread continues after a timeout: only its end makes room for the next check.
+        check = asyncio.ensure_future(
+            asyncio.to_thread(self._validated, plugin, config, request.match_info["namespace"])
+        )
+        check.add_done_callback(self._checked)
+        return _json(await asyncio.shield(check))
+
+    def _checked(self, check: asyncio.Future[dict[str, Any]]) -> None:
+        self._checks.release()
+        if not check.cancelled():
+            check.exception()  # whoever waited may have given up
 
     def _validated(self, plugin: str, config: Mapping[str, str], namespace: str) -> dict[str, Any]:
         definition, keys = plugin_keys(self._rows(namespace), plugin, config.get("connector.plugin.version"))
@@ -320,6 +337,8 @@ async def _config_of(request: web.Request) -> Mapping[str, str]:
         raise _Problem(413, "the configuration is larger than an object in Kubernetes may be") from None
     except (ValueError, RecursionError):
         raise _Problem(400, "the body is not JSON; send the configuration as a JSON object") from None
+    if isinstance(found, dict) and len(found) > _MOST_PROPERTIES:
+        raise _Problem(413, f"the configuration has more than {_MOST_PROPERTIES} properties")
     if not isinstance(found, dict):
         raise _Problem(400, "the body is not a JSON object; send the configuration as one")
     nested = [name for name, value in found.items() if isinstance(value, dict | list)]

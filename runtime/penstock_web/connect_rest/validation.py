@@ -1,5 +1,6 @@
 """Validation of a configuration in the JSON form of Kafka Connect's REST API (`ConfigInfos`). Pure."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -24,6 +25,9 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 
 
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+
+
 def document_of(config: Mapping[str, str], namespace: str) -> dict[str, Any]:
     """Return the Connector that a configuration of Kafka Connect describes."""
     rest = {name: text for name, text in config.items() if name not in OWNED}
@@ -31,7 +35,7 @@ def document_of(config: Mapping[str, str], namespace: str) -> dict[str, Any]:
     if (version := config.get("connector.plugin.version")) is not None:
         spec["version"] = version
     if (tasks := config.get("tasks.max")) is not None:
-        spec["tasksMax"] = int(tasks) if tasks.strip().isdecimal() else tasks
+        spec["tasksMax"] = int(tasks) if _NUMBER.fullmatch(tasks.strip()) else tasks
     metadata = {"name": config.get("name", ""), "namespace": namespace}
     return {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
 

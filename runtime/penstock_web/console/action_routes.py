@@ -1,5 +1,6 @@
 """Actions on a Connector that a user requests, and trials that change nothing."""
 
+import json
 import time
 from collections.abc import Awaitable
 from typing import Final, TypeVar
@@ -76,6 +77,7 @@ class ActionRoutes:
             raise web.HTTPForbidden(text="this console is read-only\n")
         if action not in _STATES and action not in _REQUESTS:
             raise web.HTTPNotFound(text="there is no such action\n")
+        self._document(request)
         user = await self._user(request)
         if user is None:
             raise web.HTTPUnauthorized(text="sign in with a token first\n", headers={"WWW-Authenticate": "Bearer"})
@@ -135,7 +137,7 @@ class ActionRoutes:
     async def _field(self, request: web.Request, name: str) -> str:
         """Return a field of the JSON in the body."""
         try:
-            value = (await request.json())[name]
+            value = json.loads(await request.read())[name]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise web.HTTPBadRequest(text=f"the request has no JSON object with the text {name}\n") from None
         if not isinstance(value, str):

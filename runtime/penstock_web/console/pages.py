@@ -5,7 +5,7 @@ from penstock_web.console.connector_view import connector_view
 from penstock_web.console.list_rows import ListRows
 from penstock_web.console.live import Snapshot
 from penstock_web.console.plugin_view import plugin_views
-from penstock_web.console.policy_view import Outcome, outcome_by_policy, outcome_for, policy_views
+from penstock_web.console.policy_view import Outcome, outcome_by_policy, outcome_for, policy_views, within_time
 from penstock_web.console.rendering import Renderer
 from penstock_web.source import WebSource
 
@@ -54,20 +54,21 @@ class ConsolePages:
         documents = self._source.policies()
         by_policy: dict[tuple[str, str], Outcome] = {}
         effective: Outcome | None = None
-        if topic:
-            by_policy = {
-                (str(d["metadata"].get("namespace") or ""), str(d["metadata"]["name"])): outcome_by_policy(d, topic)
-                for d in documents
-            }
-        if topic and connector:
-            namespace, _, name = connector.partition("/")
-            document = self._source.connector(namespace, name)
-            own = [d for d in documents if str(d["metadata"].get("namespace") or "") == namespace]
-            effective = (
-                Outcome(topic, unknown=f"the Connector {connector} does not exist")
-                if document is None
-                else outcome_for(document, own, topic)
-            )
+        with within_time():
+            if topic:
+                by_policy = {
+                    (str(d["metadata"].get("namespace") or ""), str(d["metadata"]["name"])): outcome_by_policy(d, topic)
+                    for d in documents
+                }
+            if topic and connector:
+                namespace, _, name = connector.partition("/")
+                document = self._source.connector(namespace, name)
+                own = [d for d in documents if str(d["metadata"].get("namespace") or "") == namespace]
+                effective = (
+                    Outcome(topic, unknown=f"the Connector {connector} does not exist")
+                    if document is None
+                    else outcome_for(document, own, topic)
+                )
         text = self._render(
             "policies_list.html",
             views=policy_views(documents),

@@ -1,9 +1,11 @@
 """TopicCreationPolicies, and what the rules make of the name of a topic (KIP-158). Pure."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
 from penstock.errors import ConfigError
+from penstock_java_compat.regex import matching_within
 from penstock_model.connect.topic_creation_rules import TopicGroup, TopicRules
 from penstock_model.connect.topic_limits import TopicLimits, violations
 from penstock_model.resources.applicable_rules import ApplicableRules, applicable_rules
@@ -12,10 +14,12 @@ from penstock_model.resources.policy_selection import name_of
 from penstock_model.resources.values import text_of
 from penstock_web.console.health import Tone, condition
 
-__all__ = ["Group", "Outcome", "PolicyView", "outcome_by_policy", "outcome_for", "policy_views"]
+__all__ = ["Group", "Outcome", "PolicyView", "outcome_by_policy", "outcome_for", "policy_views", "within_time"]
 
 _BROKERS: Final = "broker's default"
 _MOST_SELECTED: Final = 100
+_SECONDS: Final = 0.1
+"""Time for the patterns of all policies of a page. Anybody who may write a Connector or policy chooses patterns."""
 
 
 class Group(NamedTuple):
@@ -63,6 +67,11 @@ class Outcome(NamedTuple):
     group: Group | None = None
 
 
+def within_time() -> AbstractContextManager[None]:
+    """Limit the time for patterns; later outcomes are unknown."""
+    return matching_within(_SECONDS)
+
+
 def policy_views(policies: Sequence[Mapping[str, Any]]) -> list[PolicyView]:
     """Return all policies by namespace and name."""
     return sorted(map(_view, policies), key=lambda view: (view.namespace, view.name))
@@ -95,8 +104,11 @@ def outcome_by_policy(policy: Mapping[str, Any], topic: str) -> Outcome:
 def _outcome(found: ApplicableRules, topic: str) -> Outcome:
     if found.unknown:
         return Outcome(topic, unknown=found.unknown)
-    rule = None if found.rules is None else found.rules.group_of(topic)
-    refusals = violations(found.limits, topic, rule)
+    try:
+        rule = None if found.rules is None else found.rules.group_of(topic)
+        refusals = violations(found.limits, topic, rule)
+    except TimeoutError:
+        return Outcome(topic, unknown="its patterns take too long for this name; simplify nested repeats")
     if rule is None:
         return Outcome(topic, refusals)
     return Outcome(topic, refusals, where=rule.where, group=_group(rule))

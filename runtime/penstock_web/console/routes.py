@@ -1,6 +1,7 @@
 """Routes of the console: pages, their streams, and parts that are loaded later."""
 
 import asyncio
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,6 +26,7 @@ from penstock_web.source import Document, WebSource
 __all__ = ["routes"]
 
 _MOST_QUERY: Final = 200
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _CONNECTOR: Final = "/connectors/{namespace}/{name}"
 
 
@@ -211,7 +213,7 @@ class _Console:
         """Return the revision that a page shows; -1: it is from another run of this server, or unknown."""
         text = request.headers.get("Last-Event-ID") or request.query.get("seen", "")
         boot, _, revision = text.partition(".")
-        return int(revision) if boot == self._boot and revision.isdecimal() else -1
+        return int(revision) if boot == self._boot and _NUMBER.fullmatch(revision) else -1
 
 
 def _html(text: str) -> web.Response:

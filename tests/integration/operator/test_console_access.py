@@ -262,3 +262,20 @@ def test_no_token_and_no_value_reaches_the_log(
     assert token not in caplog.text + repr(user)
     assert "private" not in "".join(r.getMessage() for r in own)
     assert token.split(".")[2] not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["orders-in/status", "orders-in/", "..", "Orders", "orders-in%2Fstatus", ""])
+def test_a_patch_is_only_of_a_connector(kube: Kube, api: Api, namespace: str, secret: Path, name: str) -> None:
+    """The API server takes a slash in a name, even encoded, for the beginning of a subresource."""
+    api.create(connector(namespace))
+    allow(api, namespace, {"kind": "User", "name": "carol", "apiGroup": "rbac.authorization.k8s.io"})
+
+    async def act(access: KubernetesAccess) -> None:
+        user = await access.user(proxied("carol"))
+        assert user is not None
+        assert not await access.can_patch(user, namespace, name)
+        await access.patch(user, namespace, name, PAUSE)
+
+    with pytest.raises(Denied, match="does not name a Connector"):
+        run(kube, PROXIED, secret, act)
+    assert api.get(connector(namespace))["spec"].get("state") in (None, "Running")

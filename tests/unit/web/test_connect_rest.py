@@ -2,7 +2,9 @@
 
 import http.client
 import json
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -157,6 +159,46 @@ def test_no_value_that_could_be_a_secret_is_shown(client: Client, resources: Res
     assert shown["custom.setting"] == "[hidden]"
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgresql://u:hun#ter2@host/db",
+        "jdbc:oracle:thin:scott/hunter2@host:1521:orcl",
+        "jdbc:mysql://host/db?user=a&password=hunter2",
+        "host=db password=hunter2",
+        "Password=hunter2;Server=db",
+        '{"client_secret": "hunter2"}',
+        "Authorization: Bearer hunter2",
+        "X-Trace: 1, Bearer hunter2hunter2",
+        "-----BEGIN RSA PRIVATE KEY-----\nhunter2",
+    ],
+)
+def test_a_known_property_is_hidden_if_its_value_holds_a_secret(
+    client: Client, resources: Resources, value: str
+) -> None:
+    resources.documents.append(
+        connector("secretive", {"connector.class": "FileStreamSink", "file": value}, ["Running"])
+    )
+    assert client("GET", "/connectors/secretive/config")[1]["file"] == "[hidden]"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["/data/key.d/in.txt", "key:id,name:label", "http://registry:8081", "jdbc:postgresql://db:5432/shop?ssl=true"],
+)
+def test_a_known_property_without_a_secret_is_shown(client: Client, resources: Resources, value: str) -> None:
+    resources.documents.append(connector("open", {"connector.class": "FileStreamSink", "file": value}, ["Running"]))
+    assert client("GET", "/connectors/open/config")[1]["file"] == value
+
+
+@pytest.mark.parametrize("piece", ["a", "://", "/a", "?", "pass", "basic "])
+def test_a_huge_value_is_answered(client: Client, resources: Resources, piece: str) -> None:
+    """With a pattern that takes quadratic time, this test does not end: the client waits 30 seconds."""
+    config = {"connector.class": "FileStreamSink", "file": piece * (500_000 // len(piece))}
+    resources.documents.append(connector("huge", config, ["Running"]))
+    assert client("GET", "/connectors/huge/config")[0] == 200
+
+
 def test_passwords_by_definition_are_hidden_and_other_properties_of_a_plugin_version_are_shown(
     client: Client, resources: Resources
 ) -> None:
@@ -256,6 +298,7 @@ def test_each_error_is_reported_at_its_property(client: Client) -> None:
         (b'{"connector.class": {"a": 1}}', 400, "connector.class"),
         (b'{"name": "x"}', 400, "contains no connector type"),
         (b'{"name": "x", "connector.class": "FileStreamSource"}', 400, "does not match request type"),
+        (json.dumps({f"p{n}": "" for n in range(2_001)}).encode(), 413, "more than 2000 properties"),
         (b'{"a": "' + b"x" * (2 << 20) + b'"}', 413, "larger than an object"),
     ],
 )
@@ -265,6 +308,41 @@ def test_a_request_that_cannot_be_read_is_refused_with_the_reason(
     found, answer = client("PUT", "/connector-plugins/FileStreamSink/config/validate", body, JSON)
     assert found == status
     assert message in answer["message"]
+
+
+def test_a_pattern_that_would_take_gigabytes_is_a_problem(client: Client) -> None:
+    config = {"connector.class": "FileStreamSink", "name": "x", "topics.regex": "(?:(?:a{900}){900}){900}"}
+    _, body = client.send("/connector-plugins/FileStreamSink/config/validate", config)
+    problems = {c["value"]["name"]: c["value"]["errors"] for c in body["configs"]}["topics.regex"]
+    assert "comes to more than 200,000 characters" in problems[0]
+
+
+def test_a_number_of_thousands_of_digits_is_a_problem(client: Client) -> None:
+    config = {"connector.class": "FileStreamSink", "name": "x", "topics": "t", "tasks.max": "9" * 5_000}
+    status, body = client.send("/connector-plugins/FileStreamSink/config/validate", config)
+    assert status == 200
+    assert {c["value"]["name"] for c in body["configs"] if c["value"]["errors"]} == {"tasks.max"}
+
+
+def test_surplus_checks_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, done = threading.Semaphore(0), threading.Event()
+
+    def check(*_: object) -> tuple[()]:
+        begun.release()
+        done.wait(20)
+        return ()
+
+    monkeypatch.setattr("penstock_web.connect_rest.routes.problems_of", check)
+    path, config = "/connector-plugins/FileStreamSink/config/validate", {"connector.class": "FileStreamSink"}
+    with ThreadPoolExecutor(2) as pool:
+        checks = [pool.submit(client.send, path, config) for _ in range(2)]
+        try:
+            assert all(begun.acquire(timeout=20) for _ in checks)
+            assert client.send(path, config)[0] == 503
+        finally:
+            done.set()
+        assert [c.result()[0] for c in checks] == [200, 200]
+    assert client.send(path, config)[0] == 200
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

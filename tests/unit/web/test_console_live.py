@@ -140,6 +140,16 @@ def test_a_page_of_another_run_of_the_server_gets_everything(server: WebServer) 
     stream.close()
 
 
+def test_a_page_that_has_seen_an_impossible_revision_gets_everything(server: WebServer) -> None:
+    first = Stream(server.port, "/", "/stream", seen="0000.1")
+    first.next()
+    boot = first.last_id.partition(".")[0]
+    stream = Stream(server.port, "/", "/stream", seen=f"{boot}.{'9' * 5_000}")
+    assert len(stream.next()["parts"]) == 1001
+    first.close()
+    stream.close()
+
+
 def test_surplus_streams_are_refused_and_closed_ones_free_their_place(shop: Shop, server: WebServer) -> None:
     first, second = (Stream(server.port, "/", "/stream") for _ in range(2))
     third = Stream(server.port, "/", "/stream", seen="x")

@@ -269,6 +269,17 @@ def test_policies_show_what_they_make_of_a_topic(browser: Browser, topic: str, e
     assert page.count(expected) >= 2  # by the policy alone, and for the Connector
 
 
+def test_patterns_that_take_years_do_not_stop_the_console(shop: Shop, browser: Browser) -> None:
+    orders = next(d for d in shop.connectors() if d["metadata"]["name"] == "orders")
+    del orders["spec"]["topicCreationPolicyRef"]
+    rules = {"groups": "g", "g.include": "(a|aa)+b", "g.partitions": "1", "default.partitions": "1"}
+    orders["spec"]["config"] |= {f"topic.creation.{n}": v for n, v in rules.items()}
+    for group in ("g", "default"):
+        orders["spec"]["config"][f"topic.creation.{group}.replication.factor"] = "1"
+    _, page = browser(f"/policies?topic={'a' * 90}&connector=shop/orders")
+    assert "take too long for this name" in page
+
+
 def test_plugin_versions_show_the_connectors_that_use_them(browser: Browser) -> None:
     _, page = browser("/plugins")
     article = page[page.index("shop/sql-1.4.2") :].split("</article>")[0]
@@ -284,6 +295,20 @@ def test_a_request_by_another_site_is_refused(acting: tuple[Browser, Rights]) ->
     assert browser.post(path, Authorization=token, Sec_Fetch_Site="cross-site")[0] == 403
     assert browser("/", Host="evil.example")[0] == 403
     assert rights.patches == []
+
+
+@pytest.mark.parametrize("name", ["orders%2Fstatus", "%2e%2e", "missing"])
+def test_an_action_on_anything_but_a_connector_is_not_found(acting: tuple[Browser, Rights], name: str) -> None:
+    browser, rights = acting
+    assert browser.post(f"/connectors/shop/{name}/actions/pause", Authorization="Bearer alice")[0] == 404
+    assert rights.patches == []
+
+
+def test_a_body_of_an_unknown_charset_is_refused(acting: tuple[Browser, Rights]) -> None:
+    browser, _ = acting
+    path = "/connectors/shop/orders/actions/alter-offsets"
+    headers = {"Authorization": "Bearer alice", "Content_Type": "application/json; charset=rot13"}
+    assert browser.post(path, {"document": "x"}, **headers)[0] == 400
 
 
 def test_an_action_is_a_patch_by_the_user(acting: tuple[Browser, Rights]) -> None:

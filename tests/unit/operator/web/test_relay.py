@@ -87,6 +87,30 @@ def test_connections_end_when_this_operator_takes_over() -> None:
     relayed(test)
 
 
+def test_a_silent_client_is_closed_when_the_leader_closes_the_connection() -> None:
+    """Else clients that never say anything would hold all places of the relay."""
+
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async def run() -> None:
+        leader = await asyncio.start_server(close, "127.0.0.1", 0)
+        relay = Relay(0, lambda: address_text(*leader.sockets[0].getsockname()[:2]), host="127.0.0.1")
+        await relay.start()
+        try:
+            async with asyncio.timeout(20):
+                reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
+                assert await reader.read() == b""
+                while relay._connections:
+                    await asyncio.wait(relay._connections)
+                writer.close()
+        finally:
+            await relay.close()
+            leader.close()
+
+    asyncio.run(run())
+
+
 def test_too_many_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock_operator.web.relay._MOST", 1)
 
