@@ -15,7 +15,9 @@ import penstock
 
 from .unpacked import UID, Image
 
-EVERY = pytest.mark.parametrize("name", ["runtime", "operator", "kafka", "postgresql", "registry"])
+EVERY = pytest.mark.parametrize(
+    "name", ["runtime", "operator", "kafka", "postgresql", pytest.param("registry", marks=pytest.mark.slow)]
+)
 OURS = pytest.mark.parametrize("name", ["runtime", "operator"])
 MODULES = {"runtime": "penstock_runtime", "operator": "penstock_operator"}
 TITLES = {

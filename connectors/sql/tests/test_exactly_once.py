@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import psycopg
 import pytest
 
 import penstock_sql.sink.connector
@@ -12,6 +13,8 @@ from penstock.schema import INT32, struct
 from penstock.testing._harness import sink_batch
 from penstock.testing._making import make, parsed
 from penstock.testing._sink_life import T0, SinkLife, placed
+from penstock_sql.dialects.error_meaning import Meaning
+from penstock_sql.dialects.postgresql.errors import meaning
 from penstock_sql.sink import SqlSink
 
 SCHEMA = struct({"id": INT32})
@@ -118,6 +121,14 @@ def test_a_table_that_somebody_holds_is_waited_for_and_not_for_ever(orders: Any,
         other.execute("COMMIT")
         write(life, records(0))
     assert ids(orders) == [0]
+
+
+def test_a_table_whose_type_exists_already_is_one_that_another_task_creates(database: Any) -> None:
+    """PostgreSQL's answer if the other task commits between its two checks."""
+    database.run("CREATE DOMAIN orders AS INT")
+    with pytest.raises(psycopg.errors.DuplicateObject) as refused:
+        database.run("CREATE TABLE IF NOT EXISTS orders (id INT)")
+    assert meaning(refused.value) is Meaning.SCHEMA
 
 
 def test_two_tasks_that_upsert_the_same_keys_lose_nothing(database: Any, monkeypatch: Any) -> None:

@@ -15,7 +15,7 @@ __all__ = ["column_named", "may_be_of_a_row", "meaning", "raised_text", "words",
 _NO_RIGHT: Final = "42501"
 _STATES: Final = (
     (Meaning.DATA, ("21", "22", "23", "428C9", "54", "P0", "44", "38", "39")),
-    (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "3F000")),
+    (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "42710", "3F000")),
     (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "3D000", "40", "53", "55", "57", "58")),
     (Meaning.ACCESS, ("28", _NO_RIGHT)),
 )
