@@ -5,18 +5,18 @@ page and the REST API are served without authentication, so that a value of an u
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
 from penstock_model.connect.redaction import HIDDEN
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.definitions import ClassDefinition, Definitions
-from penstock_model.resources.plugin_offers import offered
+from penstock_model.contracts.definitions import ClassDefinition
+from penstock_model.validation.connector import PluginKnowledge
 from penstock_model.validation.plugin_definitions import find_definitions
 
-__all__ = ["definitions_of", "shown_config"]
+__all__ = ["shown_config"]
 
 _SECRET_NAME: Final = re.compile(
     r"pass|pwd|secret|token|credential|jaas|auth|signature|sas\b|dsn|webhook|"
@@ -44,36 +44,15 @@ _TOPIC_CREATION: Final = re.compile(
 )
 
 
-def definitions_of(
-    connector: Mapping[str, Any],
-    plugin_versions: list[Mapping[str, Any]],
-    published: Callable[[str], Definitions | None],
-    worker: WorkerConfig,
-    release: str,
-) -> Mapping[str, ClassDefinition]:
-    """Return the known definitions of the plugins of a Connector, by place (`connector`, `transforms.hoist`).
-
-    Args:
-        connector: the resource.
-        plugin_versions: PluginVersions of its namespace.
-        published: returns the definitions that a PluginVersion has published.
-        worker: worker configuration.
-        release: version of the built-in plugins.
-    """
-    spec = connector.get("spec") or {}
-    config = {str(k): str(v) for k, v in (spec.get("config") or {}).items()}
-    asked = asked_plugins(str(spec.get("class", "")), _text(spec.get("version")), config, worker.converters)
-    written = {a.place: config.get(a.type_property, "").strip() for a in asked}
-    return find_definitions(asked, offered(plugin_versions), published, release, written).definitions
-
-
-def shown_config(connector: Mapping[str, Any], definitions: Mapping[str, ClassDefinition]) -> dict[str, str]:
+def shown_config(connector: Mapping[str, Any], knowledge: PluginKnowledge, worker: WorkerConfig) -> dict[str, str]:
     """Return `spec.config` with `[hidden]` instead of every value that could be a secret. References to Secrets are shown.
 
     Args:
         connector: the resource.
-        definitions: those that `definitions_of` returns.
+        knowledge: knowledge of the plugins of its namespace.
+        worker: worker configuration.
     """
+    definitions = _definitions(connector, knowledge, worker)
     kinds = {
         key.name if place == CONNECTOR else f"{place}.{key.name}": key.type
         for place, definition in definitions.items()
@@ -81,6 +60,17 @@ def shown_config(connector: Mapping[str, Any], definitions: Mapping[str, ClassDe
     }
     config = (connector.get("spec") or {}).get("config") or {}
     return {str(name): _shown(str(name), str(value), kinds) for name, value in config.items()}
+
+
+def _definitions(
+    connector: Mapping[str, Any], knowledge: PluginKnowledge, worker: WorkerConfig
+) -> Mapping[str, ClassDefinition]:
+    """Return the known definitions of the plugins of a Connector, by place (`connector`, `transforms.hoist`)."""
+    spec = connector.get("spec") or {}
+    config = {str(k): str(v) for k, v in (spec.get("config") or {}).items()}
+    asked = asked_plugins(str(spec.get("class", "")), _text(spec.get("version")), config, worker.converters)
+    written = {a.place: config.get(a.type_property, "").strip() for a in asked}
+    return find_definitions(asked, knowledge.offers, knowledge.published, knowledge.release, written).definitions
 
 
 def _shown(name: str, value: str, kinds: Mapping[str, str]) -> str:

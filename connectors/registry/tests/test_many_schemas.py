@@ -66,7 +66,7 @@ def test_ten_thousand_schemas_in_one_topic_take_no_more_memory_and_requests_than
     finally:
         tracemalloc.stop()
     assert set(requests) == {2 * 1_000}, "each schema and its version, however many there were before"
-    assert max(memory[1:]) < 1.3 * memory[1], "what is not in a cache is not kept"
+    assert max(memory[1:]) < 1.3 * memory[1], "memory is kept only by the caches"
 
 
 def of_a_registry(topic: str, path: str) -> Any:

@@ -34,7 +34,8 @@ from penstock_web.connect_rest.plugins import (
     plugin_rows,
 )
 from penstock_web.connect_rest.validation import config_infos, document_of, problems_of
-from penstock_web.shown_config import definitions_of, shown_config
+from penstock_web.plugin_knowledge import knowledge_of, plugin_versions_of
+from penstock_web.shown_config import shown_config
 from penstock_web.source import Document, WebSource
 
 __all__ = ["routes"]
@@ -118,16 +119,17 @@ class _Api:
         wanted = request.query.getall("expand", [])
         if not wanted:
             return _json([name_of(c) for c in there])
-        return _json(await asyncio.to_thread(self._expanded, there, wanted))
+        return _json(await asyncio.to_thread(self._expanded, namespace, there, wanted))
 
-    def _expanded(self, connectors: list[Document], wanted: list[str]) -> dict[str, Any]:
+    def _expanded(self, namespace: str, connectors: list[Document], wanted: list[str]) -> dict[str, Any]:
+        knowledge, worker = knowledge_of(self._source, namespace), self._source.worker()
         found: dict[str, dict[str, Any]] = {name_of(c): {} for c in connectors}
         for connector in connectors:
             answer = found[name_of(connector)]
             if "status" in wanted:
                 answer["status"] = connector_status(connector)
             if "info" in wanted:
-                answer["info"] = connector_info(connector, self._shown(connector))
+                answer["info"] = connector_info(connector, shown_config(connector, knowledge, worker))
         return found
 
     async def connector(self, request: web.Request) -> web.Response:
@@ -209,13 +211,8 @@ class _Api:
         definition, keys = plugin_keys(self._rows(namespace), plugin, config.get("connector.plugin.version"))
         if definition.type not in ("source", "sink"):
             raise _Problem(400, f"{plugin} is no connector: only configurations of connectors can be validated")
-        problems = problems_of(
-            document_of(config, namespace),
-            self._plugin_versions(namespace),
-            lambda name: self._source.definitions(namespace, name),
-            self._source.worker(),
-            self._source.release(),
-        )
+        knowledge = knowledge_of(self._source, namespace)
+        problems = problems_of(document_of(config, namespace), knowledge, self._source.worker())
         return config_infos(plugin, config, keys, problems)
 
     # Actions
@@ -280,21 +277,15 @@ class _Api:
         return connector
 
     def _shown(self, connector: Document) -> dict[str, str]:
-        namespace = str(connector["metadata"].get("namespace", ""))
-        versions = self._plugin_versions(namespace)
-        published = lambda name: self._source.definitions(namespace, name)  # noqa: E731 (an argument of one call)
-        found = definitions_of(connector, versions, published, self._source.worker(), self._source.release())
-        return shown_config(connector, found)
+        knowledge = knowledge_of(self._source, str(connector["metadata"].get("namespace") or ""))
+        return shown_config(connector, knowledge, self._source.worker())
 
     def _rows(self, namespace: str) -> list[PluginRow]:
         found: list[ClassDefinition] = [*built_in_definitions(self._source.release()).classes]
-        for document in self._plugin_versions(namespace):
+        for document in plugin_versions_of(self._source, namespace):
             there: Definitions | None = self._source.definitions(namespace, document["metadata"]["name"])
             found += there.classes if there is not None else ()
         return plugin_rows(found)
-
-    def _plugin_versions(self, namespace: str) -> list[Document]:
-        return [d for d in self._source.plugin_versions() if d["metadata"].get("namespace") == namespace]
 
 
 def _answering(handler: Handler) -> Handler:

@@ -2,16 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.redaction import HIDDEN
 from penstock_model.connect.variables import has_variable
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.definitions import ConfigKey, Definitions, config_key_info
+from penstock_model.contracts.definitions import ConfigKey, config_key_info
 from penstock_model.resources.connector import API_VERSION, OWNED, Connector
-from penstock_model.resources.plugin_offers import offered
 from penstock_model.validation.connector import PluginKnowledge, check_connector
 from penstock_model.validation.topics import PolicyUse
 
@@ -40,23 +39,14 @@ def document_of(config: Mapping[str, str], namespace: str) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
 
 
-def problems_of(
-    document: Mapping[str, Any],
-    plugin_versions: Sequence[Mapping[str, Any]],
-    published: Callable[[str], Definitions | None],
-    worker: WorkerConfig,
-    release: str,
-) -> tuple[Problem, ...]:
+def problems_of(document: Mapping[str, Any], knowledge: PluginKnowledge, worker: WorkerConfig) -> tuple[Problem, ...]:
     """Return all problems of a Connector that are known without running its plugins, as the webhook finds them.
 
     Args:
         document: the Connector.
-        plugin_versions: PluginVersions of its namespace.
-        published: returns the definitions that a PluginVersion has published.
+        knowledge: knowledge of the plugins of its namespace.
         worker: worker configuration.
-        release: version of the built-in plugins.
     """
-    knowledge = PluginKnowledge(offered(plugin_versions), published, release)
     try:
         resource = Connector.draft(document)
         check_connector(resource, worker, knowledge, PolicyUse(named=False, selected=False), lambda unknown: False)

@@ -20,7 +20,8 @@ from penstock_web.console.pages import ConsolePages
 from penstock_web.console.rendering import Renderer
 from penstock_web.console.static_files import StaticFiles
 from penstock_web.options import WebOptions
-from penstock_web.shown_config import definitions_of, shown_config
+from penstock_web.plugin_knowledge import knowledge_of
+from penstock_web.shown_config import shown_config
 from penstock_web.source import Document, WebSource
 
 __all__ = ["routes"]
@@ -154,12 +155,8 @@ class _Console:
 
     def _shown_config(self, document: Document) -> Mapping[str, str]:
         """Return the configuration without secrets. May block."""
-        source, namespace = self._source, str(document["metadata"].get("namespace") or "")
-        versions = [d for d in source.plugin_versions() if str(d["metadata"].get("namespace") or "") == namespace]
-        definitions = definitions_of(
-            document, versions, lambda name: source.definitions(namespace, name), source.worker(), source.release()
-        )
-        return shown_config(document, definitions)
+        knowledge = knowledge_of(self._source, str(document["metadata"].get("namespace") or ""))
+        return shown_config(document, knowledge, self._source.worker())
 
     def _document(self, request: web.Request) -> Document:
         document = self._source.connector(*_names(request))

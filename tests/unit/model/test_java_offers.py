@@ -49,7 +49,7 @@ def chosen(resolved: ResolvedPlugins) -> dict[str, tuple[str, str, str]]:
     return {place: (m.name, m.version, m.folder) for m in resolved.mounts for place in m.places}
 
 
-def told(resolved: ResolvedPlugins) -> str:
+def message_of(resolved: ResolvedPlugins) -> str:
     assert resolved.problems
     return "\n".join(map(str, resolved.problems))
 
@@ -61,7 +61,7 @@ def test_a_connector_is_found_by_each_of_its_names_in_the_newest_version_that_it
         assert chosen(resolve(there, name)) == newest
     assert chosen(resolve(there, POSTGRES, "[3,3.6)"))["connector"][:2] == ("old", "3.5.0.Final")
     refused = resolve(there, POSTGRES, "[4,)")
-    assert "available versions: [3.5.0.Final, 3.6.1.Final]" in told(refused)
+    assert "available versions: [3.5.0.Final, 3.6.1.Final]" in message_of(refused)
     assert refused.is_missing
 
 
@@ -120,7 +120,7 @@ def test_a_version_chooses_between_java_and_python(version: str, name: str) -> N
 @pytest.mark.parametrize("version", [{}, {"value_converter_plugin_version": "[0.1,8)"}])
 def test_without_a_version_that_only_one_has_neither_is_chosen(version: dict[str, str]) -> None:
     there = [registry(), image("confluent", found(AVRO, "converter", "7.9.0", "avro"))]
-    assert told(resolve(there, "FileStreamSink", value_converter=AVRO, **version)) == (
+    assert message_of(resolve(there, "FileStreamSink", value_converter=AVRO, **version)) == (
         f"value.converter: {AVRO} is a class of several plugins, {AVRO} (confluent), penstock-registry (own); request a "
         "version that only one of them has (value.converter.plugin.version), or delete the others"
     )
@@ -147,7 +147,7 @@ def test_a_nested_class_is_found_by_its_name_with_the_class_around_it() -> None:
 
 def test_two_images_with_one_class_in_one_version_are_refused_with_both() -> None:
     there = [image("debezium", *DEBEZIUM), image("other", *DEBEZIUM)]
-    assert "is in several PluginVersions that differ, debezium, other; delete all but one" in told(
+    assert "is in several PluginVersions that differ, debezium, other; delete all but one" in message_of(
         resolve(there, POSTGRES)
     )
     same = [image("debezium", *DEBEZIUM, digest="x"), image("debezium", *DEBEZIUM, digest="x")]
@@ -174,20 +174,20 @@ def test_a_transform_of_one_version_in_several_images_comes_from_the_first_by_na
 def test_a_transform_without_a_version_in_several_images_is_refused_with_both() -> None:
     there = [image(n, found(DROP, "transform", "undefined")) for n in ("a", "b")]
     resolved = resolve([*there, image("debezium", *DEBEZIUM)], POSTGRES, transforms="x", transforms_x_type=DROP)
-    assert "is in several PluginVersions that differ, a, b; delete all but one" in told(resolved)
+    assert "is in several PluginVersions that differ, a, b; delete all but one" in message_of(resolved)
 
 
 def test_a_full_name_that_a_package_of_python_takes_too_is_refused_with_what_to_do() -> None:
     spec = {"plugin": "acme", "version": "1.0", "image": f"r.example/acme@sha256:{'0' * 64}"}
     classes = [{"alias": "Postgres", "type": "source", "javaNames": [POSTGRES]}]
     python = {"metadata": {"name": "acme-1.0"}, "spec": {**spec, "classes": classes}}
-    said = told(resolve([python, image("debezium", *DEBEZIUM)], POSTGRES))
+    said = message_of(resolve([python, image("debezium", *DEBEZIUM)], POSTGRES))
     assert f"acme (acme-1.0), {POSTGRES} (debezium); request a version that only one of them has (spec.version)" in said
 
 
 def test_a_short_name_of_two_classes_is_refused_with_what_to_write() -> None:
     there = [image("debezium", *DEBEZIUM), image("acme", found("com.acme.PostgresConnector"))]
-    assert "write the full name of the class that you mean" in told(resolve(there, "PostgresConnector"))
+    assert "write the full name of the class that you mean" in message_of(resolve(there, "PostgresConnector"))
     assert chosen(resolve(there, POSTGRES))["connector"][0] == "debezium"
 
 

@@ -71,16 +71,16 @@ def test_sink_that_is_behind_gets_more_tasks_and_an_idle_one_gives_them_back() -
     assert count(world) == 3
     lasts(world, 40, **IDLE)
     assert count(world) == 1
-    told = [e for e in world.events if e.reason == Reason.AUTOSCALED]
-    assert [e.message.split(":")[0] for e in told] == [
+    reported = [e for e in world.events if e.reason == Reason.AUTOSCALED]
+    assert [e.message.split(":")[0] for e in reported] == [
         "1 -> 2 tasks",
         "2 -> 4 tasks",
         "4 -> 3 tasks",
         "3 -> 2 tasks",
         "2 -> 1 tasks",
     ]
-    assert world.status["autoscaling"]["message"] == told[-1].message
-    assert {e.type for e in told} == {"Normal"}
+    assert world.status["autoscaling"]["message"] == reported[-1].message
+    assert {e.type for e in reported} == {"Normal"}
 
 
 def test_spec_stays_as_its_author_wrote_it() -> None:

@@ -164,7 +164,7 @@ def test_number_does_not_alternate_whatever_the_waits_are(down: int, up: int) ->
 
 @dataclass
 class Sink:
-    """A sink of which each task writes `speed` records per second, and which stands still when its number changes."""
+    """A sink of which each task writes `speed` records per second, and which pauses when its number changes."""
 
     arriving: Callable[[float], float]
     terms: Autoscaling = TERMS

@@ -61,7 +61,7 @@ def test_a_list_that_brings_nothing_new_is_no_change(documents: Documents, revis
 
 
 def test_what_no_page_shows_is_not_kept(documents: Documents) -> None:
-    """Nor kubectl's copy of the configuration: nothing would hide what is secret in it."""
+    """Nor kubectl's copy of the configuration: nothing would hide the secrets in it."""
     given = event(
         1,
         managedFields=[{"manager": "kubectl"}],

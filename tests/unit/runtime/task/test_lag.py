@@ -115,8 +115,8 @@ def test_only_the_partitions_with_the_largest_lag_are_exported(watch: LagWatch) 
 
 
 def test_growth_of_lag_during_a_pause_does_not_count(watch: LagWatch, clock: Clock) -> None:
-    told: list[str | None] = []
-    watch.on_lag = lambda records, growth: told.append(growth)
+    reported: list[str | None] = []
+    watch.on_lag = lambda records, growth: reported.append(growth)
 
     def grow(minutes: int) -> None:
         for _ in range(minutes * 6):
@@ -124,14 +124,14 @@ def test_growth_of_lag_during_a_pause_does_not_count(watch: LagWatch, clock: Clo
             watch.report({A: int(clock.now)})
 
     grow(15)
-    assert told[-1] is not None
+    assert reported[-1] is not None
     watch.is_paused = True
     grow(30)
     watch.is_paused = False
     grow(9)
-    assert set(told[15 * 6 :]) == {None}
+    assert set(reported[15 * 6 :]) == {None}
     grow(6)
-    assert told[-1] is not None
+    assert reported[-1] is not None
 
 
 def test_the_state_of_the_task_decides_whether_its_lag_may_grow() -> None:
