@@ -24,6 +24,10 @@ class Connections:
         self._seconds = seconds
         self._silent: set[object] = set()
 
+    def refuse(self) -> None:
+        """Close each further connection: one that was accepted just before the server ends is reported after it."""
+        self._most = 0
+
     def has_asked(self, request: web.Request) -> None:
         """Record that a request arrived, so that its connection is kept."""
         self._silent.discard(request.protocol)

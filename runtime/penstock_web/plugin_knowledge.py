@@ -13,7 +13,7 @@ def plugin_versions_of(source: WebSource, namespace: str) -> list[Document]:
 
 
 def knowledge_of(source: WebSource, namespace: str) -> PluginKnowledge:
-    """Return what is known of the plugins of a namespace. Its `published` may block."""
+    """Return the knowledge of the plugins of a namespace. Its `published` may block."""
     return PluginKnowledge(
         offered(plugin_versions_of(source, namespace)),
         lambda name: source.definitions(namespace, name),

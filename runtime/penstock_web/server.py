@@ -104,6 +104,7 @@ class WebServer:
             self.port = listener.sockets[0].getsockname()[1]
             self._started.set()
             await self._closing.wait()
+            connections.refuse()
             listener.close()
         finally:
             await runner.cleanup()

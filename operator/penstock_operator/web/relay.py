@@ -50,6 +50,7 @@ class Relay:
         self._leader = leader
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     async def start(self) -> None:
         """Listen.
@@ -57,11 +58,12 @@ class Relay:
         Raises:
             OSError: the port is taken.
         """
-        self._server = await asyncio.start_server(self._serve, self._host, self.port)
+        self._server = await asyncio.start_server(self._connected, self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Stop listening, and close all connections."""
+        self._is_closed = True  # a connection that was accepted just now is reported later
         if self._server is not None:
             self._server.close()
         for task in [*self._connections]:
@@ -69,19 +71,23 @@ class Relay:
         if self._connections:
             await asyncio.wait(self._connections)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self._connections) >= _MOST:
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection in a task that `close` knows from the start, and close it even if the task never ran."""
+        if self._is_closed or len(self._connections) >= _MOST:
             writer.close()
             return
+        task = asyncio.create_task(self._serve(reader, writer))
         self._connections.add(task)
-        try:
-            with suppress(OSError, asyncio.CancelledError):
-                await self._pass_on(reader, writer)
-        finally:
+
+        def ended(task: asyncio.Task[None]) -> None:
             self._connections.discard(task)
             writer.close()
+
+        task.add_done_callback(ended)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.CancelledError):
+            await self._pass_on(reader, writer)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         target = host_and_port(self._leader() or "")

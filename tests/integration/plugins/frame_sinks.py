@@ -27,7 +27,9 @@ class PlacingConfig(Config):
     stores: bool = prop("stores", False, doc="Whether offsets are stored with the rows.")
     ends: str = prop("ends", "", doc="The signal that a large frame sends to a worker in its job, once.")
     waits: int = prop("waits", 0, doc="How many times a large frame asks to wait.")
-    holds: bool = prop("holds", False, doc="Whether the first large frame waits for a file `go` next to the file `holds`.")
+    holds: bool = prop(
+        "holds", False, doc="Whether the first large frame waits for a file `go` next to the file `holds`."
+    )
 
 
 class PlacingFrames(SinkConnector):
