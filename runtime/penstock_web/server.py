@@ -10,7 +10,7 @@ from penstock.errors import ConnectError
 from penstock_web.access import Access
 from penstock_web.authentication import users_only
 from penstock_web.connect_rest.routes import routes as connect_routes
-from penstock_web.connections import Connections
+from penstock_web.connections import Connections, abort, stop_listening
 from penstock_web.console import routes
 from penstock_web.options import WebOptions
 from penstock_web.protection import HEADERS, middleware
@@ -105,9 +105,11 @@ class WebServer:
             self._started.set()
             await self._closing.wait()
             connections.refuse()
-            listener.close()
+            await stop_listening(listener)
         finally:
+            transports = [connection.transport for connection in server.connections]
             await runner.cleanup()
+            await abort(transports)
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from penstock_web.connections import stop_listening
+
 __all__ = ["Relay", "address_text", "host_and_port"]
 
 log = logging.getLogger(__name__)
@@ -63,9 +65,9 @@ class Relay:
 
     async def close(self) -> None:
         """Stop listening, and close all connections."""
-        self._is_closed = True  # a connection that was accepted just now is reported later
+        self._is_closed = True  # connections that were accepted just now are reported while it stops listening
         if self._server is not None:
-            self._server.close()
+            await stop_listening(self._server)
         for task in [*self._connections]:
             task.cancel()
         if self._connections:

@@ -1,11 +1,14 @@
 """Open pages get what has changed, only that, and not too often."""
 
 import copy
+import gc
 import http.client
 import json
 import re
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -172,6 +175,32 @@ def test_a_server_closes_while_pages_are_open(server: WebServer) -> None:
     with pytest.raises((AssertionError, http.client.HTTPException, OSError)):
         stream.next()
     stream.close()
+
+
+def test_a_server_closes_connections_that_it_has_just_accepted() -> None:
+    """pytest reports a socket that was left open as an error of this test."""
+    ends: list[bytes] = []
+
+    def connect(port: int) -> None:
+        while True:
+            try:
+                client = socket.create_connection(("127.0.0.1", port), timeout=20)
+            except ConnectionRefusedError:
+                return
+            with client, suppress(ConnectionResetError):
+                ends.append(client.recv(1))
+
+    for _ in range(20):
+        server = WebServer(Shop(), WebOptions(connections=20))
+        server.start()
+        clients = [threading.Thread(target=connect, args=(server.port,)) for _ in range(30)]
+        for client in clients:
+            client.start()
+        server.close()
+        for client in clients:
+            client.join()
+        gc.collect()
+    assert set(ends) <= {b""}
 
 
 def test_surplus_connections_are_closed() -> None:
