@@ -62,7 +62,7 @@ async def stop_listening(server: asyncio.Server) -> None:
     server.close()
 
 
-async def abort(transports: Iterable[asyncio.Transport | None]) -> None:
+async def abort(transports: Iterable[asyncio.WriteTransport | None]) -> None:
     """Close connections without waiting for clients that do not read."""
     for transport in transports:
         if transport is not None:
