@@ -130,6 +130,10 @@ soak: java setup ## Run random, seeded faults for an hour, then 50 rounds of kil
 bench: java setup ## Measure Penstock and Kafka Connect; write a table and build/bench.json
 	$(PY) tests/bench $(ARGS)
 
+.PHONY: compatibility
+compatibility: java setup ## Run tests with other versions of Python, Java, Kafka and PostgreSQL (ARGS="kafka postgresql-17"; an hour)
+	$(PY) scripts/compatibility $(ARGS)
+
 .PHONY: demo
 demo: java setup ## Watch records flow on Kubernetes (PENSTOCK_CLUSTER=own|kind|KUBECONFIG#CONTEXT), or without it
 	@$(PY) examples/cluster $(ARGS)
