@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import hatchling.__about__
-
 from scripts.release import chart, checkout, distributions, images, notes, provenance
 from scripts.release.commands import ReleaseError, run
 

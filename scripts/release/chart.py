@@ -37,7 +37,10 @@ def pinned(values: str, digests: Mapping[str, str]) -> str:
     """
     for image, digest in digests.items():
         values, changed = re.subn(
-            rf'^(  {image}: {{repository: [^,]+, tag: "", digest: ")(")', rf"\g<1>{digest}\2", values, flags=re.MULTILINE
+            rf'^(  {image}: {{repository: [^,]+, tag: "", digest: ")(")',
+            rf"\g<1>{digest}\2",
+            values,
+            flags=re.MULTILINE,
         )
         if changed != 1:
             raise ReleaseError(
@@ -49,13 +52,16 @@ def pinned(values: str, digests: Mapping[str, str]) -> str:
 
 def pack(chart: Path, target: Path, time: int) -> None:
     """Write a chart as an archive. Unlike that of `helm package`, it has no time of its own."""
-    with target.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, 0) as compressed:
-        with tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-            for file in sorted(path for path in chart.rglob("*") if path.is_file()):
-                member = tarfile.TarInfo(f"{chart.name}/{file.relative_to(chart).as_posix()}")
-                content = file.read_bytes()
-                member.size, member.mode, member.mtime = len(content), 0o644, time
-                archive.addfile(member, io.BytesIO(content))
+    with (
+        target.open("wb") as raw,
+        gzip.GzipFile("", "wb", 9, raw, 0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for file in sorted(path for path in chart.rglob("*") if path.is_file()):
+            member = tarfile.TarInfo(f"{chart.name}/{file.relative_to(chart).as_posix()}")
+            content = file.read_bytes()
+            member.size, member.mode, member.mtime = len(content), 0o644, time
+            archive.addfile(member, io.BytesIO(content))
 
 
 def manifest(helm: Path, chart: Path, version: str) -> str:

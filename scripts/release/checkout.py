@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-
 from scripts.release.commands import ReleaseError, run
 
 __all__ = ["Commit", "commit_of", "export", "version_of"]

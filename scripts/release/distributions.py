@@ -27,7 +27,5 @@ def build_distributions(source: Path, target: Path, time: int) -> None:
 def build_distribution(folder: Path, target: Path, time: int, *, kinds: tuple[str, ...] = ("sdist", "wheel")) -> None:
     """Run hatchling. It writes the same bytes for the same files and the same time."""
     options = [option for kind in kinds for option in ("--target", kind)]
-    run(
-        *(sys.executable, "-m", "hatchling", "build", *options, "--directory", target),
-        folder=folder, environment={"SOURCE_DATE_EPOCH": str(time)},
-    )  # fmt: skip
+    command = [sys.executable, "-m", "hatchling", "build", *options, "--directory", str(target)]
+    run(*command, folder=folder, environment={"SOURCE_DATE_EPOCH": str(time)})

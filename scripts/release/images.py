@@ -1,4 +1,4 @@
-"""The images of a release: built by scripts/images, written again so that only their content counts, with a bill of materials."""
+"""The images of a release, built by scripts/images and rewritten, with a bill of materials for each."""
 
 import platform
 import shutil

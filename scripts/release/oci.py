@@ -1,7 +1,7 @@
 """Image archives that depend only on the content of the image: not on the time of the build, the builder or its cache.
 
-An archive of `docker save` or buildah becomes an OCI archive. Its files have no time after that of the commit, its layers
-are compressed without a time, and its history has no times and no digests.
+An archive of `docker save` or buildah becomes an OCI archive. All files have the same time, layers are compressed without
+a time, and the history has no digests and only the time of the commit.
 """
 
 import gzip
@@ -25,6 +25,8 @@ _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 _INDEX: Final = "application/vnd.oci.image.index.v1+json"
 _CAPABILITIES: Final = "SCHILY.xattr."
+_TIME: Final = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
+"""Time of all files. Jars have it already when Java writes an archive of their classes, which records it (Dockerfiles)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,15 @@ def rewrite(archive: Path, target: Path, *, name: str, time: int, labels: Mappin
         archive: archive in the format of `docker save`, or in OCI's.
         target: file to write.
         name: name with a tag, which the image gets when the archive is imported.
-        time: seconds since 1970. No file is younger.
-        labels: labels to add. The label of the time of creation is always added.
+        time: seconds since 1970 of the commit, which is the time of creation.
+        labels: labels to add to those of the image and to the label of the time of creation.
     """
     created = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with tarfile.open(archive) as whole, tempfile.TemporaryDirectory(dir=target.parent) as folder:
         config, layers = _read(whole)
         blobs, diff_ids = [], []
         for number, layer in enumerate(layers):
-            blob, diff_id = _rewrite_layer(whole, layer, Path(folder, str(number)), time)
+            blob, diff_id = _rewrite_layer(whole, layer, Path(folder, str(number)))
             blobs.append(blob)
             diff_ids.append(diff_id)
         manifest, config_blob = _manifest(_rewritten_config(config, diff_ids, created, labels), blobs)
@@ -81,27 +83,27 @@ def rewrite(archive: Path, target: Path, *, name: str, time: int, labels: Mappin
     return Rewritten(target, manifest.digest)
 
 
-def rewrite_tar(source: IO[bytes], target: IO[bytes], time: int) -> None:
-    """Copy the members of a layer: no time after `time`, no names of users, no headers but capabilities of files."""
+def rewrite_tar(source: IO[bytes], target: IO[bytes]) -> None:
+    """Copy the members of a layer with one time, without names of users, and of headers only capabilities of files."""
     with (
         tarfile.open(fileobj=source, mode="r|*") as old,
         tarfile.open(fileobj=target, mode="w|", format=tarfile.PAX_FORMAT) as new,
     ):
         for member in old:
-            member.mtime = min(int(member.mtime), time)
+            member.mtime = _TIME
             member.uname = member.gname = ""
             member.pax_headers = {k: v for k, v in member.pax_headers.items() if k.startswith(_CAPABILITIES)}
             new.addfile(member, old.extractfile(member) if member.isreg() else None)
 
 
-def _rewrite_layer(whole: tarfile.TarFile, layer: str, file: Path, time: int) -> tuple[_Blob, str]:
+def _rewrite_layer(whole: tarfile.TarFile, layer: str, file: Path) -> tuple[_Blob, str]:
     """Return the compressed layer, and the digest of the uncompressed one."""
     with file.open("wb") as raw:
         stored = _Digest(raw)
         # No name and no time in the header. Level 6 is gzip's own default: 9 saves 1 % in three times the time.
-        with gzip.GzipFile("", "wb", 6, stored, 0) as compressed:  # type: ignore[arg-type] (it only writes)
+        with gzip.GzipFile("", "wb", 6, stored, 0) as compressed:  # type: ignore[arg-type]  # it only writes
             content = _Digest(compressed)
-            rewrite_tar(_member(whole, layer), content, time)  # type: ignore[arg-type]
+            rewrite_tar(_member(whole, layer), content)  # type: ignore[arg-type]  # it only writes
     return _Blob(file, stored.digest, file.stat().st_size), content.digest
 
 

@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-
 from scripts.release.checkout import Commit, export
 from scripts.release.distributions import build_distribution, build_distributions
 

@@ -20,9 +20,7 @@ def checkout(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "file").write_text("committed\n")
     for words in (["init", "--quiet"], ["add", "file"], ["commit", "--quiet", "--message", "Begin"]):
-        subprocess.run(
-            ["git", "-C", folder, "-c", "user.name=A", "-c", "user.email=a@example.org", *words], check=True
-        )
+        subprocess.run(["git", "-C", folder, "-c", "user.name=A", "-c", "user.email=a@example.org", *words], check=True)
     return folder
 
 
