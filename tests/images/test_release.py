@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,9 +23,11 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-def clone(source: Path, folder: Path) -> Path:
+@contextmanager
+def clone(source: Path, folder: Path) -> Iterator[Path]:
     subprocess.run(["git", "clone", "--quiet", source, folder], check=True)
-    return folder
+    yield folder
+    subprocess.run(["make", "--silent", "--directory", folder, "clean"], check=True)  # its environment, in the cache
 
 
 def release(checkout: Path) -> Path:
@@ -44,16 +47,16 @@ def forget_images(commit: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The commit of this checkout, or the next one, which adds the section of the changelog that a release needs."""
     if os.geteuid() != 0:
         pytest.skip("unpacking images and entering them needs root")
-    folder = clone(ROOT, tmp_path_factory.mktemp("first") / "checkout")
-    changelog = folder / "CHANGELOG.md"
-    if "## [0.1.0]" not in changelog.read_text():
-        changelog.write_text(f"{changelog.read_text()}\n## [0.1.0] - 2026-12-01\nFirst release.\n")
-        git(folder, "commit", "--quiet", "--all", "--message", "Describe the release")
-    return folder
+    with clone(ROOT, tmp_path_factory.mktemp("first") / "checkout") as folder:
+        changelog = folder / "CHANGELOG.md"
+        if "## [0.1.0]" not in changelog.read_text():
+            changelog.write_text(f"{changelog.read_text()}\n## [0.1.0] - 2026-12-01\nFirst release.\n")
+            git(folder, "commit", "--quiet", "--all", "--message", "Describe the release")
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +67,10 @@ def dist(checkout: Path) -> Iterator[Path]:
 
 def test_another_folder_makes_the_same_bytes(checkout: Path, dist: Path, tmp_path: Path) -> None:
     forget_images(git(checkout, "rev-parse", "HEAD"))
-    again = release(clone(checkout, tmp_path / "elsewhere"))
-    assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
-    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=again, check=True)
+    with clone(checkout, tmp_path / "elsewhere") as elsewhere:
+        again = release(elsewhere)
+        assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
+        subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=again, check=True)
 
 
 @pytest.fixture(scope="module")
