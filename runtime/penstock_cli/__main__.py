@@ -1,4 +1,4 @@
-"""Command line: `penstock run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets`, `import`, `kafka`."""
+"""Command line: `penstock demo`, `run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets` and others."""
 
 import argparse
 import json
@@ -88,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"penstock {version('penstock')}", help="print the version"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+
+    from penstock_cli.demo.options import add_demo
+
+    add_demo(commands).set_defaults(command=_demo)
 
     run = commands.add_parser(
         "run",
@@ -366,6 +370,13 @@ def _check_secrets(options: argparse.Namespace) -> None:
         raise ConfigError(
             Problem("--secrets", f"{folder} is not a folder; ${{secret:<name>:<key>}} is DIR/<name>/<key>")
         )
+
+
+def _demo(options: argparse.Namespace) -> ExitCode:
+    from penstock_cli.demo.command import demo
+    from penstock_cli.demo.options import DemoOptions
+
+    return demo(DemoOptions.of(options))
 
 
 def _run(options: argparse.Namespace) -> ExitCode:

@@ -1,0 +1,54 @@
+"""Folder of a demo: its data, and the manifests of its connectors."""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConnectError
+
+__all__ = ["BACKLOG", "OUT", "SOURCE", "require_room", "write_manifests"]
+
+SOURCE: Final = "orders-in.yaml"
+SINK: Final = "orders-out.yaml"
+OUT: Final = "orders-out.txt"
+BACKLOG: Final = "history-out.yaml"
+_TRANSFORM: Final = "depots.py"
+_PACKAGED: Final = Path(__file__).with_name("manifests")
+_RATE: Final = "    rate: 200\n"
+_ROOM: Final = 500_000_000
+"""Bytes for Kafka's segments and indexes, the log and the file of a demo that runs for some hours."""
+
+
+def write_manifests(folder: Path, *, rate: int, has_backlog: bool) -> list[str]:
+    """Write the manifests into a folder, which is created if it does not exist.
+
+    Args:
+        folder: the folder.
+        rate: orders per second.
+        has_backlog: include the connector of a backlog, and its transform.
+
+    Returns:
+        The names of the manifests, those of sinks last.
+
+    Raises:
+        ConnectError: they cannot be written.
+    """
+    names = [SOURCE, SINK, *([BACKLOG] if has_backlog else [])]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (*names, *([_TRANSFORM] if has_backlog else [])):
+            text = (_PACKAGED / name).read_text(encoding="utf-8")
+            (folder / name).write_text(text.replace(_RATE, f"    rate: {rate}\n"), encoding="utf-8")
+    except OSError as error:
+        raise ConnectError(f"cannot write the demo's manifests to {folder}: {error}; name another folder") from error
+    return names
+
+
+def require_room(folder: Path) -> None:
+    """Raise ConnectError if the disk of a folder is nearly full."""
+    free = shutil.disk_usage(folder).free
+    if free < _ROOM:
+        raise ConnectError(
+            f"cannot keep the demo's data in {folder}: {free / 1e6:.0f} MB are free, and {_ROOM / 1e6:.0f} MB are needed; "
+            "make room there, or name another folder by --keep DIR or TMPDIR"
+        )
