@@ -115,14 +115,14 @@ class _Demo:
 
     def run(self) -> ExitCode:
         """Run the connectors, and count."""
+        for topic in (_TOPIC, *([backlog.TOPIC] if self._has_backlog else [])):
+            create_topic(self._servers, topic)  # a sink looks for a missing topic only every few seconds
         self._steps.note(
             f"Kafka listens on {self._servers}: any Kafka client can read topic '{_TOPIC}' while this runs."
         )
         if (self._folder / OUT).exists():
             say("Found by earlier runs:")
             self._report()
-        for topic in (_TOPIC, *([backlog.TOPIC] if self._has_backlog else [])):
-            create_topic(self._servers, topic)  # a sink looks for a missing topic only every few seconds
         names = [*([BACKLOG] if self._has_backlog else []), SOURCE, SINK]
         self._steps.note(f"Connectors: penstock run {' '.join(names)} (in {self._folder}). Ctrl-C ends it.")
         try:

@@ -1,11 +1,13 @@
 """Counts of a demo: what has arrived, compared with what had to arrive."""
 
 import re
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from penstock.errors import ConnectError
 from penstock_cli.demo.topics import records
 from penstock_cli.offsets.given import request_of
 from penstock_cli.offsets.options import OffsetsOptions
@@ -16,6 +18,8 @@ __all__ = ["Count", "generated", "in_file", "in_topic", "last_in_file"]
 _IN_TOPIC: Final = re.compile(rb'"order_id":(\d+)')
 _IN_FILE: Final = re.compile(rb"order_id=(\d+)")
 _TAIL: Final = 4096
+_PATIENCE: Final = 30.0  # seconds
+_PERIOD: Final = 0.2  # seconds
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,18 @@ def generated(manifest: Path, servers: str) -> int:
     """Return how many records a Datagen connector has delivered, by the offset that it has committed.
 
     Raises:
-        ConnectError: Kafka does not answer.
+        ConnectError: Kafka has not answered for half a minute; it elects leaders when it starts.
     """
     request, _ = request_of(OffsetsOptions(file=str(manifest), bootstrap_servers=servers))
-    _, entries = read_entries(request.model_copy(update={"kind": "source"}))
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            _, entries = read_entries(request.model_copy(update={"kind": "source"}))
+            break
+        except ConnectError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PERIOD)
     return sum(int(entry["offset"]["count"]) for entry in entries)
 
 
