@@ -73,6 +73,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConnectError as e:
         say(f"penstock: {e}", level=logging.ERROR)
         return ExitCode.UNAVAILABLE
+    except ModuleNotFoundError as e:
+        if e.name is None or e.name.startswith("penstock"):
+            raise
+        say(
+            f"penstock: cannot run this command: Python's package {e.name.partition('.')[0]} is not installed; run "
+            "pip install 'penstock[runtime]'",
+            level=logging.ERROR,
+        )
+        return ExitCode.UNAVAILABLE
     except BrokenPipeError:
         return ExitCode.OK
 

@@ -125,10 +125,8 @@ class _Demo:
             self._report()
         names = [*([BACKLOG] if self._has_backlog else []), SOURCE, SINK]
         self._steps.note(f"Connectors: penstock run {' '.join(names)} (in {self._folder}). Ctrl-C ends it.")
-        try:
+        with self._steps.kept():
             self._show(names)
-        finally:
-            self._steps.end()
         if self._failure is not None:
             say(f"penstock: {self._failure}")
         self._deliver(names)

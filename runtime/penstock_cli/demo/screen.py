@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["Steps", "say"]
 
@@ -15,7 +17,7 @@ def say(text: str) -> None:
 class Steps:
     """Printer of steps with their times.
 
-    `penstock run` draws a table on a terminal, so steps are printed there when the table has ended.
+    While `penstock run` draws a table on the terminal, steps are kept, and printed when the table has ended.
 
     Args:
         begun: start of the demo, monotonic.
@@ -24,19 +26,24 @@ class Steps:
     def __init__(self, begun: float) -> None:
         self._begun = begun
         self._later: list[str] = []
-        self._waits = sys.stderr.isatty()
+        self._keeps = False
 
     def note(self, text: str) -> None:
-        """Print a step, now or at the end."""
+        """Print a step, now or when the table has ended."""
         line = f"{time.monotonic() - self._begun:7.1f} s {text}"
-        if self._waits:
+        if self._keeps:
             self._later.append(line)
         else:
             say(line)
 
-    def end(self) -> None:
-        """Print what has not been printed, and from now on each step at once."""
-        self._waits = False
-        for line in self._later:
-            say(line)
-        self._later.clear()
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the steps of the context, which has a table, if this is a terminal."""
+        self._keeps = sys.stderr.isatty()
+        try:
+            yield
+        finally:
+            self._keeps = False
+            for line in self._later:
+                say(line)
+            self._later.clear()

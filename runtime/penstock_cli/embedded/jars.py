@@ -1,6 +1,8 @@
 """Kafka's jars, in the cache."""
 
+import errno
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,8 @@ from penstock_runtime.maven import Jar, cache_folder, exclusively, fetch_pinned
 __all__ = ["KAFKA_VERSION", "kafka_folder", "kafka_jars"]
 
 KAFKA_VERSION = "4.3.1"
+_ROOM: Final = 150_000_000
+"""Bytes for the jars, which exist twice while they are fetched, and for the archive of their classes."""
 
 
 def _pins() -> tuple[Jar, ...]:
@@ -44,6 +48,7 @@ def kafka_jars(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
         try:
             with exclusively(folder):
                 if _missing(libs) is not None:
+                    _require_room(folder)
                     say(f"Fetching Kafka {KAFKA_VERSION} (44 MB, once)...")
                     fetch_pinned(
                         java,
@@ -54,11 +59,17 @@ def kafka_jars(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
                     )
         except OSError as error:
             raise ConnectError(
-                f"Kafka {KAFKA_VERSION} cannot be kept in {folder} ({error}): make room there, or let PENSTOCK_CACHE "
+                f"cannot keep Kafka {KAFKA_VERSION} in {folder}: {error.strerror}; make room there, or let PENSTOCK_CACHE "
                 "name a folder that can be written"
             ) from error
     # Java checks an archive of classes against the class path, so the order is fixed.
     return tuple(sorted(libs.glob("*.jar")))
+
+
+def _require_room(folder: Path) -> None:
+    """Raise OSError if the disk is nearly full, because Ivy reports that as a failure of the network."""
+    if (free := shutil.disk_usage(folder).free) < _ROOM:
+        raise OSError(errno.ENOSPC, f"{free / 1e6:.0f} MB are free, and {_ROOM / 1e6:.0f} MB are needed")
 
 
 def _missing(libs: Path) -> str | None:
