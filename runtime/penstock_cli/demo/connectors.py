@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["penstock_run", "print_lines"]
+__all__ = ["penstock_run", "print_lines", "sentence"]
 
 _PROGRAM = (
     "import sys; from penstock_cli.__main__ import main; from penstock_runtime.process import children;"
@@ -71,7 +71,7 @@ def print_lines(output: IO[bytes], log: IO[bytes], note: Callable[[str], None]) 
     def read() -> None:
         for line in output:
             log.write(line)
-            if text := _sentence(line):
+            if text := sentence(line):
                 note(text)
 
     thread = threading.Thread(target=read, name="output-of-penstock-run", daemon=True)
@@ -79,7 +79,7 @@ def print_lines(output: IO[bytes], log: IO[bytes], note: Callable[[str], None]) 
     return thread
 
 
-def _sentence(line: bytes) -> str:
+def sentence(line: bytes) -> str:
     """Return what a line says to the user of a demo; empty if nothing."""
     try:
         entry = json.loads(line)
