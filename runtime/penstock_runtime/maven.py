@@ -5,7 +5,9 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import Final, NamedTuple
 
 from penstock.errors import ConnectError
 from penstock_runtime.java import Java
+from penstock_runtime.process import start_tied
 
 __all__ = ["Jar", "cache_folder", "exclusively", "fetch_archive", "fetch_jars", "fetch_pinned"]
 
@@ -122,6 +125,7 @@ def fetch_jars(
         if settings is not None:
             (work / "settings.xml").write_text(settings, encoding="ascii")
         command = [
+            *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
             str(java.executable),
             "-Dsun.net.client.defaultConnectTimeout=20000",
             "-Dsun.net.client.defaultReadTimeout=60000",

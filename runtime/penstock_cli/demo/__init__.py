@@ -4,7 +4,7 @@
     command      course of the demo, from Kafka's start to the count
     folder       folder with the data and the manifests
     connectors   `penstock run` as a child process, and its output as plain lines
-    backlog      orders that arrive at once, which Spark's workers help to deliver
+    backlog      orders that arrive together, which Spark's workers help to deliver
     counts       what arrived, compared with what had to
     topics       Kafka client of the demo, independent of the runtime that it checks
     stop_signal  Ctrl-C and SIGTERM

@@ -1,10 +1,8 @@
 """Course of `penstock demo`: Kafka, connectors, the end, the count."""
 
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ from penstock_cli.demo import backlog
 from penstock_cli.demo.backlog import Backlog, free_ports
 from penstock_cli.demo.connectors import penstock_run, print_lines
 from penstock_cli.demo.counts import Count, generated, in_file, in_topic, last_in_file
-from penstock_cli.demo.folder import BACKLOG, OUT, SINK, SOURCE, require_room, write_manifests
+from penstock_cli.demo.folder import BACKLOG, LOG, OUT, SINK, SOURCE, DemoFolder, require_room, write_manifests
 from penstock_cli.demo.options import DemoOptions
 from penstock_cli.demo.screen import Steps, say
 from penstock_cli.demo.stop_signal import StopSignal
@@ -31,7 +29,6 @@ __all__ = ["demo"]
 
 _TOPIC: Final = "orders"
 _CONSOLE: Final = 8090
-_LOG: Final = "tasks.log"
 _PERIOD: Final = 0.05  # seconds
 _FIRST: Final = 120.0
 """Seconds for the first record."""
@@ -52,44 +49,22 @@ def demo(options: DemoOptions) -> ExitCode:
     steps = Steps(time.monotonic())
     stopping = StopSignal()
     find_java()  # before anything is written or downloaded
-    folder = _folder(options)
-    kafka = EmbeddedKafka(folder / "kafka", say=steps.note, prepares=options.keep is not None)
+    folder = DemoFolder(options.keep)
+    kafka = EmbeddedKafka(folder.path / "kafka", say=steps.note, prepares=options.keep is not None)
     code = ExitCode.INTERRUPTED
     try:
-        require_room(folder)
+        require_room(folder.path)
         with stopping.interrupting():
             kafka.start()
-        code = _Demo(options, folder, kafka, stopping, steps).run()
+        code = _Demo(options, folder.path, kafka, stopping, steps).run()
     except KeyboardInterrupt:
         say("Interrupted before the count.")
     except KafkaException as e:
         raise ConnectError(f"cannot count the records: {e}") from e
     finally:
         kafka.stop()
-        if code is ExitCode.FAILED:
-            say(f"The data, and the log {_LOG}, stay in {folder}.")
-        elif options.keep is not None:
-            say(
-                f"`penstock demo --keep {options.keep}` continues where it stopped. `rm -r {options.keep}` removes all data."
-            )
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+        folder.leave(is_needed=code is ExitCode.FAILED)
     return code
-
-
-def _folder(options: DemoOptions) -> Path:
-    if options.keep is None:
-        try:
-            return Path(tempfile.mkdtemp(prefix="penstock-demo-"))
-        except OSError as error:
-            raise ConnectError(
-                f"cannot create a temporary folder: {error}; let TMPDIR name a folder that can be written"
-            ) from error
-    try:
-        options.keep.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConnectError(f"cannot keep the data in {options.keep}: {error}; name another folder") from error
-    return options.keep.absolute()
 
 
 class _Demo:
@@ -184,7 +159,7 @@ class _Demo:
         """Run connectors until the end of the context, with a table on a terminal, otherwise with lines."""
         lines = None
         shown = None if sys.stderr.isatty() else subprocess.PIPE
-        with (self._folder / _LOG).open("ab", buffering=0) as log:
+        with (self._folder / LOG).open("ab", buffering=0) as log:
             try:
                 with penstock_run(
                     *words,

@@ -16,7 +16,7 @@ class DemoOptions:
         rate: orders per second.
         seconds: time from the first record in the file to the end, which waits for the steps of a backlog; None: until
             Ctrl-C.
-        backlog: number of orders that arrive at once; 0: none.
+        backlog: number of orders that arrive together; 0: none.
         keep: folder whose data stays; None: a temporary one.
         manifests: folder to write the manifests to, instead of a demo.
     """
@@ -60,7 +60,7 @@ exit codes:
         type=_count,
         default=0,
         metavar="N",
-        help="let this many more orders arrive at once, for which Spark starts: 1000000, for example",
+        help="let this many more orders arrive together, for which Spark starts: 1000000, for example",
     )
     demo.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the data in DIR; the next demo in DIR continues with it"
