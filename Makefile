@@ -147,8 +147,8 @@ demo-down: setup ## Remove the demo's cluster, or everything that it installed o
 	@$(PY) examples/cluster --down $(ARGS)
 
 .PHONY: demo-local
-demo-local: java setup ## Run the demo on this machine, without Kubernetes
-	$(PY) examples/demo/run.py $(ARGS)
+demo-local: java setup ## Run `penstock demo` on this machine, with a backlog of a million records for which Spark starts
+	$(PY) -m penstock_cli demo --keep penstock-demo --backlog 1000000 $(ARGS)
 
 .PHONY: demo-warehouse
 demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite; ARGS=--cluster: PostgreSQL on Kubernetes)

@@ -1,4 +1,4 @@
-"""Command line: `penstock run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets`, `import`, `kafka`."""
+"""Command line: `penstock demo`, `run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets` and others."""
 
 import argparse
 import json
@@ -73,6 +73,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConnectError as e:
         say(f"penstock: {e}", level=logging.ERROR)
         return ExitCode.UNAVAILABLE
+    except ModuleNotFoundError as e:
+        if e.name is None or e.name.startswith("penstock"):
+            raise
+        say(
+            f"penstock: cannot run this command: Python's package {e.name.partition('.')[0]} is not installed; run "
+            "pip install 'penstock[runtime]'",
+            level=logging.ERROR,
+        )
+        return ExitCode.UNAVAILABLE
     except BrokenPipeError:
         return ExitCode.OK
 
@@ -86,6 +95,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=VersionAction, help="print the version and the commit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+
+    from penstock_cli.demo.options import add_demo
+
+    add_demo(commands).set_defaults(command=_demo)
 
     run = commands.add_parser(
         "run",
@@ -364,6 +377,13 @@ def _check_secrets(options: argparse.Namespace) -> None:
         raise ConfigError(
             Problem("--secrets", f"{folder} is not a folder; ${{secret:<name>:<key>}} is DIR/<name>/<key>")
         )
+
+
+def _demo(options: argparse.Namespace) -> ExitCode:
+    from penstock_cli.demo.command import demo
+    from penstock_cli.demo.options import DemoOptions
+
+    return demo(DemoOptions.of(options))
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
