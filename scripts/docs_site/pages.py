@@ -1,5 +1,6 @@
 """Markdown pages: their headings with the anchors that GitHub gives them, their links, their first sentence."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -77,7 +78,7 @@ class Page:
     @cached_property
     def summary(self) -> str:
         """First sentence that says what the page is about, without markup."""
-        for before, token in zip(self.tokens, self.tokens[1:], strict=False):
+        for before, token in itertools.pairwise(self.tokens):
             text = " ".join(text_of(token).split()) if before.type == "paragraph_open" and before.level == 0 else ""
             if text and not text.startswith("Date: "):
                 first, *others = re.split(r"(?<=\.)\s", text, maxsplit=2)
@@ -100,7 +101,7 @@ def text_of(inline: Token) -> str:
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[Token]:
-    return (after for token, after in zip(tokens, tokens[1:], strict=False) if token.type == "heading_open")
+    return (after for token, after in itertools.pairwise(tokens) if token.type == "heading_open")
 
 
 def _nested(tokens: Sequence[Token]) -> Iterator[Token]:

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
 from .pages import PARSER, Page
 
 __all__ = ["Placed", "Site", "address"]
 
+_BREAK: Final = re.compile(r"(?<=[._/@=,:-])(?=\w)|(?<=[a-z])(?=[A-Z])")
+"""Places in identifiers: after punctuation and before capitals."""
 _LINK: Final = re.compile(r"(?<=\]\()([^)\s]+)(?=[)\s])")
 _FENCED: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
@@ -36,11 +39,13 @@ class Placed:
 
     Args:
         address: address, relative to the page; empty: there is none.
-        path: path in the repository.
+        path: path in the repository, if the target is not a page of the site.
+        page: path of the page of the site that is the target, relative to the folder of the pages.
     """
 
     address: str
     path: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,9 @@ class Site:
         of, own = str(path.relative_to(self.docs.resolve())), address(str(page.path.relative_to(self.docs)))
         wanted = (address(of) or ".") if path.suffix == ".md" else of
         relative = os.path.relpath(wanted, own or ".")
-        return Placed(f"{relative}{'/' if path.suffix == '.md' else ''}{anchor}")
+        if path.suffix != ".md":
+            return Placed(relative)
+        return Placed(f"{relative}/{anchor}", page=of)
 
     def _blocks(self, page: Page) -> Iterator[str]:
         lines = page.text.splitlines()
@@ -103,9 +110,11 @@ class Site:
                 yield self._html(block, page)
 
     def _html(self, block: Sequence[Token], page: Page) -> str:
+        is_table = block[0].type == "table_open"
         for token in block:
             if token.children:
-                token.children = list(self._inline(token.children, page))
+                inline = list(self._inline(token.children, page))
+                token.children = list(map(_breakable, inline)) if is_table else inline
         html = str(PARSER.renderer.render(block, PARSER.options, {}))
         wide = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
         html = html.replace("<table>", f"{wide}<table>").replace("</table>", "</table></div></div>")
@@ -122,10 +131,16 @@ class Site:
                     without.append(placed)
             if token.type == "link_open" and not without[-1].address:
                 yield _raw(f'<span title="{without[-1].path} in the repository">')
-            elif token.type == "link_close" and not (placed := without.pop()).address:
+            elif token.type == "link_close" and not without.pop().address:
                 yield _raw("</span>")
+            elif without and token.type == "text" and token.content.endswith(".md"):
+                yield Token("text", "", 0, content=self._title(without[-1]) or token.content)
             else:
                 yield token
+
+    def _title(self, placed: Placed) -> str | None:
+        """Return the title of the page at the target of a link whose text is only a file name."""
+        return Page(self.docs / placed.page).title if placed.page else None
 
     def _with_links(self, text: str, page: Page) -> str:
         def replaced(found: re.Match[str]) -> str:
@@ -133,6 +148,13 @@ class Site:
             return placed.address or placed.path
 
         return _LINK.sub(replaced, text)
+
+
+def _breakable(token: Token) -> Token:
+    """Return a token of a table's cell, with places to break a line in identifiers."""
+    if token.type != "code_inline":
+        return token
+    return _raw(f"<code>{_BREAK.sub(r'<wbr>', escapeHtml(token.content))}</code>")
 
 
 def _raw(html: str) -> Token:
