@@ -67,7 +67,8 @@ def navigation(nav: Sequence[Any], folder: Path, title: str = "") -> Section:
             files = sorted((folder / value).glob("*.md"), key=lambda f: (f.name != "README.md", f.name))
             parts.append(Section(str(name), [Entry(Page(f).title, f"{value}{f.name}") for f in files]))
         else:
-            parts.append(Entry(name or Page(folder / value).title, value))
+            file = folder / value
+            parts.append(Entry(name or (Page(file).title if file.exists() else value), value))
     return Section(title, parts)
 
 

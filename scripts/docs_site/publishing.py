@@ -34,19 +34,14 @@ def index(whole: Section, site: Site, name: str, summary: str) -> str:
 
 
 def _listed(section: Section, site: Site) -> Iterator[str]:
-    if section.title:
-        yield f"\n## {section.title}\n"
-    elif section.parts:
-        yield "\n"
-    inner = []
+    entries = [part for part in section.parts if isinstance(part, Entry)]
+    if entries:
+        yield f"\n## {section.title}\n" if section.title else "\n"
+    for entry in entries:
+        yield f"- [{entry.title}]({entry.path}): {Page(site.docs / entry.path).summary}\n"
     for part in section.parts:
         if isinstance(part, Section):
-            inner.append(part)
-            continue
-        page = Page(site.docs / part.path)
-        yield f"- [{part.title}]({part.path}): {page.summary}\n"
-    for part in inner:
-        yield from _listed(part, site)
+            yield from _listed(part, site)
 
 
 def add_markdown(whole: Section, site: Site, folder: Path) -> None:

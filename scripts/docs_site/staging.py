@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
 
-from .pages import PARSER, Page
+from .pages import Page
 
 __all__ = ["Placed", "Site", "address"]
 
@@ -24,6 +28,15 @@ _BREAK: Final = re.compile(r"(?<=[._/@=,:-])(?=\w)|(?<=[a-z])(?=[A-Z])")
 """Places in identifiers: after punctuation and before capitals."""
 _LINK: Final = re.compile(r"(?<=\]\()([^)\s]+)(?=[)\s])")
 _FENCED: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+
+
+def _highlighted(code: str, language: str, _attributes: str) -> str:
+    """Return the HTML of a block of code in a list, as the generator makes it of one that is in no list."""
+    lexer = get_lexer_by_name(language or "text")
+    return f'<pre class="highlight"><code>{highlight(code, lexer, HtmlFormatter(nowrap=True))}</code></pre>\n'
+
+
+_RENDERER: Final = MarkdownIt("commonmark", {"highlight": _highlighted})
 
 
 def address(page: str) -> str:
@@ -115,7 +128,7 @@ class Site:
             if token.children:
                 inline = list(self._inline(token.children, page))
                 token.children = list(map(_breakable, inline)) if is_table else inline
-        html = str(PARSER.renderer.render(block, PARSER.options, {}))
+        html = str(_RENDERER.renderer.render(block, _RENDERER.options, {}))
         wide = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
         html = html.replace("<table>", f"{wide}<table>").replace("</table>", "</table></div></div>")
         return f"<div>\n{html}</div>"
