@@ -37,7 +37,7 @@ java: ## Check that Java for Spark and Kafka is installed
 	@scripts/check-java
 
 .PHONY: check
-check: setup ## Check lint, formatting, types, import rules, words and generated files; needs no Java and no broker
+check: setup ## Check lint, formatting, types, import rules, words, links and generated files; needs no Java and no broker
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -47,6 +47,7 @@ check: setup ## Check lint, formatting, types, import rules, words and generated
 	done
 	$(PY) -c "$(IMPORT_RULES)"
 	$(PY) scripts/check-words
+	$(PY) scripts/check-links
 	@for script in scripts/generate-*; do \
 	  if [ -e "$$script" ]; then echo "$$script --check"; $(PY) "$$script" --check; fi; \
 	done
@@ -157,6 +158,14 @@ demo-warehouse: java setup ## Watch a table move through Kafka into another data
 .PHONY: demo-cdc
 demo-cdc: java setup ## Watch unmodified Debezium read changes of PostgreSQL into a topic, exactly once; its JVM is killed
 	@$(PY) examples/cdc/run.py $(ARGS)
+
+.PHONY: docs
+docs: setup ## Build the documentation site in build/site
+	"$$(scripts/docs-setup $(PY))" scripts/build-site build/site
+
+.PHONY: docs-serve
+docs-serve: docs ## Build the documentation site, and serve it at http://localhost:8000 (DOCS_PORT)
+	$(PY) -m http.server --bind 127.0.0.1 --directory build/site $(or $(DOCS_PORT),8000)
 
 .PHONY: clean
 clean: ## Remove build outputs, demo data and this checkout's environment; fetched packages and Kafka stay cached

@@ -32,13 +32,14 @@ def chromium() -> str | None:
 
 
 class Browser:
-    """One page. `errors` has what its console reported as errors."""
+    """One page. `errors` has what its console reported as errors, `requests` the addresses that it has asked for."""
 
     def __init__(self, program: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-browser-", ignore_cleanup_errors=True)
         self._runner = asyncio.Runner()
         self._numbers = itertools.count(1)
         self.errors: list[str] = []
+        self.requests: list[str] = []
         self._program = program
 
     def __enter__(self) -> Self:
@@ -157,6 +158,8 @@ class Browser:
         match message.get("method"):
             case "Runtime.exceptionThrown":
                 self.errors.append(message["params"]["exceptionDetails"]["exception"].get("description", "exception"))
+            case "Network.requestWillBeSent":
+                self.requests.append(message["params"]["request"]["url"])
             case "Log.entryAdded" if message["params"]["entry"]["level"] == "error":
                 self.errors.append(f"{message['params']['entry']['text']} {message['params']['entry'].get('url', '')}")
             case _:

@@ -8,19 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock.sink import TopicPartition
-from penstock.source import Backlog
-from penstock_model.contracts.task_spec import PluginReference, TaskSpec
-from penstock_operator.key import Key
-from penstock_operator.metrics import STATES, ConnectorFigures, Metrics
+from penstock_operator.metrics import STATES
 from penstock_operator.settings import Settings
-from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
-from penstock_runtime.task.metrics import TaskMetrics
 
+from .exposed import exposed
 from .rendering import CHART, NAMESPACE, Helm, Rendered, least, names_in
 
 Labels = dict[str, set[str]]
@@ -38,32 +31,9 @@ def samples(page: bytes) -> Labels:
 @pytest.fixture(scope="module")
 def measured() -> Labels:
     """Every metric of the code, with its labels; those that Prometheus adds are there too."""
-    operator = Metrics(version="1", release="r")
-    figures = ConnectorFigures(
-        state="Running", tasks={"Running": 1}, active_topics=1, executors=(1, 1), desired_tasks=1
-    )
-    operator.connector(Key("shop", "orders"), figures)
-    operator.requested("get", "Pod", 200)
-    found = samples(operator.page())
-    ref = PluginReference(reference="a:B", alias="B", version="1")
-    for kind in ("source", "sink"):
-        spec = TaskSpec.model_validate(
-            {
-                "connector": "shop.orders",
-                "task": 0,
-                "tasks": 1,
-                "kind": kind,
-                "config": {},
-                "worker": {},
-                "plugins": dict.fromkeys(("connector", "transforms.t", "predicates.p"), ref),
-            }
-        )
-        task = TaskMetrics(spec, MetricsByPlace())
-        task.batch(Summary(written=1), 0.0, on_spark=False)
-        task.looped()
-        task.backlog.report(Backlog(records=1, bytes=1, seconds=1.0))
-        task.lag({TopicPartition("orders", 0): 0})
-        found.update(samples(generate_latest(task.registry)))
+    found: Labels = {}
+    for page in exposed().values():
+        found.update(samples(page))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}
 
 

@@ -1,32 +1,88 @@
 """What the pages point to is there: files, headings, tests, make targets, programs of the repository."""
 
 import re
-from urllib.parse import unquote
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from scripts.docs_site.links import broken
+from scripts.docs_site.navigation import navigation
+from scripts.docs_site.navigation import problems as not_placed
+from scripts.docs_site.pages import Page
 
 from .pages import ROOT, blocks, commands, pages, text_of
 
-HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
+
+def problems(folder: Path, **pages: str) -> list[str]:
+    """What the check says of these pages, whose names have no ending."""
+    for name, text in pages.items():
+        (folder / f"{name}.md").write_text(text)
+    return list(broken([Page(folder / f"{name}.md") for name in pages], folder))
 
 
-def anchors(page: str) -> set[str]:
-    """The anchors that GitHub gives the headings of a page."""
-    plain = re.sub(r"^```.*?^```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(plain)}
+def test_each_link_of_the_repository_leads_to_a_page_and_a_heading_and_each_page_is_in_the_navigation() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "check-links"], capture_output=True, text=True, check=False
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
 
 
-@pytest.mark.parametrize("page", pages())
-def test_each_link_leads_to_a_page_and_a_heading_that_exist(page: str) -> None:
-    wrong = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
-        if "://" in link or link.startswith("mailto:"):
-            continue
-        path, _, anchor = unquote(link).partition("#")
-        target = (ROOT / page).parent / path if path else ROOT / page
-        if not target.exists() or (anchor and anchor not in anchors(str(target.resolve().relative_to(ROOT.resolve())))):
-            wrong.append(link)
-    assert not wrong
+@pytest.mark.parametrize(
+    ("target", "cause"),
+    [
+        ("missing.md", "the file does not exist"),
+        ("b.md#tow", "the page has no such heading; did you mean #two?"),
+        ("#nothing-like-it", "the page has no such heading"),
+        ("/b.md", "its path is absolute; make it relative to the page"),
+        ("../outside.md", "the file is outside of the repository"),
+        ("code.py#L3", "only pages of this check have headings; name the file without an anchor"),
+    ],
+)
+def test_a_link_without_a_target_is_reported_with_its_line_and_cause(tmp_path: Path, target: str, cause: str) -> None:
+    (tmp_path / "outside.md").write_text("")
+    root = tmp_path / "repository"
+    root.mkdir()
+    (root / "code.py").write_text("")
+    found = problems(root, a=f"# A\n\nFirst.\n\nSee [this]({target}).\n", b="# B\n## Two\n")
+    assert found == [f"a.md:5: cannot follow {target}: {cause}"]
+
+
+def test_links_to_files_folders_and_githubs_anchors_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    text = """# `penstock run`, and more
+## Twice
+## Twice
+[1](#penstock-run-and-more) [2](#twice-1) [3](b.md#a_b--c) [4](folder) [5](https://example.com/missing) ![6](b.md)
+
+    [not](a-link.md)
+
+`[nor](this.md)`
+
+```
+[nor](that.md)
+```
+"""
+    assert problems(tmp_path, a=text, b="# A_B & *C*\n") == []
+
+
+def test_a_page_without_a_section_a_missing_page_and_a_doubled_one_are_reported(tmp_path: Path) -> None:
+    for name in ("index", "here", "lost"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n")
+    whole = navigation(["index.md", {"Do": ["here.md", {"Again": "here.md"}, "gone.md", "support.md"]}], tmp_path)
+    assert [line.partition(": ")[0] for line in not_placed(whole, tmp_path)] == [
+        "cannot find lost.md in the navigation",
+        "cannot find the page gone.md of the navigation",
+        "cannot place here.md in the navigation",
+    ]
+
+
+def test_a_folder_in_the_navigation_has_all_its_pages_and_its_readme_first(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name in ("b", "README", "a"):
+        (tmp_path / "folder" / f"{name}.md").write_text(f"# Page {name}\n")
+    whole = navigation([{"Folder": "folder/"}], tmp_path)
+    assert [entry.title for entry in whole.entries] == ["Page README", "Page a", "Page b"]
 
 
 @pytest.mark.parametrize("page", [p for p in pages() if p != "docs/first-plugin.md"])  # whose files are a new project's

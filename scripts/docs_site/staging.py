@@ -1,0 +1,191 @@
+"""Pages as the site generator and readers of Markdown take them.
+
+The generator's Markdown has other rules for lists and tables than GitHub's. Therefore everything except headings and blocks
+of code reaches it as HTML, made by a parser with GitHub's rules; headings have GitHub's anchors.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from .pages import Page
+
+__all__ = ["Placed", "Site", "address"]
+
+_BREAK: Final = re.compile(r"(?<=[._/@=,:-])(?=\w)|(?<=[a-z])(?=[A-Z])")
+"""Places in identifiers: after punctuation and before capitals."""
+_LINK: Final = re.compile(r"(?<=\]\()([^)\s]+)(?=[)\s])")
+_FENCED: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+
+
+def _highlighted(code: str, language: str, _attributes: str) -> str:
+    """Return the HTML of a block of code in a list, as the generator makes it of one that is in no list."""
+    lexer = get_lexer_by_name(language or "text")
+    return f'<pre class="highlight"><code>{highlight(code, lexer, HtmlFormatter(nowrap=True))}</code></pre>\n'
+
+
+_RENDERER: Final = MarkdownIt("commonmark", {"highlight": _highlighted})
+
+
+def address(page: str) -> str:
+    """Return the address of a page relative to the site: `a/b.md` is at `a/b/`."""
+    path = Path(page)
+    folder = path.parent if path.name in ("README.md", "index.md") else path.with_suffix("")
+    return "" if folder == Path() else f"{folder}/"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Target of a link: an address on the web or in the site, or a path of the repository without an address.
+
+    Args:
+        address: address, relative to the page; empty: there is none.
+        path: path in the repository, if the target is not a page of the site.
+        page: path of the page of the site that is the target, relative to the folder of the pages.
+    """
+
+    address: str
+    path: str = ""
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Folder of pages, and the repository that it is in.
+
+    Args:
+        root: folder of the repository.
+        docs: folder of the pages.
+        repository: address of the repository's files, to which a path is added; empty: it has none.
+    """
+
+    root: Path
+    docs: Path
+    repository: str = ""
+
+    def staged(self, page: Page) -> str:
+        """Return a page for the generator."""
+        name = str(page.path.relative_to(self.docs))
+        matter = {"description": page.summary, "markdown": name}
+        head = "".join(f"{key}: {json.dumps(value)}\n" for key, value in matter.items())
+        return f"---\n{head}---\n\n" + "\n\n".join(self._blocks(page)) + "\n"
+
+    def as_markdown(self, page: Page) -> str:
+        """Return a page for readers of Markdown, with links to files outside of the site replaced."""
+        parts = _FENCED.split(page.text)
+        return "".join(part if _FENCED.match(part) else self._with_links(part, page) for part in parts)
+
+    def placed(self, target: str, page: Page, *, is_page: bool = True) -> Placed:
+        """Return the target of a link: for `is_page` relative to the page's address, otherwise to its file."""
+        parts = urlsplit(target)
+        if parts.scheme or parts.netloc or not parts.path:
+            return Placed(target)
+        path = (page.path.parent / unquote(parts.path)).resolve()
+        if path.is_dir() and (path / "README.md").exists() and path.is_relative_to(self.docs.resolve()):
+            path /= "README.md"
+        inside = path.is_relative_to(self.docs.resolve()) and path.suffix in (".md", ".png", ".svg")
+        anchor = f"#{parts.fragment}" if parts.fragment else ""
+        if not inside:
+            in_repository = str(path.relative_to(self.root.resolve()))
+            return Placed(f"{self.repository}/{in_repository}{anchor}" if self.repository else "", in_repository)
+        if not is_page:
+            return Placed(target)
+        of, own = str(path.relative_to(self.docs.resolve())), address(str(page.path.relative_to(self.docs)))
+        wanted = (address(of) or ".") if path.suffix == ".md" else of
+        relative = os.path.relpath(wanted, own or ".")
+        if path.suffix != ".md":
+            return Placed(relative)
+        return Placed(f"{relative}/{anchor}", page=of)
+
+    def _blocks(self, page: Page) -> Iterator[str]:
+        lines = page.text.splitlines()
+        anchors = iter(page.anchors)
+        for block in _top_level(page.tokens):
+            first = block[0]
+            begin, end = first.map or (0, 0)
+            if first.type == "heading_open":
+                yield f"{'#' * int(first.tag[1])} {block[1].content} {{ #{next(anchors)} }}"
+            elif first.type == "fence":
+                yield "\n".join(lines[begin:end])
+            else:
+                yield self._html(block, page)
+
+    def _html(self, block: Sequence[Token], page: Page) -> str:
+        is_table = block[0].type == "table_open"
+        for token in block:
+            if token.children:
+                inline = list(self._inline(token.children, page))
+                token.children = list(map(_breakable, inline)) if is_table else inline
+        html = str(_RENDERER.renderer.render(block, _RENDERER.options, {}))
+        wide = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
+        html = html.replace("<table>", f"{wide}<table>").replace("</table>", "</table></div></div>")
+        return f"<div>\n{html}</div>"
+
+    def _inline(self, tokens: Sequence[Token], page: Page) -> Iterator[Token]:
+        without: list[Placed] = []
+        for token in tokens:
+            key = {"link_open": "href", "image": "src"}.get(token.type)
+            if key:
+                placed = self.placed(str(token.attrGet(key)), page)
+                token.attrSet(key, placed.address)
+                if token.type == "link_open":
+                    without.append(placed)
+            if token.type == "link_open" and not without[-1].address:
+                yield _raw(f'<span title="{without[-1].path} in the repository">')
+            elif token.type == "link_close" and not without.pop().address:
+                yield _raw("</span>")
+            elif without and token.type == "text" and token.content.endswith(".md"):
+                yield Token("text", "", 0, content=self._title(without[-1]) or token.content)
+            else:
+                yield token
+
+    def _title(self, placed: Placed) -> str | None:
+        """Return the title of the page at the target of a link whose text is only a file name."""
+        return Page(self.docs / placed.page).title if placed.page else None
+
+    def _with_links(self, text: str, page: Page) -> str:
+        def replaced(found: re.Match[str]) -> str:
+            placed = self.placed(found[1], page, is_page=False)
+            return placed.address or placed.path
+
+        return _LINK.sub(replaced, text)
+
+
+def _breakable(token: Token) -> Token:
+    """Return a token of a table's cell, with places to break a line in identifiers."""
+    if token.type != "code_inline":
+        return token
+    return _raw(f"<code>{_BREAK.sub(r'<wbr>', escapeHtml(token.content))}</code>")
+
+
+def _raw(html: str) -> Token:
+    return Token("html_inline", "", 0, content=html)
+
+
+def _top_level(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield the tokens of each block that is in no other."""
+    block: list[Token] = []
+    depth = 0
+    for token in tokens:
+        block.append(token)
+        depth += token.nesting
+        if depth == 0:
+            yield block
+            block = []
+
+
+def settings(config: Mapping[str, Any], **changes: Any) -> str:
+    """Return the generator's configuration, without our own keys."""
+    return json.dumps({**{k: v for k, v in config.items() if k != "repo_url"}, **changes}, indent=1)
