@@ -19,9 +19,9 @@ class WebOptions:
     """Options of the web server.
 
     Attributes:
-        host: address to listen on; None: all interfaces, IPv4 and IPv6. With a loopback address, requests for other host
-            names are refused: a page of somebody else could otherwise read the console by DNS rebinding.
+        host: address to listen on; None: all interfaces, IPv4 and IPv6.
         port: port to listen on; 0: any free one.
+        names: host names in lower case that requests may be for, besides `localhost` and addresses.
         title: what runs the connectors, in the head of each page.
         is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
@@ -33,6 +33,7 @@ class WebOptions:
 
     host: str | None = "127.0.0.1"
     port: int = 0
+    names: frozenset[str] = frozenset()
     title: str = "Penstock"
     is_cluster: bool = True
     transform: Transform | None = None

@@ -17,11 +17,12 @@ from penstock_operator.web.source import OperatorSource
 from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
-__all__ = ["POD_IP_VARIABLE", "Console", "console_address"]
+__all__ = ["POD_IP_VARIABLE", "Console", "console_address", "host_names"]
 
 log = logging.getLogger(__name__)
 
 POD_IP_VARIABLE: Final = "PENSTOCK_POD_IP"
+_CLUSTER_DOMAIN: Final = "cluster.local"
 _CONNECT_SECONDS, _READ_SECONDS = 2.0, 5.0
 _CALLS: Final = 8
 """Requests to the API server at a time. Those of the reconciliations do not wait for them."""
@@ -33,6 +34,14 @@ def console_address(settings: Settings, environment: Mapping[str, str] = os.envi
     """Return the address at which other operators reach this one's console; empty: there is none."""
     ip = environment.get(POD_IP_VARIABLE)
     return address_text(ip, settings.console.port) if settings.console.enabled and ip else ""
+
+
+def host_names(settings: Settings) -> frozenset[str]:
+    """Return the names of the console: those of its Service, and `console.hosts`."""
+    service = settings.console.service
+    endings = ("", f".{settings.release.namespace}", f".{settings.release.namespace}.svc")
+    own = {f"{service}{ending}" for ending in (*endings, f"{endings[-1]}.{_CLUSTER_DOMAIN}")} if service else set()
+    return frozenset(own | {name.lower() for name in settings.console.hosts})
 
 
 class Console:
@@ -78,7 +87,13 @@ class Console:
             has_users = console.actions.enabled or console.require_user
             access = KubernetesAccess(console, self._quick.server, self._run) if has_users else None
             title = f"Penstock {self._settings.release.operator}"
-            options = WebOptions(host=None, port=console.port, title=title, requires_user=console.require_user)
+            options = WebOptions(
+                host=None,
+                port=console.port,
+                names=host_names(self._settings),
+                title=title,
+                requires_user=console.require_user,
+            )
             self._server = WebServer(self.source, options, access)
             try:
                 await asyncio.to_thread(self._server.start)

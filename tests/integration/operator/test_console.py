@@ -192,6 +192,8 @@ def test_an_operator_on_standby_leads_users_to_the_other_and_serves_after_it(
     second = start("second")
     port = port_of(second)
     until(lambda: shown(port, namespace) == {"orders-in"}, what="the second one passes on")
+    for each in (port_of(first), port):
+        assert get(each, Host="evil.example")[0] == 421
     stream = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     stream.request("GET", "/stream")
     events = stream.getresponse()
