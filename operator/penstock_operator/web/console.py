@@ -14,6 +14,7 @@ from penstock_operator.settings import Settings
 from penstock_operator.web.access import KubernetesAccess
 from penstock_operator.web.relay import Relay, address_text
 from penstock_operator.web.source import OperatorSource
+from penstock_operator.web.trials import Trials
 from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
@@ -92,6 +93,7 @@ class Console:
                 port=console.port,
                 names=host_names(self._settings),
                 title=title,
+                transform=Trials(self.source),
                 requires_user=console.require_user,
             )
             self._server = WebServer(self.source, options, access)
