@@ -67,7 +67,7 @@ class Trials:
         return out or "There is no record.\n"
 
     def _manifest(self, connector: Document) -> Mapping[str, Any]:
-        """Return a Connector with the chain alone. May block."""
+        """Return a Connector with only the chain. May block."""
         metadata, status = connector["metadata"], connector.get("status") or {}
         knowledge = knowledge_of(self._source, str(metadata.get("namespace") or ""))
         shown = shown_config(connector, knowledge, self._source.worker())

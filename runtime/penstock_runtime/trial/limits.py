@@ -1,4 +1,4 @@
-"""Limits of a process that tries transforms beside others in a container, which it must not harm."""
+"""Limits of a process that tries transforms in the container of another, which it must not harm."""
 
 import os
 import resource
