@@ -14,6 +14,10 @@ It raises ConnectError with a message for the user.
 """
 
 
+def _ignored(number: int) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class WebOptions:
     """Options of the web server.
@@ -29,6 +33,8 @@ class WebOptions:
         connections: connections that are open at a time; further ones are closed immediately.
         streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
         plot_step: seconds between the points of plots: between measurements of a task.
+        answered: called with the status of each answer, when it begins.
+        streaming: called with the number of open streams, when it changes.
     """
 
     host: str | None = "127.0.0.1"
@@ -41,3 +47,5 @@ class WebOptions:
     connections: int = 512
     streams: int = 128
     plot_step: float = 60.0
+    answered: Callable[[int], None] = _ignored
+    streaming: Callable[[int], None] = _ignored

@@ -10,6 +10,7 @@ from typing import Final
 from penstock.errors import ConnectError
 from penstock_operator.executor import Pool
 from penstock_operator.kubernetes.client import Kube
+from penstock_operator.metrics import Metrics
 from penstock_operator.settings import Settings
 from penstock_operator.web.access import KubernetesAccess
 from penstock_operator.web.relay import Relay, address_text
@@ -54,11 +55,13 @@ class Console:
     Args:
         settings: settings of the release.
         kube: the API server.
+        metrics: counts requests.
         leader: returns the address of the console of the operator that leads; None: it is not known.
     """
 
-    def __init__(self, settings: Settings, kube: Kube, leader: Callable[[], str | None]) -> None:
+    def __init__(self, settings: Settings, kube: Kube, metrics: Metrics, leader: Callable[[], str | None]) -> None:
         self._settings = settings
+        self._metrics = metrics
         self._quick = kube.within_seconds(_CONNECT_SECONDS, _READ_SECONDS)
         self._run = Pool(_CALLS, seconds=_CALL_SECONDS)
         self.source = OperatorSource(settings, _VERSION, self._quick, self._run)
@@ -95,6 +98,8 @@ class Console:
                 title=title,
                 transform=Trials(self.source),
                 requires_user=console.require_user,
+                answered=self._metrics.console_answered,
+                streaming=self._metrics.console_streaming,
             )
             self._server = WebServer(self.source, options, access)
             try:

@@ -69,7 +69,7 @@ class _Console:
         self._access = access
         self._content = ConsolePages(source, self.render, options.plot_step)
         self._pages = Pages(source)
-        self._streams = Streams(options.streams)
+        self._streams = Streams(options.streams, options.streaming)
 
     async def connectors(self, request: web.Request) -> web.Response:
         wanted = _filter(request)

@@ -1,7 +1,7 @@
 """Places of the streams that keep open pages up to date, shared by clients."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 __all__ = ["NoPlace", "Streams"]
@@ -19,10 +19,12 @@ class Streams:
 
     Args:
         most: streams that are open at a time.
+        changed: called with their number when it changes.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, changed: Callable[[int], None] = lambda number: None) -> None:
         self._most = most
+        self._changed = changed
         self._open: dict[str, list[asyncio.Timeout]] = {}
 
     @property
@@ -42,6 +44,7 @@ class Streams:
         with suppress(TimeoutError):
             async with asyncio.timeout(None) as place:
                 self._open.setdefault(client, []).append(place)
+                self._changed(self.number)
                 try:
                     yield
                 finally:
@@ -61,3 +64,4 @@ class Streams:
             places.remove(place)
         if not places:
             self._open.pop(client, None)
+        self._changed(self.number)

@@ -208,6 +208,21 @@ def test_a_client_with_all_streams_gives_its_oldest_to_another_and_does_not_get_
         stream.close()
 
 
+def test_requests_and_open_streams_are_counted(shop: Shop) -> None:
+    statuses: list[int] = []
+    streams: list[int] = []
+    server = WebServer(shop, WebOptions(streams=1, answered=statuses.append, streaming=streams.append))
+    server.start()
+    _get(server.port, "/nowhere")
+    stream, refused = (Stream(server.port, "/", "/stream") for _ in range(2))
+    assert statuses == [404, 200, 200, 200, 503]  # each stream begins with its page
+    assert streams == [1]
+    refused.close()
+    stream.close()
+    server.close()
+    assert streams == [1, 0]
+
+
 def test_a_server_closes_while_pages_are_open(server: WebServer) -> None:
     stream = Stream(server.port, "/", "/stream")
     server.close()
