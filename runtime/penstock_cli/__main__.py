@@ -289,7 +289,7 @@ def _port(text: str) -> int:
 
 
 def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    from penstock_cli.transform.samples import NAMES, Schemas
+    from penstock_runtime.trial.samples import NAMES, Schemas
 
     transform = commands.add_parser(
         "transform",
@@ -426,7 +426,7 @@ def _validate(options: argparse.Namespace) -> ExitCode:
 
 def _transform(options: argparse.Namespace) -> ExitCode:
     from penstock_cli.transform.command import TransformOptions, transform
-    from penstock_cli.transform.samples import Schemas
+    from penstock_runtime.trial.samples import Schemas
 
     _check_secrets(options)
     return transform(

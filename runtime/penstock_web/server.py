@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -29,6 +30,7 @@ def application(
     authentication = [users_only(access)] if options.requires_user and access is not None else []
     app = web.Application(middlewares=[middleware(options, connections), *authentication], client_max_size=_BODY_BYTES)
     app.on_response_prepare.append(_add_headers)
+    app.on_response_prepare.append(partial(_count, options))
     app.add_routes(routes.routes(source, options, access))
     app.add_routes(connect_routes(source, access))
     return app
@@ -115,3 +117,7 @@ class WebServer:
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
+
+
+async def _count(options: WebOptions, _: web.Request, response: web.StreamResponse) -> None:
+    options.answered(response.status)

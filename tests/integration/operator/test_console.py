@@ -192,10 +192,16 @@ def test_an_operator_on_standby_leads_users_to_the_other_and_serves_after_it(
     second = start("second")
     port = port_of(second)
     until(lambda: shown(port, namespace) == {"orders-in"}, what="the second one passes on")
+    refused = first.metrics.registry.get_sample_value("penstock_operator_console_requests_total", {"code": "4xx"})
+    for each in (port_of(first), port):
+        assert get(each, Host="evil.example")[0] == 421
+    counted = first.metrics.registry.get_sample_value("penstock_operator_console_requests_total", {"code": "4xx"})
+    assert (refused, counted) == (0, 2)
     stream = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     stream.request("GET", "/stream")
     events = stream.getresponse()
     assert events.status == 200
+    assert first.metrics.registry.get_sample_value("penstock_operator_console_streams") == 1
     first.stop()
     with suppress(http.client.IncompleteRead):  # it ends, and the browser connects again
         events.read()

@@ -17,20 +17,22 @@ from penstock_web.console.live import Fragments, Snapshot
 from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
+from .resources import Rights
 from .shop import Shop, connector, many
 
 
 class Stream:
     """Stream of a page, from what the page shows."""
 
-    def __init__(self, port: int, path: str, stream: str, seen: str | None = None) -> None:
+    def __init__(self, port: int, path: str, stream: str, seen: str | None = None, client: str = "") -> None:
         if seen is None:
             page = _get(port, path)
             found = re.search(r'data-seen="([^"]+)"', page)
             assert found is not None
             seen = found[1]
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._connection.request("GET", f"{stream}{'&' if '?' in stream else '?'}seen={seen}")
+        source, headers = (client, 0) if client[:1].isdigit() else None, {"Authorization": f"Bearer {client}"}
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=source)
+        self._connection.request("GET", f"{stream}{'&' if '?' in stream else '?'}seen={seen}", headers=headers)
         self._answer = self._connection.getresponse()
         self.status = self._answer.status
         self.last_id = ""
@@ -167,6 +169,58 @@ def test_surplus_streams_are_refused_and_closed_ones_free_their_place(shop: Shop
         status = stream.status
         stream.close()
     assert status == 200
+
+
+@pytest.fixture
+def shared(shop: Shop) -> Iterator[WebServer]:
+    """Server with three places for streams, and the users alice, bob and carol."""
+    server = WebServer(shop, WebOptions(streams=3), Rights(shop, alice="shop", bob="shop", carol="shop"))
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("clients", [("alice", "bob"), ("", "bob"), ("127.0.0.1", "127.0.0.2")])
+def test_a_client_with_all_streams_gives_its_oldest_to_another_and_does_not_get_it_back(
+    shop: Shop, shared: WebServer, clients: tuple[str, str]
+) -> None:
+    greedy, other = clients
+
+    def opened(client: str) -> Stream:
+        return Stream(shared.port, "/", "/stream", seen="x", client=client)
+
+    streams = [opened(greedy) for _ in range(3)]
+    for stream in streams:
+        stream.next()
+    late = opened(other)
+    assert late.status == 200
+    late.next()
+    with pytest.raises(AssertionError, match="ended"):
+        streams[0].next()
+    for refused in (greedy, other):
+        again = opened(refused)
+        assert again.status == 503
+        again.close()
+    shop.put(failed(shop, "feed-0001"))
+    for stream in (*streams[1:], late):
+        assert "row:team-1/feed-0001" in stream.next()["parts"]
+    for stream in (*streams, late):
+        stream.close()
+
+
+def test_requests_and_open_streams_are_counted(shop: Shop) -> None:
+    statuses: list[int] = []
+    streams: list[int] = []
+    server = WebServer(shop, WebOptions(streams=1, answered=statuses.append, streaming=streams.append))
+    server.start()
+    _get(server.port, "/nowhere")
+    stream, refused = (Stream(server.port, "/", "/stream") for _ in range(2))
+    assert statuses == [404, 200, 200, 200, 503]  # each stream begins with its page
+    assert streams == [1]
+    refused.close()
+    stream.close()
+    server.close()
+    assert streams == [1, 0]
 
 
 def test_a_server_closes_while_pages_are_open(server: WebServer) -> None:
