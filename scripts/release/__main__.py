@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -44,7 +45,10 @@ def release(target: Path) -> None:
         version = checkout.version_of(source)
         # First: it takes no time to find that this is missing.
         (made / "release-notes.md").write_text(notes.notes((source / "CHANGELOG.md").read_text(), version))
-        helm = Path(run(_PROJECT / "tests" / "cluster" / "cluster", "path", "helm").strip())
+        # The pinned one: it renders install.yaml.
+        helm = Path(
+            os.environ.get("PENSTOCK_HELM") or run(_PROJECT / "tests" / "cluster" / "cluster", "path", "helm").strip()
+        )
         distributions.prepare(source, commit.id)
         distributions.build_distributions(source, made, commit.time)
         digests = images.build(_PROJECT, made, version, commit)

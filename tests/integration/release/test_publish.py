@@ -160,7 +160,7 @@ def test_the_printed_command_installs_the_released_images_from_the_registry(
         str(publisher.login),
     ]
     documents = [d for d in yaml.safe_load_all(publisher.run(*command)) if d]
-    (deployment,) = [d for d in documents if d["kind"] == "Deployment"]
+    (deployment,) = [d for d in documents if d.get("kind") == "Deployment"]  # Helm also prints what it pulled
     image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
     assert re.fullmatch(rf"{publisher.address}/data/penstock-operator@sha256:[0-9a-f]{{64}}", image)
     publisher.run("skopeo", "inspect", "--tls-verify=false", f"docker://{image}")

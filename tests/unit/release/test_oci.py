@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.release import compare
 from scripts.release.oci import rewrite
 
 ROOT = Path(__file__).parents[3]
@@ -105,6 +106,17 @@ def test_another_content_has_another_digest(tmp_path: Path) -> None:
         archive = docker_archive(tmp_path / "it.tar", time=1, builder="1", content=content)
         digests.add(rewrite(archive, tmp_path / "it.oci.tar", name="it:1", time=COMMIT_TIME, labels={}).digest)
     assert len(digests) == 2
+
+
+def test_the_comparison_names_the_files_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archives = []
+    for name, content in (("1", b"one"), ("2", b"two")):
+        built = docker_archive(tmp_path / f"{name}.tar", time=1, builder="1", content=content)
+        rewritten(built, tmp_path / f"{name}.oci.tar")
+        archives.append(str(tmp_path / f"{name}.oci.tar"))
+    assert compare.main(archives) == 1
+    assert capsys.readouterr().out == "/usr/bin/program\n"
+    assert compare.main([archives[0], archives[0]]) == 0
 
 
 def test_an_archive_that_was_rewritten_stays_as_it_is(tmp_path: Path) -> None:
