@@ -95,7 +95,7 @@ class _Demo:
         self._steps.note(
             f"Kafka listens on {self._servers}: any Kafka client can read topic '{_TOPIC}' while this runs."
         )
-        if (self._folder / OUT).exists():
+        if (self._folder / OUT).is_file():
             say("Found by earlier runs:")
             self._report()
         names = [*([BACKLOG] if self._has_backlog else []), SOURCE, SINK]
@@ -104,7 +104,8 @@ class _Demo:
             self._show(names)
         if self._failure is not None:
             say(f"penstock: {self._failure}")
-        self._deliver(names)
+        else:
+            self._deliver(names)
         say("The count:")
         is_right = self._report()
         if self._options.keep is None:
@@ -131,10 +132,12 @@ class _Demo:
             self._stopping.set()
             if arrival.is_alive():
                 arrival.join()
-            if process.poll() is not None:
-                self._failure = f"`penstock run` has exited with {process.returncode}"
-            elif not self._kafka.running:
+            if process.poll() is None and not self._kafka.running:
                 self._kafka.start()
+        if process.returncode != ExitCode.OK and self._failure is None:
+            self._failure = (
+                f"`penstock run` has ended with exit code {process.returncode}; its last lines have the cause"
+            )
 
     def _watch(self, process: "subprocess.Popen[bytes]", arrival: Backlog) -> None:
         """Wait until it is time to stop."""
@@ -200,7 +203,7 @@ class _Demo:
     def _written(self) -> int:
         """Return the number of bytes in the files of the sinks."""
         files = (self._folder / OUT, self._folder / backlog.OUT)
-        return sum(file.stat().st_size for file in files if file.exists())
+        return sum(file.stat().st_size for file in files if file.is_file())
 
     def _report(self) -> bool:
         """Print how many records there are, and return whether none is missing, and none is doubled in the topic."""

@@ -95,7 +95,7 @@ def in_topic(servers: str, topic: str) -> tuple["Counter[int]", bytes]:
 
 def in_file(path: Path) -> "Counter[int]":
     """Return how often each order occurs among the lines of a file."""
-    if not path.exists():
+    if not path.is_file():
         return Counter()
     with path.open("rb") as file:
         return Counter(int(number[1]) for line in file if (number := _IN_FILE.search(line)))
@@ -107,6 +107,6 @@ def last_in_file(path: Path) -> int:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL))
             found = _IN_FILE.findall(file.read().rpartition(b"\n")[0])
-    except FileNotFoundError:
+    except OSError:  # most often there is none yet
         return -1
     return int(found[-1]) if found else -1

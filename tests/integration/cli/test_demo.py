@@ -64,3 +64,12 @@ def test_sigterm_ends_the_demo_like_ctrl_c_and_its_temporary_data_is_gone(tmp_pa
     assert demo.returncode == 0, text
     assert re.search(r"orders-out\.txt: [\d,]+ lines, 0 missing, 0 doubled", text), text
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.slow
+def test_a_connector_that_fails_is_named_and_the_data_stays(tmp_path: Path) -> None:
+    (tmp_path / "data" / "orders-out.txt").mkdir(parents=True)
+    done = subprocess.run([*DEMO], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "orders-out.txt is a directory; property `file` must name a file" in done.stderr
+    assert f"The data, and the log tasks.log, stay in {tmp_path / 'data'}." in done.stderr

@@ -7,6 +7,7 @@ import pytest
 
 from penstock_cli.demo.connectors import sentence
 from penstock_cli.demo.counts import Count, in_file, last_in_file
+from penstock_cli.demo.folder import DemoFolder
 
 from ..command import penstock
 
@@ -117,3 +118,13 @@ def test_without_a_terminal_lines_are_sentences_and_the_rest_is_only_in_the_log(
     assert sentence(b'{"logger": "x", "level": "info", "message": "detail"}\n') == ""
     assert sentence(b"WARNING: Using incubator modules\n") == ""
     assert sentence(b"7\n") == ""
+
+
+def test_temporary_data_stays_only_after_a_wrong_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for is_needed, left in ((False, 0), (True, 1)):
+        folder = DemoFolder(None)
+        (folder.path / "orders-out.txt").write_text("order_id=0\n")
+        folder.leave(is_needed=is_needed)
+        assert len([*tmp_path.iterdir()]) == left
+    assert (folder.path / "orders-out.txt").read_text() == "order_id=0\n"
