@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["MERMAID", "Package"]
+__all__ = ["MERMAID", "PYODIDE", "Package"]
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,6 @@ class Package:
 
 MERMAID: Final = Package("mermaid", "12.3.0", "be0684e8d20bfc874df12c0f04927a5c482f57f2200eec54cca52a4583fd4040")
 """Draws the diagrams."""
+
+PYODIDE: Final = Package("pyodide", "314.0.7", "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0")
+"""Runs Python."""

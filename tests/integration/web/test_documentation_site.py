@@ -249,3 +249,25 @@ def test_a_reader_finds_a_reason_with_the_search(browser: Browser, served: str) 
     found = r"/\/0\.1\/debugging\/(\?.*)?#kafka-or-another-service-is-unavailable$/.test(a.href)"
     browser.until(f"[...{root}.querySelectorAll('a')].some(a => {found})")
     assert elsewhere(browser, served) == []
+
+
+def test_a_reader_changes_a_manifest_and_runs_its_transforms_in_the_browser(browser: Browser, served: str) -> None:
+    def run(manifest: str) -> str:
+        count = browser("Number(document.getElementById('playground').dataset.shown ?? 0)")
+        browser(f"document.querySelector('textarea').value = {json.dumps(manifest)}")
+        browser("document.querySelector('article .md-button, .md-content .md-button').click()")
+        browser.until(f"document.getElementById('playground').dataset.shown > {count}", seconds=80)
+        return str(browser("document.querySelector('article pre.highlight > code').textContent"))
+
+    blocks = re.findall(r"^```\w*\n(.*?)^```", (DOCS / "playground.md").read_text(), re.MULTILINE | re.DOTALL)
+    manifest, _, recorded = blocks
+    browser.look(1280)
+    opened(browser, f"{served}/0.1/playground/")
+    browser.until("document.querySelector('textarea')")
+    assert run(manifest) == recorded
+    assert '~ value.card  "4111" -> "x"' in run(f"{manifest}    transforms.mask.replacement: x\n")
+    assert "Class Maskfield could not be found. Did you mean MaskField$Value?" in run(
+        manifest.replace("MaskField", "Maskfield")
+    )
+    assert browser.errors == []
+    assert elsewhere(browser, served) == []
