@@ -1,11 +1,10 @@
 """Pages as the site generator and readers of Markdown take them.
 
-The generator's Markdown has other rules for lists and tables than GitHub's. Therefore everything except headings and blocks
-of code reaches it as HTML, made by a parser with GitHub's rules; headings have GitHub's anchors.
+The generator's Markdown has other rules for lists and tables than GitHub's. Therefore everything except headings reaches it
+as HTML, made by a parser with GitHub's rules; headings have GitHub's anchors.
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,9 +30,13 @@ _FENCED: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def _highlighted(code: str, language: str, _attributes: str) -> str:
-    """Return the HTML of a block of code in a list, as the generator makes it of one that is in no list."""
+    """Return the HTML of a block of code; one that is too wide is scrolled with the keyboard, too."""
+    if language == "mermaid":
+        return f'<pre class="diagram" tabindex="0">{escapeHtml(code)}</pre>\n'
     lexer = get_lexer_by_name(language or "text")
-    return f'<pre class="highlight"><code>{highlight(code, lexer, HtmlFormatter(nowrap=True))}</code></pre>\n'
+    return (
+        f'<pre class="highlight"><code tabindex="0">{highlight(code, lexer, HtmlFormatter(nowrap=True))}</code></pre>\n'
+    )
 
 
 _RENDERER: Final = MarkdownIt("commonmark", {"highlight": _highlighted})
@@ -48,10 +51,10 @@ def address(page: str) -> str:
 
 @dataclass(frozen=True)
 class Placed:
-    """Target of a link: an address on the web or in the site, or a path of the repository without an address.
+    """Target of a link: a page or picture of the site, or a file of the repository.
 
     Args:
-        address: address, relative to the page; empty: there is none.
+        address: address, or path relative to the page's file; empty: there is none.
         path: path in the repository, if the target is not a page of the site.
         page: path of the page of the site that is the target, relative to the folder of the pages.
     """
@@ -87,38 +90,27 @@ class Site:
         parts = _FENCED.split(page.text)
         return "".join(part if _FENCED.match(part) else self._with_links(part, page) for part in parts)
 
-    def placed(self, target: str, page: Page, *, is_page: bool = True) -> Placed:
-        """Return the target of a link: for `is_page` relative to the page's address, otherwise to its file."""
+    def placed(self, target: str, page: Page) -> Placed:
+        """Return the target of a link: one in the site as it is written, since the generator gives it the page's address."""
         parts = urlsplit(target)
         if parts.scheme or parts.netloc or not parts.path:
             return Placed(target)
         path = (page.path.parent / unquote(parts.path)).resolve()
-        if path.is_dir() and (path / "README.md").exists() and path.is_relative_to(self.docs.resolve()):
-            path /= "README.md"
-        inside = path.is_relative_to(self.docs.resolve()) and path.suffix in (".md", ".png", ".svg")
         anchor = f"#{parts.fragment}" if parts.fragment else ""
-        if not inside:
-            in_repository = str(path.relative_to(self.root.resolve()))
-            return Placed(f"{self.repository}/{in_repository}{anchor}" if self.repository else "", in_repository)
-        if not is_page:
-            return Placed(target)
-        of, own = str(path.relative_to(self.docs.resolve())), address(str(page.path.relative_to(self.docs)))
-        wanted = (address(of) or ".") if path.suffix == ".md" else of
-        relative = os.path.relpath(wanted, own or ".")
-        if path.suffix != ".md":
-            return Placed(relative)
-        return Placed(f"{relative}/{anchor}", page=of)
+        docs = self.docs.resolve()
+        if path.is_relative_to(docs) and path.is_dir() and (path / "README.md").exists():
+            return Placed(f"{parts.path.rstrip('/')}/README.md{anchor}", page=f"{path.relative_to(docs)}/README.md")
+        if path.is_relative_to(docs) and path.suffix in (".md", ".png", ".svg"):
+            return Placed(target, page=str(path.relative_to(docs)) if path.suffix == ".md" else "")
+        in_repository = str(path.relative_to(self.root.resolve()))
+        return Placed(f"{self.repository}/{in_repository}{anchor}" if self.repository else "", in_repository)
 
     def _blocks(self, page: Page) -> Iterator[str]:
-        lines = page.text.splitlines()
         anchors = iter(page.anchors)
         for block in _top_level(page.tokens):
             first = block[0]
-            begin, end = first.map or (0, 0)
             if first.type == "heading_open":
                 yield f"{'#' * int(first.tag[1])} {block[1].content} {{ #{next(anchors)} }}"
-            elif first.type == "fence":
-                yield "\n".join(lines[begin:end])
             else:
                 yield self._html(block, page)
 
@@ -129,7 +121,7 @@ class Site:
                 inline = list(self._inline(token.children, page))
                 token.children = list(map(_breakable, inline)) if is_table else inline
         html = str(_RENDERER.renderer.render(block, _RENDERER.options, {}))
-        wide = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
+        wide = '<div class="md-typeset__scrollwrap" tabindex="0"><div class="md-typeset__table">'
         html = html.replace("<table>", f"{wide}<table>").replace("</table>", "</table></div></div>")
         return f"<div>\n{html}</div>"
 
@@ -157,7 +149,7 @@ class Site:
 
     def _with_links(self, text: str, page: Page) -> str:
         def replaced(found: re.Match[str]) -> str:
-            placed = self.placed(found[1], page, is_page=False)
+            placed = self.placed(found[1], page)
             return placed.address or placed.path
 
         return _LINK.sub(replaced, text)

@@ -107,9 +107,17 @@ def test_an_image_takes_nothing_from_an_index_without_its_hash(file: Path) -> No
 
 
 def test_every_pin_has_hashes_and_of_no_weaker_kind() -> None:
-    for name in ("all", "operator", "runtime", "build"):
+    for name in ("all", "operator", "runtime", "build", "docs", "playground"):
         text = (ROOT / "requirements" / f"{name}.txt").read_text()
         pins = re.findall(r"^([a-z0-9.-]+==\S+) \\$", text, re.MULTILINE)
         assert pins
         assert len(re.findall(r"==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", text)) == len(pins)
         assert "md5" not in text
+
+
+def test_the_site_runs_transforms_with_the_versions_of_the_runtime() -> None:
+    def pins(name: str) -> set[str]:
+        lines = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
+        return {line.removesuffix(" \\").lower().replace("_", "-") for line in lines if "==" in line}
+
+    assert pins("playground") <= pins("runtime")

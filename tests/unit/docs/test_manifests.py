@@ -80,3 +80,14 @@ def test_a_piece_of_configuration_of_a_page_is_valid(block: Block, tmp_path: Pat
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in (done.stdout + done.stderr).lower()
+
+
+def test_the_recorded_session_of_the_playground_is_what_the_command_prints(tmp_path: Path) -> None:
+    (manifest,), (records,), (result,) = (
+        [block.text for block in blocks(language) if block.page == "docs/playground.md"]
+        for language in ("yaml", "json", "")
+    )
+    (tmp_path / "connector.yaml").write_text(manifest)
+    (tmp_path / "records.json").write_text(records)
+    done = penstock("transform", tmp_path / "connector.yaml", "--records", tmp_path / "records.json")
+    assert done.stdout == result
