@@ -18,6 +18,7 @@ from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
 from .resources import Rights
+from .serving import served
 from .shop import Shop, connector, many
 
 
@@ -66,10 +67,8 @@ def shop() -> Shop:
 
 @pytest.fixture
 def server(shop: Shop) -> Iterator[WebServer]:
-    server = WebServer(shop, WebOptions(streams=2))
-    server.start()
-    yield server
-    server.close()
+    with served(shop, WebOptions(streams=2)) as server:
+        yield server
 
 
 def failed(shop: Shop, name: str) -> dict[str, Any]:
@@ -174,10 +173,8 @@ def test_surplus_streams_are_refused_and_closed_ones_free_their_place(shop: Shop
 @pytest.fixture
 def shared(shop: Shop) -> Iterator[WebServer]:
     """Server with three places for streams, and the users alice, bob and carol."""
-    server = WebServer(shop, WebOptions(streams=3), Rights(shop, alice="shop", bob="shop", carol="shop"))
-    server.start()
-    yield server
-    server.close()
+    with served(shop, WebOptions(streams=3), Rights(shop, alice="shop", bob="shop", carol="shop")) as server:
+        yield server
 
 
 @pytest.mark.parametrize("clients", [("alice", "bob"), ("", "bob"), ("127.0.0.1", "127.0.0.2")])
@@ -211,15 +208,13 @@ def test_a_client_with_all_streams_gives_its_oldest_to_another_and_does_not_get_
 def test_requests_and_open_streams_are_counted(shop: Shop) -> None:
     statuses: list[int] = []
     streams: list[int] = []
-    server = WebServer(shop, WebOptions(streams=1, answered=statuses.append, streaming=streams.append))
-    server.start()
-    _get(server.port, "/nowhere")
-    stream, refused = (Stream(server.port, "/", "/stream") for _ in range(2))
-    assert statuses == [404, 200, 200, 200, 503]  # each stream begins with its page
-    assert streams == [1]
-    refused.close()
-    stream.close()
-    server.close()
+    with served(shop, WebOptions(streams=1, answered=statuses.append, streaming=streams.append)) as server:
+        _get(server.port, "/nowhere")
+        stream, refused = (Stream(server.port, "/", "/stream") for _ in range(2))
+        assert statuses == [404, 200, 200, 200, 503]  # each stream begins with its page
+        assert streams == [1]
+        refused.close()
+        stream.close()
     assert streams == [1, 0]
 
 
@@ -258,15 +253,13 @@ def test_a_server_closes_connections_that_it_has_just_accepted() -> None:
 
 
 def test_surplus_connections_are_closed() -> None:
-    server = WebServer(Shop(), WebOptions(connections=1))
-    server.start()
-    first = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    first.request("GET", "/")
-    first.getresponse().read()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
-        assert second.recv(1) == b""
-    first.close()
-    server.close()
+    with served(Shop(), WebOptions(connections=1)) as server:
+        first = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        first.request("GET", "/")
+        first.getresponse().read()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
+            assert second.recv(1) == b""
+        first.close()
 
 
 def test_pages_share_what_was_rendered() -> None:

@@ -9,8 +9,8 @@ from penstock_operator.settings import Settings
 from penstock_operator.web.console import host_names
 from penstock_web.options import WebOptions
 from penstock_web.protection import is_own_host
-from penstock_web.server import WebServer
 
+from .serving import served
 from .showcase import showcase
 from .test_console_pages import Browser
 
@@ -29,10 +29,8 @@ def names(**console: Any) -> frozenset[str]:
 
 @pytest.fixture
 def browser() -> Iterator[Browser]:
-    server = WebServer(showcase(), WebOptions(names=names(hosts=["Penstock.example.com"])))
-    server.start()
-    yield Browser(server.port)
-    server.close()
+    with served(showcase(), WebOptions(names=names(hosts=["Penstock.example.com"]))) as server:
+        yield Browser(server.port)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +82,10 @@ def test_requests_for_other_names_are_refused_with_the_setting_to_change(
 
 
 def test_the_console_of_one_machine_answers_for_no_other_name() -> None:
-    server = WebServer(showcase(), WebOptions(is_cluster=False))
-    server.start()
-    browser = Browser(server.port)
-    assert browser("/", Host="localhost")[0] == 200
-    status, text = browser("/", Host="evil.example")
-    server.close()
+    with served(showcase(), WebOptions(is_cluster=False)) as server:
+        browser = Browser(server.port)
+        assert browser("/", Host="localhost")[0] == 200
+        status, text = browser("/", Host="evil.example")
     assert status == 421
     assert text == "this console does not answer requests for this host name; use localhost or an IP address\n"
 
