@@ -95,7 +95,7 @@ def test_an_image_says_its_version_and_commit(checkout: Path, images: dict[str, 
 
 @pytest.mark.parametrize("name", ["operator", "runtime"])
 def test_no_compiled_module_depends_on_the_times_of_files(images: dict[str, Image], name: str) -> None:
-    compiled = list(images[name].root.rglob("*.pyc"))
+    compiled = [file for file in images[name].root.rglob("*.pyc") if "debpython" not in file.parts]  # dpkg's own tool
     assert compiled
     # PEP 552: the second word is 0 if the module is compared with the time of its source.
     assert not [file for file in compiled if file.read_bytes()[4:8] == bytes(4)]
