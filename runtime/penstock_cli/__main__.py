@@ -77,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if e.name is None or e.name.startswith("penstock"):
             raise
         say(
-            f"penstock: cannot run this command: Python's package {e.name.partition('.')[0]} is not installed; run "
-            "pip install 'penstock[runtime]'",
+            f"penstock: cannot run this command: Python's package {e.name.partition('.')[0]} is not installed; "
+            "install the extra [runtime] of this penstock",
             level=logging.ERROR,
         )
         return ExitCode.UNAVAILABLE

@@ -42,11 +42,15 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """`pip install 'penstock[runtime]'` from a folder with our wheel; the other packages come from pip's index."""
+    """`pip install '<our wheel>[runtime]'`; the other packages come from pip's index.
+
+    The wheel is named by its file, since an index may have another project of this name.
+    """
     folder, wheels = tmp_path_factory.mktemp("environment"), tmp_path_factory.mktemp("dist")
     pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(ROOT))
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip(str(folder / "bin" / "python"), "install", "--find-links", str(wheels), "penstock[runtime]")
+    (wheel,) = wheels.glob("penstock-*.whl")
+    pip(str(folder / "bin" / "python"), "install", f"{wheel}[runtime]")
     return Installation(folder, tmp_path_factory.mktemp("home"))
 
 
