@@ -266,8 +266,13 @@ def test_a_reader_changes_a_manifest_and_runs_its_transforms_in_the_browser(brow
     browser.until("document.querySelector('textarea')")
     assert run(manifest) == recorded
     assert '~ value.card  "4111" -> "x"' in run(f"{manifest}    transforms.mask.replacement: x\n")
-    assert "Class Maskfield could not be found. Did you mean MaskField$Value?" in run(
-        manifest.replace("MaskField", "Maskfield")
+    wrong = run(manifest.replace("MaskField", "Maskfield"))
+    assert "Class Maskfield$Value could not be found. Did you mean MaskField$Value?" in wrong
+    router = (
+        "    transforms.shop.type: RegexRouter\n    transforms.shop.regex: o.*\n    transforms.shop.replacement: a\n"
+    )
+    assert "regular expressions do not work on this page" in run(
+        manifest.partition("    transforms.shop.type")[0] + router
     )
     assert browser.errors == []
     assert elsewhere(browser, served) == []
