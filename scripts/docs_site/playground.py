@@ -49,8 +49,8 @@ def archive(root: Path, file: Path) -> None:
         subprocess.run([*command, *_TARGET, *pins, f"--dest={folder}"], check=True)
         for wheel in sorted(Path(folder).glob("*.whl")):
             with zipfile.ZipFile(wheel) as content:
-                for name in content.namelist():
-                    target.writestr(name, content.read(name))
+                for inner in content.namelist():
+                    target.writestr(inner, content.read(inner))
         yaml = importlib.util.find_spec("yaml")
         assert yaml is not None
         assert yaml.origin is not None
