@@ -17,8 +17,6 @@ _TARGET: Final = (
     "--implementation=cp",
     "--abi=cp314",
 )
-_SKIPPED: Final = ("java_plugins", "spark", "console", "embedded", "__pycache__")
-"""Folders of the sources that transforms do not need."""
 _REGEX: Final = '''\
 """Replacement of the package regex, of which no build for browsers exists."""
 
@@ -51,8 +49,8 @@ def archive(root: Path, file: Path) -> None:
         subprocess.run([*command, *_TARGET, *pins, f"--dest={folder}"], check=True)
         for wheel in sorted(Path(folder).glob("*.whl")):
             with zipfile.ZipFile(wheel) as content:
-                for name in content.namelist():
-                    target.writestr(name, content.read(name))
+                for inner in content.namelist():
+                    target.writestr(inner, content.read(inner))
         yaml = importlib.util.find_spec("yaml")
         assert yaml is not None
         assert yaml.origin is not None
@@ -60,7 +58,7 @@ def archive(root: Path, file: Path) -> None:
             target.write(source, f"yaml/{source.name}")
         for source in sorted((root / "runtime").glob("penstock*/**/*")):
             name = source.relative_to(root / "runtime")
-            if source.is_file() and not set(name.parts) & set(_SKIPPED) and source.suffix in (".py", ".txt", ".json"):
+            if source.suffix in (".py", ".txt", ".json"):
                 target.write(source, str(name))
         target.writestr("regex.py", _REGEX)
         target.writestr(

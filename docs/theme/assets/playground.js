@@ -26,7 +26,7 @@ if (playground) {
   button.addEventListener("click", () => {
     button.disabled = true;
     if (!worker) {
-      output.textContent = "Python starts, which takes some seconds the first time ...";
+      output.textContent = "Python starts, which takes up to a minute the first time ...";
       worker = new Worker(new URL("worker.mjs", scripts), { type: "module" });
       worker.onerror = () => show("This build of the site has no Python for browsers; use the command penstock transform.");
       worker.onmessage = ({ data }) => show(data);
