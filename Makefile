@@ -92,6 +92,10 @@ java-host: java setup ## Compile the host of Java plugins, for a wheel or an ima
 images: java ## Build the container images (ARGS="runtime operator kafka --archive DIR"): docs/images.md
 	@scripts/images $(ARGS)
 
+.PHONY: release
+release: java setup ## Write a release of the checked-out commit to dist/, always the same bytes: docs/releasing.md
+	@$(PY) -m scripts.release $(ARGS)
+
 .PHONY: images-test
 images-test: java setup ## Test the built images: rights, contents, Spark on a read-only root file system; needs root
 	@scripts/images runtime operator kafka postgresql registry >/dev/null

@@ -5,13 +5,13 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_logging import log_warnings_and_uncaught_errors
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.version import VersionAction
 from penstock_runtime import logs
 from penstock_runtime.logs import say
 
@@ -84,9 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="penstock COMMAND --help explains a command.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="version", version=f"penstock {version('penstock')}", help="print the version"
-    )
+    parser.add_argument("--version", action=VersionAction, help="print the version and the commit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     run = commands.add_parser(
