@@ -8,8 +8,10 @@ import os
 import re
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ import pytest
 from scripts.release import chart
 from scripts.release.commands import run
 
+from ..integration.machine_time import MachineTime
 from .api import Object, ready
 from .choosing import own_cluster
 from .cluster import ROOT, Cluster
@@ -32,6 +35,7 @@ SHOP: Final = "shop"
 TOPIC: Final = "orders"
 RATE: Final = 50
 MINUTE: Final = 60.0
+"""Of a machine that has nothing else to do: of a busy one, seconds count by what it gives (`machine_time`)."""
 NEXT: Final = "99.0.0"
 """The version of the next build."""
 ORDERS: Final = f"""
@@ -110,8 +114,7 @@ def tag(cluster: Cluster, old: str, new: str) -> None:
 @pytest.fixture
 def shop(released: Cluster) -> Iterator[Kafka]:
     """A namespace for Kafka and Connectors, in which there is only the pod that reads topics."""
-    for name in (SHOP, chart.NAMESPACE):
-        released.apply(namespace_of(name))
+    released.apply(namespace_of(SHOP))
     made = Kafka(released, SHOP)
     made.start_toolbox()
     yield made
@@ -129,13 +132,12 @@ def test_release_delivers_its_first_record_a_minute_after_helm_install_and_an_up
     released: Cluster, shop: Kafka, dist: Dist, tmp_path: Path, measured: Callable[[str, float], None]
 ) -> None:
     namespace = ("--namespace", chart.NAMESPACE)
-    settings = {"bootstrap.servers": shop.servers, **one_broker("-1")}
+    one_broker = {f"{topic}.storage.replication.factor": -1 for topic in ("offset", "status")}
     values = tmp_path / "values.json"
-    values.write_text(json.dumps({"worker": settings}))
-    begun = time.time()
-    released.helm("install", "penstock", str(dist.chart), *namespace, "--values", str(values))
-    measured("helm install", time.time() - begun)
-    first_record(released, shop, tmp_path, begun, measured, "helm install of the release to the first record")
+    values.write_text(json.dumps({"worker": {"bootstrap.servers": shop.servers, **one_broker}}))
+    with a_minute(measured, "helm install of the release to the first record"):
+        released.helm("install", "penstock", str(dist.chart), *namespace, "--create-namespace", "--values", str(values))
+        await_first_record(released, shop, tmp_path)
     has_image(released, f"penstock-runtime@{dist.digests['runtime']}")
 
     packed = next_chart(tmp_path)
@@ -146,18 +148,13 @@ def test_release_delivers_its_first_record_a_minute_after_helm_install_and_an_up
 def test_release_delivers_its_first_record_a_minute_after_kubectl_apply_and_an_upgrade_loses_and_repeats_none(
     released: Cluster, shop: Kafka, dist: Dist, tmp_path: Path, measured: Callable[[str, float], None]
 ) -> None:
-    begun = time.time()
-    apply_manifest(released, dist.manifest, shop)
-    measured("kubectl apply of install.yaml", time.time() - begun)
-    first_record(released, shop, tmp_path, begun, measured, "kubectl apply of the release to the first record")
+    with a_minute(measured, "kubectl apply of the release to the first record"):
+        apply_manifest(released, dist.manifest, shop)
+        await_first_record(released, shop, tmp_path)
     has_image(released, f"penstock-runtime@{dist.digests['runtime']}")
 
     apply_manifest(released, chart.manifest(Path(released.programs["helm"]), next_chart(tmp_path), NEXT), shop)
     continues(released, shop)
-
-
-def one_broker(factor: str) -> dict[str, str]:
-    return {f"{topic}.storage.replication.factor": factor for topic in ("offset", "status")}
 
 
 def apply_manifest(cluster: Cluster, text: str, kafka: Kafka) -> None:
@@ -168,18 +165,36 @@ def apply_manifest(cluster: Cluster, text: str, kafka: Kafka) -> None:
     cluster.kubectl("apply", "--server-side", "--filename=-", stdin=text)
 
 
-def first_record(
-    cluster: Cluster, kafka: Kafka, folder: Path, begun: float, measured: Callable[[str, float], None], what: str
-) -> None:
-    """Apply Kafka and a Connector, one file, and wait for its first record: within a minute after `begun`."""
+@contextmanager
+def a_minute(measured: Callable[[str, float], None], what: str) -> Iterator[None]:
+    """Something that takes no longer."""
+    begun, clock, over = time.monotonic(), MachineTime(), threading.Event()
+
+    def tick() -> None:
+        while not over.wait(0.1):
+            clock()
+
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        ticking.join()
+    seconds = clock()
+    measured(what, time.monotonic() - begun)
+    measured(f"{what}, as on a machine that is not busy", seconds)
+    assert seconds < MINUTE
+
+
+def await_first_record(cluster: Cluster, kafka: Kafka, folder: Path) -> None:
+    """Apply Kafka and a Connector, one file, and wait for its first record."""
     file = folder / "shop.yaml"
     file.write_text(kafka.example("kafka.yaml") + ORDERS)
-    cluster.kubectl("wait", "--for=condition=established", "crd/connectors.penstock.dev", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=established", "crd/connectors.penstock.dev", "--timeout=60s")
     cluster.kubectl("apply", "--namespace", SHOP, "--filename", str(file))
-    cluster.api.until("pods", SHOP, "kafka-0", ready(), "Kafka is ready", limit=60)
-    seconds = kafka.records(TOPIC)[0].timestamp - begun
-    measured(what, seconds)
-    assert seconds < MINUTE
+    cluster.api.until("pods", SHOP, "kafka-0", ready(), "Kafka is ready", limit=120)
+    kafka.records(TOPIC, seconds=120)
 
 
 def next_chart(folder: Path) -> Path:
