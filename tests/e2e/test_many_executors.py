@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.timeout(3_0
 CONNECTORS: Final = 20
 ROOM: Final = 8
 """Executors that the quota admits: forty are wanted."""
-COUNT: Final = 10_000
+COUNT: Final = 15_000
 """Records of each of the four parts of a Connector."""
 RATE: Final = 100
 _GATE: Final = "/tmp/backlog"
@@ -74,6 +74,15 @@ def has_them_or_says_why_not(source: Connector) -> str:
     return source.until(there, f"executors of {source.name}, or why there are fewer", 300)
 
 
+def with_an_executor(place: Place) -> str:
+    """Wait for a Connector with a backlog that an executor is connected to; its name."""
+
+    def there(found: Mapping[str, Object]) -> str | None:
+        return next((name for name, c in found.items() if task(c).get("executors", {}).get("ready")), None)
+
+    return place.cluster.api.until_all("connectors", place.namespace, there, "an executor is connected", 300)
+
+
 def test_twenty_backlogs_share_the_executors_that_a_quota_admits_each_record_once_and_tasks_come_first(
     place: Place, release: Release, measured: Callable[[str, float], None]
 ) -> None:
@@ -96,14 +105,14 @@ def test_twenty_backlogs_share_the_executors_that_a_quota_admits_each_record_onc
         executors_of_all(place, lambda found: len(found) == ROOM, f"{ROOM} executors run", 900)
         reasons = [has_them_or_says_why_not(source) for source in sources]
         assert reasons.count("QuotaExceeded") >= CONNECTORS - ROOM
+        victim = next(s for s in sources if s.name == with_an_executor(place))
+        victim.kill()
+        victim.until(lambda c: task(c)["incarnation"] == 2 or None, "the killed task is replaced", 300)
         # The quota is used up: executors must make room for the job and the task of another Connector.
         late = place.datagen("late", config={"count": 100, "rate": 100})
         late.reaches("Running", limit=300)
         place.kafka.values(late.topic, least=100, seconds=120)
         late.delete()
-        victim = next(s for s in sources if task(s.get()).get("executors", {}).get("ready"))
-        victim.kill()
-        victim.until(lambda c: task(c)["incarnation"] == 2 or None, "the killed task is replaced", 300)
         for source in sources:
             delivered_once(place, source, COUNT, 1_500)
     for source in sources:
