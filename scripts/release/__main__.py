@@ -45,7 +45,7 @@ def release(target: Path) -> None:
         # First: it takes no time to find that this is missing.
         (made / "release-notes.md").write_text(notes.notes((source / "CHANGELOG.md").read_text(), version))
         helm = Path(run(_PROJECT / "tests" / "cluster" / "cluster", "path", "helm").strip())
-        distributions.prepare(_PROJECT, source, commit.id)
+        distributions.prepare(source, commit.id)
         distributions.build_distributions(source, made, commit.time)
         digests = images.build(_PROJECT, made, version, commit)
         write_chart(helm, source, made, version, commit.time, digests)

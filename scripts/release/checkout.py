@@ -36,7 +36,7 @@ def commit_of(project: Path) -> Commit:
     if changed:
         some = ", ".join(line[3:] for line in changed[:5]) + (", ..." if len(changed) > 5 else "")
         raise ReleaseError(
-            f"cannot release: {len(changed)} files are not as committed ({some});"
+            f"cannot release: {len(changed)} file(s) are not committed ({some});"
             " commit or stash them, so that the release is what the commit says"
         )
     commit, time = run("git", "-C", project, "show", "--no-patch", "--format=%H %ct", "HEAD").split()

@@ -7,14 +7,13 @@ from scripts.release.commands import run
 
 __all__ = ["build_distribution", "build_distributions", "prepare"]
 
-_JAR = Path("runtime", "penstock_runtime", "java_plugins", "penstock-host.jar")
 _COMMIT = Path("runtime", "penstock_model", "commit.txt")
 
 
-def prepare(project: Path, source: Path, commit: str) -> None:
+def prepare(source: Path, commit: str) -> None:
     """Add to an exported commit what its wheel contains beyond its files: the compiled jar, and the id of the commit."""
-    run(sys.executable, "-m", "penstock_runtime.java_plugins.host_jar", project / "build" / "java-host")
-    (source / _JAR).write_bytes((project / _JAR).read_bytes())
+    command = [sys.executable, "-m", "penstock_runtime.java_plugins.host_jar", str(source / "build" / "java-host")]
+    run(*command, environment={"PYTHONPATH": str(source / "runtime")})  # which compiles the commit's own sources
     (source / _COMMIT).write_text(f"{commit}\n")
 
 
