@@ -6,7 +6,6 @@ The release is what `make release` writes. PENSTOCK_DIST names a folder that has
 import json
 import os
 import re
-import sys
 import tarfile
 import threading
 import time
@@ -18,12 +17,12 @@ from typing import Final
 
 import pytest
 from scripts.release import chart
-from scripts.release.commands import run
 
 from ..integration.machine_time import MachineTime
+from ..making_release import described, forget_images, git, release
 from .api import Object, ready
 from .choosing import own_cluster
-from .cluster import ROOT, Cluster
+from .cluster import Cluster
 from .kafka import Kafka
 from .place import Connector
 from .release import CHART, namespace_of
@@ -84,12 +83,13 @@ class Dist:
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Dist:
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dist]:
     if given := os.environ.get("PENSTOCK_DIST"):
-        return Dist(Path(given))
-    made = tmp_path_factory.mktemp("release") / "dist"
-    run(sys.executable, "-m", "scripts.release", "--target", made, folder=ROOT)
-    return Dist(made)
+        yield Dist(Path(given))
+        return
+    with described(tmp_path_factory.mktemp("release") / "checkout") as checkout:
+        yield Dist(release(checkout))
+        forget_images(git(checkout, "rev-parse", "HEAD"))  # they are of no use to others, and take 1 GB
 
 
 @pytest.fixture(scope="module")
