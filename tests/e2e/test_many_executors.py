@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.timeout(3_0
 CONNECTORS: Final = 20
 ROOM: Final = 8
 """Executors that the quota admits: forty are wanted."""
-COUNT: Final = 15_000
+COUNT: Final = 10_000
 """Records of each of the four parts of a Connector."""
 RATE: Final = 100
 _GATE: Final = "/tmp/backlog"
@@ -74,6 +74,11 @@ def has_them_or_says_why_not(source: Connector) -> str:
     return source.until(there, f"executors of {source.name}, or why there are fewer", 300)
 
 
+def opened(place: Place, source: Connector) -> None:
+    """Let the backlog of a source arrive in the present pod of its task."""
+    place.cluster.python(place.namespace, source.pod(), f"open({_GATE!r}, 'w').close()")
+
+
 def with_an_executor(place: Place) -> str:
     """Wait for a Connector with a backlog that an executor is connected to; its name."""
 
@@ -100,14 +105,15 @@ def test_twenty_backlogs_share_the_executors_that_a_quota_admits_each_record_onc
     place.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": quota}})
     with longest_wait(release) as waits:
         with ThreadPoolExecutor(8) as opening:
-            gate = f"open({_GATE!r}, 'w').close()"
-            list(opening.map(lambda s: place.cluster.python(place.namespace, s.pod(), gate), sources))
+            list(opening.map(lambda source: opened(place, source), sources))
         executors_of_all(place, lambda found: len(found) == ROOM, f"{ROOM} executors run", 900)
         reasons = [has_them_or_says_why_not(source) for source in sources]
         assert reasons.count("QuotaExceeded") >= CONNECTORS - ROOM
         victim = next(s for s in sources if s.name == with_an_executor(place))
         victim.kill()
         victim.until(lambda c: task(c)["incarnation"] == 2 or None, "the killed task is replaced", 300)
+        victim.reaches("Running", limit=300)
+        opened(place, victim)
         # The quota is used up: executors must make room for the job and the task of another Connector.
         late = place.datagen("late", config={"count": 100, "rate": 100})
         late.reaches("Running", limit=300)
