@@ -3,14 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from ..making_release import clone, described, forget_images, git, release
 from .test_images import JAVA, SPARK
 from .unpacked import Image, unpack
 
@@ -18,44 +17,12 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
-def git(folder: Path, *words: str) -> str:
-    command = ["git", "-C", str(folder), "-c", "user.name=A", "-c", "user.email=a@example.org", *words]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-
-
-@contextmanager
-def clone(source: Path, folder: Path) -> Iterator[Path]:
-    subprocess.run(["git", "clone", "--quiet", source, folder], check=True)
-    yield folder
-    subprocess.run(["make", "--silent", "--directory", folder, "clean"], check=True)  # its environment, in the cache
-
-
-def release(checkout: Path) -> Path:
-    # In this checkout's environment, with the modules of the other one.
-    command = [sys.executable, "-m", "scripts.release"]
-    subprocess.run(command, cwd=checkout, stdout=sys.stderr, check=True)
-    return checkout / "dist"
-
-
-def forget_images(commit: str) -> None:
-    """Remove the archives of a commit, so that its images are built again."""
-    command = [str(ROOT / "scripts" / "images"), "--where", "operator", "runtime"]
-    environment = {**os.environ, "PENSTOCK_COMMIT": commit}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    for line in done.stdout.splitlines():
-        Path(line.split(" ", 1)[1]).unlink()
-
-
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The commit of this checkout, or the next one, which adds the section of the changelog that a release needs."""
     if os.geteuid() != 0:
         pytest.skip("unpacking images and entering them needs root")
-    with clone(ROOT, tmp_path_factory.mktemp("first") / "checkout") as folder:
-        changelog = folder / "CHANGELOG.md"
-        if "## [0.1.0]" not in changelog.read_text():
-            changelog.write_text(f"{changelog.read_text()}\n## [0.1.0] - 2026-12-01\nFirst release.\n")
-            git(folder, "commit", "--quiet", "--all", "--message", "Describe the release")
+    with described(tmp_path_factory.mktemp("first") / "checkout") as folder:
         yield folder
 
 
