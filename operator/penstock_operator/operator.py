@@ -20,7 +20,6 @@ from penstock_operator.connector.observe.pods import living_job_pods
 from penstock_operator.connector.observe.rollout_progress import progress_of_all
 from penstock_operator.context import Context, Reconcile
 from penstock_operator.errors import NoSuchKind, OperatorError
-from penstock_operator.executor import Pool
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.key import Key
@@ -43,6 +42,7 @@ from penstock_operator.queue.workqueue import WorkQueue
 from penstock_operator.resource_status import resource_status
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
+from penstock_operator.thread_pool import Pool
 from penstock_operator.web.console import Console, console_address
 
 __all__ = ["Operator", "identity"]

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_operator.executor import Pool
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.settings import Settings
+from penstock_operator.thread_pool import Pool
 from penstock_operator.web.access import KubernetesAccess
 from penstock_operator.web.relay import Relay, address_text
 from penstock_operator.web.source import OperatorSource

@@ -29,7 +29,7 @@ from penstock_kafka.murmur2 import partition_of
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_position import TopicPosition
 from penstock_model.contracts.status_snapshot import StatusSnapshot
-from penstock_runtime.kafka import transactions
+from penstock_runtime.kafka import transactional_producer
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.key_reader import KeyReader
 from penstock_runtime.kafka.settings import ClientSettings
@@ -136,7 +136,7 @@ class TaskFence:
         self._write(writer)
         if self._fences:
             slots = self.current.slots
-            transactions.fence(self.settings, [*self.ids.slots(slots), *all_ids(earlier, slots)])
+            transactional_producer.fence(self.settings, [*self.ids.slots(slots), *all_ids(earlier, slots)])
             if earlier:  # no process can write with them any longer
                 self._named = self._own
                 self._write(writer)
@@ -147,7 +147,7 @@ class TaskFence:
         self.check()
         self.current = replace(self.current, fence=self.current.fence + 1)
         self._write(writer)
-        transactions.fence(self.settings, self.ids.slots(self.current.slots))
+        transactional_producer.fence(self.settings, self.ids.slots(self.current.slots))
 
     def check(self) -> None:
         """Apply rule 3.

@@ -13,7 +13,7 @@ from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Report, report_key
 from penstock_runtime.fencing.incarnation import TransactionalIds, all_ids
-from penstock_runtime.kafka import transactions
+from penstock_runtime.kafka import transactional_producer
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_since
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, incarnated_tasks, named_ids
@@ -109,7 +109,7 @@ def fence(
     """
     recorded = supersede(place, tasks, transactional=transactional, known=known, newest=newest, yields=yields)
     if recorded.ids:
-        transactions.fence(place.settings, recorded.ids)
+        transactional_producer.fence(place.settings, recorded.ids)
         log.info("Fenced %d transactional ids of earlier incarnations of %s", len(recorded.ids), place.connector)
     return PlanFence(place, recorded.epoch, recorded.position)
 

@@ -10,7 +10,7 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock_kafka.client_renewal import CLOSE_SECONDS, close_in_background
 from penstock_kafka.errors import AUTHORIZATION, Fenced, kafka_error_of, translated, translating
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.transactions import init_transactions
+from penstock_runtime.kafka.transactional_producer import init_transactions
 
 __all__ = ["PlacedRecord", "TransactionsRefused", "write_in_transaction"]
 

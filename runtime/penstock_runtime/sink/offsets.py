@@ -12,8 +12,8 @@ from penstock.sink import Sink, TopicPartition
 from penstock_kafka.watermarks import names_of
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
-from penstock_runtime.pipeline.retry import BATCH_BACKOFF, wait
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.pipeline.task_retry import BATCH_BACKOFF, wait
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.foreign_commits import ForeignCommits

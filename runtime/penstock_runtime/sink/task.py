@@ -20,8 +20,8 @@ from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.freed_memory import FreedMemory
 from penstock_runtime.pipeline.reports import Reports
-from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done, wait
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.pipeline.task_retry import BATCH_BACKOFF, rest, until_done, wait
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink import task_state

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 from penstock_kafka.errors import Fenced, TransactionExpired
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
-from penstock_runtime.kafka.transactions import TransactionalProducer
+from penstock_runtime.kafka.transactional_producer import TransactionalProducer
 
 __all__ = ["OpenTransaction"]
 

@@ -21,7 +21,7 @@ from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation
-from penstock_runtime.kafka.transactions import TransactionalProducer
+from penstock_runtime.kafka.transactional_producer import TransactionalProducer
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.source.delivery import Delivery
 from penstock_runtime.source.open_transaction import OpenTransaction

@@ -22,9 +22,9 @@ from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize, IdleBackoff
 from penstock_runtime.pipeline.freed_memory import FreedMemory
 from penstock_runtime.pipeline.reports import Reports
-from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.pipeline.task_retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.source import spark_worker
 from penstock_runtime.source.context import SourceContext

@@ -35,14 +35,14 @@ from penstock_runtime.spark.cluster import SECRET, Cluster
 from penstock_runtime.spark.cluster_session import Absence, greet, launch, leave_surroundings, stop_context
 from penstock_runtime.spark.executor_pods import ExecutorPods, Master
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
-from penstock_runtime.spark.executors_rest import ExecutorsRest
+from penstock_runtime.spark.executors_pause import ExecutorsPause
+from penstock_runtime.spark.executors_wanted import ExecutorsState, Wish
 from penstock_runtime.spark.idle_end import IdleEnd
 from penstock_runtime.spark.jobs import Entry, Job, cause, first_line, has_lost_part, in_workers, is_alive
 from penstock_runtime.spark.jvm import end_jvm
 from penstock_runtime.spark.python_processes import await_end, python_processes
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
-from penstock_runtime.spark.wish import ExecutorsState, Wish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +125,7 @@ class Spark:
         pods = cluster if isinstance(cluster, ExecutorPods) else None
         self._master = None if pods is None else Master(pods)
         self._wish = None if pods is None else Wish(pods.least, pods.most, pods.idle_seconds)
-        self._rest = None if pods is None else ExecutorsRest()
+        self._rest = None if pods is None else ExecutorsPause()
         self._on_executors = on_executors
         self._reported: ExecutorsState | None = None
         self._reporting = threading.Lock()

@@ -11,7 +11,7 @@ from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.spark.anywhere import reason_against_executors
 from penstock_runtime.spark.cluster import SECRET_VARIABLE
 from penstock_runtime.spark.executor_pods import ExecutorPods, cluster_of
-from penstock_runtime.spark.wish import ExecutorsState
+from penstock_runtime.spark.executors_wanted import ExecutorsState
 
 __all__ = ["executor_pods", "with_executors"]
 

@@ -17,7 +17,7 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary as BatchSummary
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
-from penstock_runtime.task.backlog import BacklogGauges
+from penstock_runtime.task.backlog_gauges import BacklogGauges
 from penstock_runtime.task.lag import LagWatch
 from penstock_runtime.task.plugin_collector import PluginCollector
 

@@ -18,7 +18,7 @@ from penstock_runtime.kafka import status_topic
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.spark.wish import ExecutorsState
+from penstock_runtime.spark.executors_wanted import ExecutorsState
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.skipped_in_a_row import SkippedInARow
 

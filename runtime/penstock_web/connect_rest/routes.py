@@ -17,7 +17,7 @@ from penstock_model.connect.built_in_definitions import built_in_definitions
 from penstock_model.contracts.definitions import ClassDefinition, Definitions, config_key_info
 from penstock_web.access import Access, Denied, User
 from penstock_web.actions import annotation_patch, state_patch
-from penstock_web.connect_rest.connectors import (
+from penstock_web.connect_rest.connector_json import (
     active_topics,
     connector_info,
     connector_status,
@@ -25,7 +25,7 @@ from penstock_web.connect_rest.connectors import (
     task_infos,
     task_status,
 )
-from penstock_web.connect_rest.plugins import (
+from penstock_web.connect_rest.plugin_json import (
     NoSuchVersion,
     PluginRow,
     UnknownPlugin,

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import pytest
 
 from penstock_operator.errors import OperatorError
-from penstock_operator.executor import Pool
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.settings import Console, ConsoleActions, ConsoleProxy
+from penstock_operator.thread_pool import Pool
 from penstock_operator.web.access import KubernetesAccess
 from penstock_web.access import Denied, User
 

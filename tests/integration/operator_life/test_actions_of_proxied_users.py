@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.executor import Pool
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.settings import Console
+from penstock_operator.thread_pool import Pool
 from penstock_operator.web.access import KubernetesAccess
 from penstock_web.access import Denied
 

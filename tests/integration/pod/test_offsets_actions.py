@@ -17,12 +17,12 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_runtime.fencing import plan_fence
-from penstock_runtime.kafka import transactions
+from penstock_runtime.kafka import transactional_producer
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, write_in_transaction
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, latest_incarnation
-from penstock_runtime.kafka.transactions import fence
+from penstock_runtime.kafka.transactional_producer import fence
 
 from ..pods import STATUS, Pods, pods, write
 from ..running import new_name, until
@@ -266,7 +266,7 @@ def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was
 
     fenced: list[Any] = []
     monkeypatch.setattr(plan_fence, "StatusWriter", Frozen)
-    monkeypatch.setattr(transactions, "fence", lambda *a: fenced.append(a))
+    monkeypatch.setattr(transactional_producer, "fence", lambda *a: fenced.append(a))
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID("f" * 32))  # the greatest of all ids
     place = plan_fence.Place(name, "connect-cluster", settings, settings, STATUS, "0123456789abcdef")
     with pytest.raises(Superseded, match="was started elsewhere"):

@@ -7,7 +7,7 @@ from penstock_kafka.errors import TransactionAborted
 from penstock_runtime.kafka.producer_records import Outgoing
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.transactions import TransactionalProducer
+from penstock_runtime.kafka.transactional_producer import TransactionalProducer
 
 from ..lab import Lab
 from ..running import new_name

@@ -14,7 +14,7 @@ from penstock_runtime.kafka.compacted_topic import read_to_end
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.producer_records import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.transactions import TransactionalProducer
+from penstock_runtime.kafka.transactional_producer import TransactionalProducer
 
 from ..checking import assert_exactly_once
 from ..reading import Reader, create, produce, read_all

@@ -9,7 +9,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.offsets_topic import load
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.transactions import TransactionalProducer, fence
+from penstock_runtime.kafka.transactional_producer import TransactionalProducer, fence
 
 from ..reading import Read, create, read_all
 from ..running import until

@@ -15,13 +15,13 @@ from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock_kafka.errors import Fenced, TransactionAborted
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
-from penstock_runtime.kafka import transactions
+from penstock_runtime.kafka import transactional_producer
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.offsets_topic import load
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, incarnation_key, named_ids
-from penstock_runtime.kafka.transactions import TransactionalProducer
+from penstock_runtime.kafka.transactional_producer import TransactionalProducer
 
 from ..reading import create, read_all
 from ..running import Processes, manifest, new_name, next_life, specs
@@ -230,7 +230,10 @@ def test_a_life_that_ended_before_it_fenced_leaves_the_ids_of_the_one_before_to_
     ended = world.life(2, group="second")
     zombie = TransactionalProducer(world.settings, f"first-{world.name}-0", client_id="zombie")
     world.send(zombie, "late")
-    with patch.object(transactions, "fence", side_effect=RetriableError("ended")), pytest.raises(RetriableError):
+    with (
+        patch.object(transactional_producer, "fence", side_effect=RetriableError("ended")),
+        pytest.raises(RetriableError),
+    ):
         ended.begin(world.writer)
     entry = (incarnation_key(world.name, 0), world.last())  # the only one that compaction keeps
     assert named_ids([entry], world.name, 0) == {f"first-{world.name}-0", f"second-{world.name}-0"}
@@ -248,7 +251,7 @@ def test_a_start_that_failed_while_it_fenced_fences_every_id_when_it_is_tried_ag
     """Else who holds an id under the worker's earlier `group.id` could commit behind the new life's back."""
     world.began(1, group="first")
     fenced: list[str] = []
-    real = transactions.fence
+    real = transactional_producer.fence
 
     def fails_at_first(settings: ClientSettings, ids: Any) -> None:
         if not fenced:
@@ -257,7 +260,7 @@ def test_a_start_that_failed_while_it_fenced_fences_every_id_when_it_is_tried_ag
         fenced.extend(ids)
         real(settings, ids)
 
-    monkeypatch.setattr(transactions, "fence", fails_at_first)
+    monkeypatch.setattr(transactional_producer, "fence", fails_at_first)
     life = world.life(2, group="second")
     with pytest.raises(RetriableError):
         life.begin(world.writer)
@@ -348,7 +351,7 @@ def test_each_call_of_a_fenced_producer_says_so_in_our_words(world: World) -> No
         producer.begin()
         producer.send(Outgoing(length=1, topic=world.topic, value=[b"x" * 900]))
         producer._buffer.await_all(10)
-        transactions.fence(world.settings, [world.ids.slot(1)])
+        transactional_producer.fence(world.settings, [world.ids.slot(1)])
         try:
             with pytest.raises(ConnectError) as e:
                 work(producer)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Final
 
 from penstock_model.resources.connector import State
-from penstock_operator.connector.decide.adoption import adopt_and_run
 from penstock_operator.connector.decide.autoscaling.step import autoscaling_step
 from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.decide.executors.step import executors_step
@@ -20,9 +19,10 @@ from penstock_operator.connector.decide.held_template import (
 )
 from penstock_operator.connector.decide.log_level import log_level_to_write
 from penstock_operator.connector.decide.offsets_step import OffsetsStep, offsets_step
+from penstock_operator.connector.decide.plan_adoption import adopt_and_run
 from penstock_operator.connector.decide.plan_step import plan_tasks
+from penstock_operator.connector.decide.release_rollout import rollout_progress
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
-from penstock_operator.connector.decide.rollout_step import rollout_progress
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, together, waiting
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks

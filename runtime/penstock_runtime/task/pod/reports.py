@@ -19,7 +19,7 @@ from penstock_model.contracts.task_reports import Report, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.process.termination_message import bounded
-from penstock_runtime.spark.wish import ExecutorsState
+from penstock_runtime.spark.executors_wanted import ExecutorsState
 from penstock_runtime.task.pod.figures import Figures
 from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
 from penstock_runtime.task.pod.target_state import TargetState

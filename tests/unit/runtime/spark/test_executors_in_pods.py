@@ -14,8 +14,8 @@ from penstock_runtime.plugins.mounted import FOLDERS_VARIABLE
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark.cluster import SECRET
 from penstock_runtime.spark.executor_pods import ExecutorPods, cluster_of
+from penstock_runtime.spark.executors_wanted import Wish
 from penstock_runtime.spark.session_conf import session_conf
-from penstock_runtime.spark.wish import Wish
 
 
 def pods(secret: Path, host: str = "10.0.0.7") -> ExecutorPods:

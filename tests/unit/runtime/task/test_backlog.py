@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from penstock.source import Backlog
-from penstock_runtime.task.backlog import BacklogGauges
+from penstock_runtime.task.backlog_gauges import BacklogGauges
 
 PREFIX = "penstock_source_task_backlog_"
 

@@ -11,7 +11,7 @@ from penstock_model.resources.connector import Connector
 from penstock_runtime.plan.planning import plan
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.sink.context import SinkContext
-from penstock_runtime.spark.wish import ExecutorsState
+from penstock_runtime.spark.executors_wanted import ExecutorsState
 from penstock_runtime.task.executors import with_executors
 
 

@@ -11,7 +11,7 @@ from penstock_kafka.records import Entry
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.spark.wish import ExecutorsState
+from penstock_runtime.spark.executors_wanted import ExecutorsState
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.reports import ParentPipe, TaskReports
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["ExecutorsRest"]
+__all__ = ["ExecutorsPause"]
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ _LONGEST: Final = 600.0
 """Seconds of the first and the longest rest: each further batch that fails doubles it."""
 
 
-class ExecutorsRest:
+class ExecutorsPause:
     """Rule for the use of executors in pods, which may be unable to do what the driver can, such as to reach Kafka.
 
     Args:

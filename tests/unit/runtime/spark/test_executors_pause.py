@@ -9,9 +9,9 @@ from penstock_kafka.errors import Fenced
 from penstock_model.resources.executors import Executors
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark.executor_pods import ExecutorPods, cluster_of
-from penstock_runtime.spark.executors_rest import ExecutorsRest
+from penstock_runtime.spark.executors_pause import ExecutorsPause
+from penstock_runtime.spark.executors_wanted import ExecutorsState
 from penstock_runtime.spark.session import Spark
-from penstock_runtime.spark.wish import ExecutorsState
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
 
 
 def test_one_batch_that_is_lost_does_not_keep_the_next_one_from_executors() -> None:
-    rest = ExecutorsRest()
+    rest = ExecutorsPause()
     rest.failed("an executor was killed")
     assert rest.is_over
     assert rest.trouble is None
@@ -30,7 +30,7 @@ def test_one_batch_that_is_lost_does_not_keep_the_next_one_from_executors() -> N
 
 def test_executors_rest_ever_longer_while_batches_fail_on_them_and_a_success_ends_that() -> None:
     clock = Clock()
-    rest, rests = ExecutorsRest(clock), list[float]()
+    rest, rests = ExecutorsPause(clock), list[float]()
     rest.failed("no Kafka")
     for _ in range(6):
         rest.failed("no Kafka")
