@@ -93,6 +93,10 @@ java-host: java setup ## Compile the host of Java plugins, for a wheel or an ima
 images: java ## Build the container images (ARGS="runtime operator kafka --archive DIR"): docs/images.md
 	@scripts/images $(ARGS)
 
+.PHONY: release
+release: java setup ## Write a release of the checked-out commit to dist/, always the same bytes: docs/releasing.md
+	@$(PY) -m scripts.release $(ARGS)
+
 .PHONY: images-test
 images-test: java setup ## Test the built images: rights, contents, Spark on a read-only root file system; needs root
 	@scripts/images runtime operator kafka postgresql registry >/dev/null
@@ -131,6 +135,10 @@ soak: java setup ## Run random, seeded faults for an hour, then 50 rounds of kil
 bench: java setup ## Measure Penstock and Kafka Connect; write a table and build/bench.json
 	$(PY) tests/bench $(ARGS)
 
+.PHONY: compatibility
+compatibility: java setup ## Run tests with other versions of Python, Java, Kafka and PostgreSQL (ARGS="kafka postgresql-17"; an hour)
+	$(PY) scripts/compatibility $(ARGS)
+
 .PHONY: demo
 demo: java setup ## Watch records flow on Kubernetes (PENSTOCK_CLUSTER=own|kind|KUBECONFIG#CONTEXT), or without it
 	@$(PY) examples/cluster $(ARGS)
@@ -140,8 +148,8 @@ demo-down: setup ## Remove the demo's cluster, or everything that it installed o
 	@$(PY) examples/cluster --down $(ARGS)
 
 .PHONY: demo-local
-demo-local: java setup ## Run the demo on this machine, without Kubernetes
-	$(PY) examples/demo/run.py $(ARGS)
+demo-local: java setup ## Run `penstock demo` on this machine, with a backlog of a million records for which Spark starts
+	$(PY) -m penstock_cli demo --keep penstock-demo --backlog 1000000 $(ARGS)
 
 .PHONY: demo-warehouse
 demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite; ARGS=--cluster: PostgreSQL on Kubernetes)

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,8 +10,11 @@ from typing import IO
 import psutil
 from confluent_kafka import Consumer
 from events import Event, event_of, line, row
-from local import say, watch
 from shop import NEW_COLUMN, SEED, TOPIC, Shop
+
+from penstock_cli.demo.screen import say
+from penstock_cli.demo.stop_signal import StopSignal
+from penstock_cli.demo.topics import watch
 
 __all__ = ["Play"]
 
@@ -44,7 +46,7 @@ class Play:
         self._killed: float | None = None  # seconds since 1970, like the events; None: records have moved since
         self._shown, self._shown_count = float("inf"), 0
 
-    def run(self, rate: int, seconds: float | None, stopping: threading.Event) -> None:
+    def run(self, rate: int, seconds: float | None, stopping: StopSignal) -> None:
         """Run until stopped, or for `seconds` after the snapshot; then wait for the last record."""
         try:
             # An interrupted snapshot starts again, and includes the changes in between.
@@ -56,7 +58,7 @@ class Play:
             if self._consumer is not None:
                 self._consumer.close()
 
-    def _change(self, rate: int, seconds: float | None, stopping: threading.Event) -> None:
+    def _change(self, rate: int, seconds: float | None, stopping: StopSignal) -> None:
         moving = self._shown = time.monotonic()
         self._note("Records move: the snapshot is in the topic. Now orders change.")
         end = float("inf") if seconds is None else moving + seconds

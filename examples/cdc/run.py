@@ -23,12 +23,15 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from penstock.errors import ConnectError
+from penstock_cli.demo.connectors import penstock_run
+from penstock_cli.demo.screen import say
+from penstock_cli.demo.stop_signal import StopSignal
+from penstock_cli.demo.topics import records
 from penstock_cli.embedded import EmbeddedKafka
 
 sys.path.append(str(Path(__file__).parents[1] / "shared"))
 from debezium import LATEST, archive
 from events import counted, event_of, row
-from local import penstock_run, records, say, stop_event
 from play import Play
 from postgresql import PostgreSQL, programs
 from shop import SEED, TOPIC, Shop
@@ -111,12 +114,14 @@ def demonstrate(folder: Path, rate: int, seconds: float | None) -> bool:
             f"{time.monotonic() - begun:7.1f} s Table orders has {SEED:,} rows. Kafka listens on {kafka.bootstrap_servers}."
         )
         say(f"{'':9} penstock run --plugin-path {plugin.name} {MANIFEST.name}")
-        stopping = stop_event()
+        stopping = StopSignal()
         log = folder / "penstock.log"
         output, said = stack.enter_context(log.open("wb")), stack.enter_context(log.open(encoding="utf-8"))
         env = {"SHOP_PORT": str(port), "SHOP_PASSWORD": server.password}
         servers = kafka.bootstrap_servers
-        with penstock_run(MANIFEST, servers, folder, "--plugin-path", plugin, env=env, log=output) as process:
+        with penstock_run(
+            MANIFEST, "--plugin-path", plugin, servers=servers, folder=folder, env=env, log=output
+        ) as process:
             Play(begun, shop, process, said, servers).run(rate, seconds, stopping)
             early = process.poll()
         if early is not None:

@@ -32,7 +32,7 @@ from typing import Final
 
 from choice import Foreign, Kind, Local, Own, choose
 from clusters import Cluster, ForeignCluster, KindCluster, OwnCluster, this_machine
-from command import ROOT, Failed
+from command import Failed
 from install import NAMESPACES, Installation
 from play import Play
 from screen import Screen
@@ -147,7 +147,8 @@ def _agreed(screen: Screen, cluster: Cluster, options: argparse.Namespace) -> bo
 
 def _local(options: argparse.Namespace) -> int:
     words = [f"--{name}={value}" for name in ("rate", "seconds") if (value := getattr(options, name)) is not None]
-    os.execv(sys.executable, [sys.executable, str(ROOT / "examples" / "demo" / "run.py"), *words])  # noqa: S606
+    options_of_make = ("--keep=penstock-demo", "--backlog=1000000")  # as `make demo-local`
+    os.execv(sys.executable, [sys.executable, "-m", "penstock_cli", "demo", *options_of_make, *words])  # noqa: S606
 
 
 def _options() -> argparse.Namespace:

@@ -9,17 +9,16 @@ import argparse
 import os
 import sqlite3
 import sys
-import threading
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import ConnectError
+from penstock_cli.demo.connectors import penstock_run
+from penstock_cli.demo.screen import say
+from penstock_cli.demo.stop_signal import StopSignal
 from penstock_cli.embedded import EmbeddedKafka
-
-sys.path.append(str(Path(__file__).parents[1] / "shared"))
-from local import penstock_run, say, stop_event
 
 FOLDER = Path("penstock-warehouse")
 SHOP, WAREHOUSE = FOLDER / "shop.db", FOLDER / "warehouse.db"
@@ -39,7 +38,7 @@ def main() -> int:
         words = [f"--{name}={value}" for name in ("rate", "seconds") if (value := getattr(options, name)) is not None]
         program = Path(__file__).parents[1] / "cluster" / "warehouse.py"
         os.execv(sys.executable, [sys.executable, str(program), *words])  # noqa: S606
-    stopping = stop_event()
+    stopping = StopSignal()
     FOLDER.mkdir(exist_ok=True)
     with closing(sqlite3.connect(SHOP)) as shop, shop:
         shop.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, price REAL)")
@@ -56,9 +55,9 @@ def main() -> int:
     return 0 if good else 1
 
 
-def demonstrate(servers: str, rate: int, seconds: float | None, stopping: threading.Event) -> None:
+def demonstrate(servers: str, rate: int, seconds: float | None, stopping: StopSignal) -> None:
     """Insert rows while `penstock run` moves them, then wait until all have arrived."""
-    with penstock_run(Path(__file__).with_name("connectors.yaml"), servers, FOLDER) as process:
+    with penstock_run(Path(__file__).with_name("connectors.yaml"), servers=servers, folder=FOLDER) as process:
         begun = shown = time.monotonic()
         came: float | None = None
         due = 0.0

@@ -14,6 +14,7 @@ from typing import Final
 
 from penstock.errors import ConfigError, ConnectError
 from penstock_model.contracts.pod_layout import SECRETS_DIR, TERMINATION_LIMIT, TERMINATION_LOG
+from penstock_model.version import VersionAction, version_text
 from penstock_operator import logs
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
@@ -77,7 +78,7 @@ async def _operate(settings: Settings, kube: Kube, key: bytes, reconcile: Reconc
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, operator.stop)
-    log.info("Penstock's operator %s of release %s starts", _VERSION, settings.release.label)
+    log.info("The operator of release %s starts: %s", settings.release.label, version_text())
     await operator.run()
 
 
@@ -114,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--termination", type=Path, default=_TERMINATION, help=argparse.SUPPRESS)
     parser.add_argument("--context", default=None, help="context of the kubeconfig file (default: its current context)")
-    parser.add_argument("--version", action="version", version=_VERSION)
+    parser.add_argument("--version", action=VersionAction, help="print the version and the commit")
     return parser
 
 

@@ -109,7 +109,7 @@ class Operator:
         )
         self._console: Console | None = None
         if settings.console.enabled:
-            self._console = Console(settings, kube, lambda: self._lease.holder_address)
+            self._console = Console(settings, kube, metrics, lambda: self._lease.holder_address)
         self._lease_pool = Pool(1)
         metrics.leading(lambda: self._lease.is_held)
         self._pool = Pool(settings.limits.reconciles + 4)

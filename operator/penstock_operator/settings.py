@@ -71,6 +71,8 @@ Size = Annotated[str, Field(pattern=r"^([0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?
 """Size of a volume, as Kubernetes writes it; empty: no bound."""
 Portion = Annotated[int | str, PlainValidator(_portion)]
 Names = Annotated[tuple[str, ...], AfterValidator(_once)]
+HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$", strict=True)]
+"""DNS name, without scheme and port."""
 Text = Annotated[str, AfterValidator(_filled)]
 UnknownProperties: TypeAlias = Literal["Warn", "RefuseSimilar", "RefuseAll"]
 """Which properties that no plugin reads the webhook refuses: none, those with a name similar to a known one, or all."""
@@ -310,11 +312,15 @@ class Console(_Part):
     Attributes:
         enabled: whether the operator serves it.
         port: port of the operator's pod.
+        service: Service that leads to the console, within the release's namespace.
+        hosts: further host names under which users reach it, such as that of an Ingress.
         require_user: whether readers, too, must authenticate.
     """
 
     enabled: bool = Field(default=False, strict=True)
     port: Port = 8090
+    service: str = ""
+    hosts: tuple[HostName, ...] = ()
     require_user: bool = Field(default=False, strict=True)
     actions: ConsoleActions = ConsoleActions()
     proxy: ConsoleProxy = ConsoleProxy()

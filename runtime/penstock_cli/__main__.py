@@ -1,17 +1,17 @@
-"""Command line: `penstock run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets`, `import`, `kafka`."""
+"""Command line: `penstock demo`, `run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets` and others."""
 
 import argparse
 import json
 import logging
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_logging import log_warnings_and_uncaught_errors
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.version import VersionAction
 from penstock_runtime import logs
 from penstock_runtime.logs import say
 
@@ -73,6 +73,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConnectError as e:
         say(f"penstock: {e}", level=logging.ERROR)
         return ExitCode.UNAVAILABLE
+    except ModuleNotFoundError as e:
+        if e.name is None or e.name.startswith("penstock"):
+            raise
+        say(
+            f"penstock: cannot run this command: Python's package {e.name.partition('.')[0]} is not installed; "
+            "install the extra [runtime] of this penstock",
+            level=logging.ERROR,
+        )
+        return ExitCode.UNAVAILABLE
     except BrokenPipeError:
         return ExitCode.OK
 
@@ -84,10 +93,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog="penstock COMMAND --help explains a command.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="version", version=f"penstock {version('penstock')}", help="print the version"
-    )
+    parser.add_argument("--version", action=VersionAction, help="print the version and the commit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+
+    from penstock_cli.demo.options import add_demo
+
+    add_demo(commands).set_defaults(command=_demo)
 
     run = commands.add_parser(
         "run",
@@ -278,7 +289,7 @@ def _port(text: str) -> int:
 
 
 def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    from penstock_cli.transform.samples import NAMES, Schemas
+    from penstock_runtime.trial.samples import NAMES, Schemas
 
     transform = commands.add_parser(
         "transform",
@@ -368,6 +379,13 @@ def _check_secrets(options: argparse.Namespace) -> None:
         )
 
 
+def _demo(options: argparse.Namespace) -> ExitCode:
+    from penstock_cli.demo.command import demo
+    from penstock_cli.demo.options import DemoOptions
+
+    return demo(DemoOptions.of(options))
+
+
 def _run(options: argparse.Namespace) -> ExitCode:
     from penstock_cli.run import RunOptions, run
     from penstock_cli.spark_cluster import cluster_options
@@ -408,7 +426,7 @@ def _validate(options: argparse.Namespace) -> ExitCode:
 
 def _transform(options: argparse.Namespace) -> ExitCode:
     from penstock_cli.transform.command import TransformOptions, transform
-    from penstock_cli.transform.samples import Schemas
+    from penstock_runtime.trial.samples import Schemas
 
     _check_secrets(options)
     return transform(

@@ -5,17 +5,20 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.errors import ConnectError
 from penstock_runtime.java import Java
+from penstock_runtime.process import start_tied
 
-__all__ = ["cache_folder", "exclusively", "fetch_archive", "fetch_jars"]
+__all__ = ["Jar", "cache_folder", "exclusively", "fetch_archive", "fetch_jars", "fetch_pinned"]
 
 _PATIENCE: Final = 900.0  # seconds, for a slow network
 _MODULE: Final = """\
@@ -26,6 +29,36 @@ _MODULE: Final = """\
   </dependencies>
 </ivy-module>
 """
+_WITHOUT_POMS: Final = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true" usepoms="false" checksums=""/></resolvers>
+</ivysettings>
+"""
+"""Settings for files whose dependencies and checksums are known. Each file then takes one request, instead of the four for
+its description, that of its parent, and their checksums: Kafka is fetched in 8 s instead of 30 s."""
+
+
+class Jar(NamedTuple):
+    """File of Maven Central and the SHA-256 of its content."""
+
+    organization: str
+    name: str
+    version: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        """File name of the jar."""
+        return f"{self.name}-{self.version}.jar"
+
+    @property
+    def dependency(self) -> str:
+        """Dependency as Ivy reads it: this jar without its own dependencies."""
+        return (
+            f'<dependency org="{self.organization}" name="{self.name}" rev="{self.version}" transitive="false" '
+            'conf="default->default"/>'
+        )
 
 
 def cache_folder() -> Path:
@@ -48,8 +81,28 @@ def exclusively(folder: Path) -> Iterator[None]:
         yield
 
 
+def fetch_pinned(java: Java, jars: Sequence[Jar], libs: Path, *, what: str, remedy: str = "") -> None:
+    """Fetch exactly these jars into a folder, and verify their checksums. The rest is as for `fetch_jars`."""
+    fetch_jars(
+        java,
+        [jar.dependency for jar in jars],
+        libs,
+        what=what,
+        check=lambda fetched: _wrong(fetched, jars),
+        remedy=remedy,
+        settings=_WITHOUT_POMS,
+    )
+
+
 def fetch_jars(
-    java: Java, dependencies: list[str], libs: Path, *, what: str, check: Callable[[Path], str | None], remedy: str = ""
+    java: Java,
+    dependencies: Iterable[str],
+    libs: Path,
+    *,
+    what: str,
+    check: Callable[[Path], str | None],
+    remedy: str = "",
+    settings: str | None = None,
 ) -> None:
     """Fetch jars into a folder, which appears only when it is complete. Must be called within `exclusively(libs.parent)`.
 
@@ -60,6 +113,7 @@ def fetch_jars(
         what: name of the fetched files, for messages.
         check: returns the error in a folder of fetched jars; None if there is none.
         remedy: end of the message if Maven Central cannot be reached.
+        settings: Ivy's settings; None: its own.
 
     Raises:
         ConnectError: the jars cannot be fetched; the message says what to do.
@@ -68,11 +122,15 @@ def fetch_jars(
         work = Path(name)
         module = _MODULE.format(dependencies="\n".join(f"    {d}" for d in dependencies))
         (work / "ivy.xml").write_text(module, encoding="ascii")
+        if settings is not None:
+            (work / "settings.xml").write_text(settings, encoding="ascii")
         command = [
+            *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
             str(java.executable),
             "-Dsun.net.client.defaultConnectTimeout=20000",
             "-Dsun.net.client.defaultReadTimeout=60000",
             *("-cp", str(_ivy()), "org.apache.ivy.Main", "-ivy", "ivy.xml", "-confs", "default", "-cache", "ivy"),
+            *(() if settings is None else ("-settings", "settings.xml")),
             *("-retrieve", "libs/[artifact]-[revision](-[classifier]).[ext]"),
         ]
         log = libs.parent / "fetch.log"
@@ -118,6 +176,19 @@ def fetch_archive(
     return archive
 
 
+def _wrong(libs: Path, jars: Sequence[Jar]) -> str | None:
+    """Describe the first file that is missing or differs from its pin; None if there is none."""
+    for jar in jars:
+        file = libs / jar.file
+        if not file.is_file():
+            return f"{jar.file} is missing"
+        with file.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if found != jar.sha256:
+            return f"{jar.file} has the SHA-256 {found}, not {jar.sha256}"
+    return None
+
+
 def _failure(what: str, libs: Path, log: Path, cause: str, remedy: str) -> ConnectError:
     return ConnectError(
         f"{what} cannot be fetched from Maven Central ({cause}; log: {log}). Check the network "
@@ -131,4 +202,4 @@ def _ivy() -> Path:
     for origin in spec.submodule_search_locations or () if spec else ():
         for jar in Path(origin, "jars").glob("ivy-*.jar"):
             return jar
-    raise ConnectError("PySpark, whose Ivy fetches Java programs, is not installed: pip install 'penstock[runtime]'")
+    raise ConnectError("PySpark, whose Ivy fetches Java programs, is not installed; install the extra [runtime] of this penstock")

@@ -1,14 +1,16 @@
-"""Limits of connections: how many are open, and how long each may be silent before its first request."""
+"""Connections of a server: how many are open, how long each may be silent before its first request, and their end."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Final
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-__all__ = ["Connections"]
+__all__ = ["Connections", "abort", "stop_listening"]
 
 _FIRST_REQUEST_SECONDS: Final = 15.0
+_ITERATIONS: Final = 8  # of the event loop; a connection needs four: its task, its protocol, `close`, `connection_lost`
 
 
 class Connections:
@@ -25,7 +27,7 @@ class Connections:
         self._silent: set[object] = set()
 
     def refuse(self) -> None:
-        """Close each further connection: one that was accepted just before the server ends is reported after it."""
+        """Close each further connection."""
         self._most = 0
 
     def has_asked(self, request: web.Request) -> None:
@@ -45,6 +47,33 @@ class Connections:
         if protocol in self._silent:
             self._silent.discard(protocol)
             protocol.force_close()
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close a server when all connections that it has accepted have their protocol.
+
+    asyncio sets up a connection in a task. If the server is closed before this task runs, Python 3.11 raises an
+    AssertionError there and never closes the connection.
+    """
+    loop = asyncio.get_running_loop()
+    for listener in server.sockets:
+        loop.remove_reader(listener.fileno())
+    await _iterate()
+    server.close()
+
+
+async def abort(transports: Iterable[asyncio.WriteTransport | None]) -> None:
+    """Close connections without waiting for clients that do not read."""
+    for transport in transports:
+        if transport is not None:
+            transport.abort()
+    await _iterate()
+
+
+async def _iterate() -> None:
+    """Let the event loop make and close the connections whose tasks and callbacks are scheduled."""
+    for _ in range(_ITERATIONS):
+        await asyncio.sleep(0)
 
 
 class _Closed(asyncio.Protocol):

@@ -14,14 +14,18 @@ It raises ConnectError with a message for the user.
 """
 
 
+def _ignored(number: int) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class WebOptions:
     """Options of the web server.
 
     Attributes:
-        host: address to listen on; None: all interfaces, IPv4 and IPv6. With a loopback address, requests for other host
-            names are refused: a page of somebody else could otherwise read the console by DNS rebinding.
+        host: address to listen on; None: all interfaces, IPv4 and IPv6.
         port: port to listen on; 0: any free one.
+        names: host names in lower case that requests may be for, besides `localhost` and addresses.
         title: what runs the connectors, in the head of each page.
         is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
@@ -29,10 +33,13 @@ class WebOptions:
         connections: connections that are open at a time; further ones are closed immediately.
         streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
         plot_step: seconds between the points of plots: between measurements of a task.
+        answered: called with the status of each answer, when it begins.
+        streaming: called with the number of open streams, when it changes.
     """
 
     host: str | None = "127.0.0.1"
     port: int = 0
+    names: frozenset[str] = frozenset()
     title: str = "Penstock"
     is_cluster: bool = True
     transform: Transform | None = None
@@ -40,3 +47,5 @@ class WebOptions:
     connections: int = 512
     streams: int = 128
     plot_step: float = 60.0
+    answered: Callable[[int], None] = _ignored
+    streaming: Callable[[int], None] = _ignored

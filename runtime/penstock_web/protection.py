@@ -2,6 +2,9 @@
 
 import asyncio
 import ipaddress
+import re
+from collections.abc import Collection
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,7 +14,7 @@ from aiohttp.typedefs import Handler, Middleware
 from penstock_web.connections import Connections
 from penstock_web.options import WebOptions
 
-__all__ = ["CONSOLE_HEADER", "HEADERS", "middleware", "refusal"]
+__all__ = ["CONSOLE_HEADER", "HEADERS", "is_own_host", "middleware", "refusal"]
 
 CONSOLE_HEADER: Final = "X-Penstock-Console"
 """Header that the console's script sends with each action. A form of another site cannot send it."""
@@ -30,18 +33,22 @@ HEADERS: Final = {
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _SECONDS: Final = 30.0
 """Time for an answer, without the stream of a live page."""
+_HOST: Final = re.compile(r"(\[(?P<ip>[0-9a-fA-F:.]+)\]|(?P<name>[\w.-]+))(:[0-9]*)?", re.ASCII)
 _WITHOUT_HEADER: Final = "/connect/"
 """Path of Kafka Connect's REST API, whose clients send no header of the console."""
-_LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def middleware(options: WebOptions, connections: Connections) -> Middleware:
-    """Return a middleware that refuses forged requests, limits the time of the others, and adds headers to answers."""
+    """Return a middleware that refuses forged requests and other hosts, limits the time of an answer, and adds headers."""
 
     @web.middleware
     async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
         connections.has_asked(request)
-        if (cause := refusal(request, options)) is not None:
+        if (host := request.headers.get("Host")) is not None and not is_own_host(host, options.names):
+            setting = "add it to console.hosts of the chart, or use" if options.is_cluster else "use"
+            text = f"this console does not answer requests for this host name; {setting} localhost or an IP address\n"
+            return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=text)
+        if (cause := refusal(request)) is not None:
             return web.Response(status=403, text=f"{cause}\n")
         try:
             async with asyncio.timeout(None if request.path.endswith("/stream") else _SECONDS):
@@ -52,10 +59,31 @@ def middleware(options: WebOptions, connections: Connections) -> Middleware:
     return protect
 
 
-def refusal(request: web.Request, options: WebOptions) -> str | None:
-    """Return why a request is refused; None: it is not."""
-    if _is_loopback(options.host) and _name(request.host) not in _LOOPBACK_NAMES:
-        return f"this console listens on {options.host} and answers requests for localhost only"
+def is_own_host(host: str, names: Collection[str]) -> bool:
+    """Return whether a console answers requests with this header `Host`.
+
+    A page of somebody else reads a console by DNS rebinding: its own name gets the console's address. The browser then
+    sends that name. A header without a name, which is an address, does not come from such a page.
+
+    Args:
+        host: header `Host`, with or without a port.
+        names: names of the console in lower case, besides `localhost`.
+    """
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    name = (match["name"] or "").lower().removesuffix(".")
+    if name == "localhost" or name in names:
+        return True
+    try:
+        ipaddress.ip_address(match["ip"] or name)
+    except ValueError:
+        return False
+    return True
+
+
+def refusal(request: web.Request) -> str | None:
+    """Return why a request could be forged by a page of another site; None: it could not."""
     if request.method in _SAFE:
         return None
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
@@ -66,17 +94,3 @@ def refusal(request: web.Request, options: WebOptions) -> str | None:
     if not request.path.startswith(_WITHOUT_HEADER) and CONSOLE_HEADER not in request.headers:
         return f"the request has no header {CONSOLE_HEADER}"
     return None
-
-
-def _name(host: str) -> str:
-    """Return the name of a Host header without the port."""
-    return (urlsplit(f"//{host}").hostname or "").lower()
-
-
-def _is_loopback(host: str | None) -> bool:
-    if host is None:
-        return False
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -10,7 +11,7 @@ from penstock.errors import ConnectError
 from penstock_web.access import Access
 from penstock_web.authentication import users_only
 from penstock_web.connect_rest.routes import routes as connect_routes
-from penstock_web.connections import Connections
+from penstock_web.connections import Connections, abort, stop_listening
 from penstock_web.console import routes
 from penstock_web.options import WebOptions
 from penstock_web.protection import HEADERS, middleware
@@ -29,6 +30,7 @@ def application(
     authentication = [users_only(access)] if options.requires_user and access is not None else []
     app = web.Application(middlewares=[middleware(options, connections), *authentication], client_max_size=_BODY_BYTES)
     app.on_response_prepare.append(_add_headers)
+    app.on_response_prepare.append(partial(_count, options))
     app.add_routes(routes.routes(source, options, access))
     app.add_routes(connect_routes(source, access))
     return app
@@ -105,11 +107,17 @@ class WebServer:
             self._started.set()
             await self._closing.wait()
             connections.refuse()
-            listener.close()
+            await stop_listening(listener)
         finally:
+            transports = [connection.transport for connection in server.connections]
             await runner.cleanup()
+            await abort(transports)
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
+
+
+async def _count(options: WebOptions, _: web.Request, response: web.StreamResponse) -> None:
+    options.answered(response.status)

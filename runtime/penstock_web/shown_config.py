@@ -1,7 +1,8 @@
 """Configuration of a Connector as everybody may see it. Pure.
 
-A value is shown only if it cannot be a secret: its property is known, is not a password, and does not sound like one. The
-page and the REST API are served without authentication, so that a value of an unknown property is hidden, too.
+A value is shown only if it cannot be a secret: its property is known, is not a password, does not sound like one, and does
+not hold a text for records. The page and the REST API are served without authentication, so that a value of an unknown
+property is hidden, too.
 """
 
 import re
@@ -23,6 +24,8 @@ _SECRET_NAME: Final = re.compile(
     r"(api|access|account|private|shared|encryption|master|storage|ssl|client|signing)[._-]?key|keystore|\bpem\b|key\.pem",
     re.IGNORECASE,
 )
+_CONTENT_NAME: Final = re.compile(r"(^|\.)(static\.value|value\.literal)")
+"""Properties whose text becomes part of records, of InsertField and InsertHeader: a tenant's key, for example."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
 _SECRET_VALUE: Final = re.compile(
     r"://[^\s@]{0,200}@|[/:][^\s/@]{1,200}@|"  # user information, also Oracle's `thin:user/password@host`
@@ -79,9 +82,9 @@ def _shown(name: str, value: str, kinds: Mapping[str, str]) -> str:
     is_known = name in _FRAMEWORK or name in kinds or _CHAIN_PROPERTY.fullmatch(name) or _TOPIC_CREATION.fullmatch(name)
     if not is_known or kinds.get(name) == "PASSWORD":
         return HIDDEN
-    if (_SECRET_NAME.search(name) and kinds.get(name) != "BOOLEAN") or _SECRET_VALUE.search(value):
+    if _SECRET_NAME.search(name) and kinds.get(name) != "BOOLEAN":
         return HIDDEN
-    return value
+    return HIDDEN if _CONTENT_NAME.search(name) or _SECRET_VALUE.search(value) else value
 
 
 def _text(value: object) -> str | None:

@@ -19,7 +19,7 @@ from typing import Final
 
 from .cluster import ROOT, SCRIPT, Cluster
 
-__all__ = ["Absent", "Broken", "archive", "chosen", "cluster"]
+__all__ = ["Absent", "Broken", "archive", "chosen", "cluster", "own_cluster"]
 
 _IMAGES: Final = {
     "runtime": "penstock-runtime",
@@ -62,14 +62,14 @@ def chosen() -> str:
 
 @contextlib.contextmanager
 def cluster(choice: str) -> Iterator[Cluster]:
-    """The cluster, with the images on it, until the block ends.
+    """The cluster of all tests, with the images on it, until the block ends.
 
     Raises:
         Absent: it is not enough to know of it.
         Broken: it has not come up.
     """
     if choice == "own":
-        with _own() as found:
+        with own_cluster(os.environ.get("PENSTOCK_CLUSTER_NAME")) as found:
             yield found
     elif choice == "kind":
         with _kind() as found:
@@ -79,9 +79,14 @@ def cluster(choice: str) -> Iterator[Cluster]:
 
 
 @contextlib.contextmanager
-def _own() -> Iterator[Cluster]:
-    given = os.environ.get("PENSTOCK_CLUSTER_NAME")
-    name = given or f"e2e-{os.getpid()}"
+def own_cluster(given: str | None = None, word: str = "e2e") -> Iterator[Cluster]:
+    """A cluster of tests/cluster, with the images on it.
+
+    Args:
+        given: the name of one that is up, and stays up; None: a new one.
+        word: the beginning of the name of a new one.
+    """
+    name = given or f"{word}-{os.getpid()}"
     # The images first: nothing else can go wrong for so long.
     archives = _archives()
     if not given:

@@ -85,7 +85,14 @@ def at(offset):
 
 
 def counting_source(
-    place: Place, *, count: int, rate: int = 4_000, gate: str = "", eats: int = 0, **spec: Any
+    place: Place,
+    *,
+    name: str = "counted",
+    count: int,
+    rate: int = 4_000,
+    gate: str = "",
+    eats: int = 0,
+    **spec: Any,
 ) -> Connector:
     """A source, not applied, of `count` records `<part>:<number>` in each of four parts, in batches of two seconds.
 
@@ -93,13 +100,14 @@ def counting_source(
 
     Args:
         place: where.
+        name: name of the Connector, and end of its topic.
         count: number of records of each part.
         rate: records per second of each reader.
         gate: file in the task's pod; there are no records before it exists.
         eats: MiB of memory that each reader fills in an executor.
         spec: other fields of its spec.
     """
-    topic = f"{place.namespace}.counted"
+    topic = f"{place.namespace}.{name}"
     config = {
         "topic": topic,
         "count": count,
@@ -109,6 +117,6 @@ def counting_source(
         "eats": eats,
         "value.converter": "StringConverter",
     }
-    made = place.unapplied("counted", "counting:Counting", config, template=place.plugin("counting", _TEXT), **spec)
+    made = place.unapplied(name, "counting:Counting", config, template=place.plugin("counting", _TEXT), **spec)
     made.topic = topic
     return made

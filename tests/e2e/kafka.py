@@ -204,14 +204,19 @@ class Kafka:
 
     def start(self) -> None:
         """Bring it up."""
-        text = (ROOT / "examples" / "kafka" / "kafka-with-passwords.yaml").read_text()
-        version = self._cluster.images["kafka"]
-        text = "\n".join(_with_image(line, version) for line in text.splitlines())
-        self._cluster.apply(text, self.namespace)
+        self._cluster.apply(self.example("kafka-with-passwords.yaml"), self.namespace)
+        self.start_toolbox()
+        self._cluster.api.until("pods", self.namespace, "kafka-0", ready(), "pod kafka-0 is ready", limit=120)
+
+    def start_toolbox(self) -> None:
+        """Bring up only the pod that reads and writes."""
         self._cluster.apply(_TOOLBOX.format(image=self._cluster.images["runtime"]), self.namespace)
-        api = self._cluster.api
-        for pod in ("kafka-0", "toolbox"):
-            api.until("pods", self.namespace, pod, ready(), f"pod {pod} is ready", limit=120)
+        self._cluster.api.until("pods", self.namespace, "toolbox", ready(), "pod toolbox is ready", limit=120)
+
+    def example(self, file: str) -> str:
+        """A file of examples/kafka, with the image of this cluster."""
+        text = (ROOT / "examples" / "kafka" / file).read_text()
+        return "\n".join(_with_image(line, self._cluster.images["kafka"]) for line in text.splitlines())
 
     def records(self, topic: str, least: int = 1, seconds: float = 60) -> list[Record]:
         """All committed records, as soon as there are so many."""

@@ -5,14 +5,13 @@ import json
 import os
 import re
 import subprocess
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
 
+from ..integration.answers import ask
 from ..integration.running import until
 from .cluster import Cluster
 from .kafka import Kafka
@@ -90,19 +89,6 @@ class Stream:
         """End it."""
         self._answer.close()
         self._connection.close()
-
-
-def ask(port: int, path: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Status and body of an answer; 0: there is none."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method, headers=dict(headers or {}))
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as e:
-        with e:
-            return e.code, e.read().decode()
-    except (urllib.error.URLError, http.client.HTTPException, OSError):
-        return 0, ""
 
 
 def page_of(source: Connector) -> str:

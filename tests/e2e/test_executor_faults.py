@@ -152,6 +152,24 @@ def test_tasks_and_executors_do_without_the_operator(place: Place, release: Rele
     assert task(source.get())["incarnation"] == 1
 
 
+def test_a_backlog_that_comes_and_goes_without_the_operator_is_delivered_by_the_driver(
+    place: Place, release: Release
+) -> None:
+    count = 20_000
+    source = counting_source(place, count=count, spark={"executors": executors(2), "idleTimeout": "5s"}, gate=_GATE)
+    place.kafka.create(source.topic, 4)
+    source.apply()
+    source.reaches("Running")
+    release.scale(0)
+    opened(place, source)
+    delivered_once(place, source, count)
+    assert not source.pods("executor")
+    release.scale(1)
+    source.reaches("Running")
+    source.until(lambda c: not condition(c, "ExecutorsReady"), "none is wanted any more", 120)
+    assert task(source.get())["incarnation"] == 1
+
+
 def test_executors_have_the_runtime_image_of_their_task_after_an_upgrade(place: Place, release: Release) -> None:
     count = 100_000
     source = counting_source(place, count=count, spark={"executors": executors(2)})

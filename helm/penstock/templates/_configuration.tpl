@@ -95,6 +95,8 @@ webhook:
 console:
   enabled: {{ .Values.console.enabled }}
   port: {{ int64 .Values.console.port }}
+  service: {{ include "penstock.consoleService" . }}
+  hosts: {{ toJson .Values.console.hosts }}
   requireUser: {{ .Values.console.requireUser }}
   actions: {enabled: {{ .Values.console.actions.enabled }}}
   proxy:

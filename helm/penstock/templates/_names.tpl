@@ -84,9 +84,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- define "penstock.image" -}}
 {{- $root := index . 0 -}}
 {{- $image := index . 1 -}}
+{{- $repository := $image.repository -}}
+{{- with $root.Values.images.registry -}}
+  {{- $repository = printf "%s/%s" . $image.repository -}}
+{{- end -}}
 {{- if $image.digest -}}
-{{ $image.repository }}@{{ $image.digest }}
+{{ $repository }}@{{ $image.digest }}
 {{- else -}}
-{{ $image.repository }}:{{ default $root.Chart.AppVersion $image.tag }}
+{{ $repository }}:{{ default $root.Chart.AppVersion $image.tag }}
 {{- end -}}
 {{- end -}}

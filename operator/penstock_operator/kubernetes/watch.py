@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
+from weakref import WeakSet
 
 import kopf
 
@@ -75,6 +76,7 @@ class KopfWatch:
         self._health = health
         self._beat = beat
         self._is_optional = is_optional
+        self._transports: WeakSet[asyncio.Transport] = WeakSet()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._on_end: Callable[[], None] = lambda: None
@@ -126,6 +128,9 @@ class KopfWatch:
             self._on_end()
             for task in companions:
                 task.cancel()
+        for transport in [*self._transports]:
+            transport.abort()
+        await asyncio.sleep(0)  # the event loop closes the sockets
         if running.done():
             running.result()
         else:
@@ -153,7 +158,8 @@ class KopfWatch:
         @kopf.on.login(registry=registry, id="login")
         async def login(**_: object) -> kopf.AiohttpSession:
             return kopf.AiohttpSession(
-                server=self._server.connection.server, aiohttp_session=open_session(self._server, self._health)
+                server=self._server.connection.server,
+                aiohttp_session=open_session(self._server, self._health, self._transports),
             )
 
         @kopf.on.cleanup(registry=registry, id="cleanup")

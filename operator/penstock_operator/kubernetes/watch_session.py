@@ -3,8 +3,9 @@
 It requests only the metadata of Secrets and pods, so that no watch brings a value of a Secret into the operator.
 """
 
+import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, MutableSet
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, cast
@@ -55,8 +56,11 @@ class _Response(aiohttp.ClientResponse):
     """Response that reports its parts. `items: null`, Go's empty list, becomes `[]`, since kopf does not expect null."""
 
     health: WatchHealth
+    transports: MutableSet[asyncio.Transport]
 
     async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        if connection.transport is not None:
+            self.transports.add(connection.transport)
         started = await super().start(connection)
         self.content = cast("Any", _Content(self.content, lambda: self.health.heard(self.url.path)))
         return started
@@ -68,11 +72,20 @@ class _Response(aiohttp.ClientResponse):
         return document
 
 
-def open_session(server: ApiServer, health: WatchHealth) -> aiohttp.ClientSession:
-    """Return a session for one event loop; its owner closes it."""
+def open_session(
+    server: ApiServer, health: WatchHealth, transports: MutableSet[asyncio.Transport]
+) -> aiohttp.ClientSession:
+    """Return a session for one event loop; its owner closes it.
+
+    Args:
+        server: API server that it requests from.
+        health: notified of each part of a response.
+        transports: gets the connections of all responses. Closing the session begins to end a watch's TLS connection, but
+            does not wait for the API server's part of it: its owner aborts them.
+    """
     connection = server.connection
     tls = _ssl(connection)
-    response = type("Response", (_Response,), {"health": health})
+    response = type("Response", (_Response,), {"health": health, "transports": transports})
     tracing = aiohttp.TraceConfig()
 
     async def begins(_: Any, __: Any, request: aiohttp.TraceRequestStartParams) -> None:

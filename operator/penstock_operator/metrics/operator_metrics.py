@@ -93,6 +93,17 @@ class Metrics:
             buckets=_REVIEW_SECONDS,
             registry=self.registry,
         )
+        self._console_answers = Counter(
+            "penstock_operator_console_requests",
+            "Requests to the console and the REST API by class of the answer's status; a stream counts when it begins.",
+            ["code"],
+            registry=self.registry,
+        )
+        for code in ("2xx", "3xx", "4xx", "5xx"):
+            self._console_answers.labels(code)
+        self._console_streams = Gauge(
+            "penstock_operator_console_streams", "Open pages that receive live updates.", registry=self.registry
+        )
         self._kafka = Gauge("penstock_operator_kafka_up", "1: the status topic can be read.", registry=self.registry)
         self._compacted = Gauge(
             "penstock_operator_status_topic_compacted",
@@ -131,6 +142,14 @@ class Metrics:
         """Count a review; its result is `allowed`, `warned`, `refused` or `failed`."""
         self._reviews.labels(kind, result).inc()
         self._review_seconds.observe(seconds)
+
+    def console_answered(self, status: int) -> None:
+        """Count a request to the console."""
+        self._console_answers.labels(f"{status // 100}xx").inc()
+
+    def console_streaming(self, number: int) -> None:
+        """Set the number of pages that receive live updates."""
+        self._console_streams.set(number)
 
     def requested(self, verb: str, kind: str, code: int) -> None:
         """Count a request to the API server."""

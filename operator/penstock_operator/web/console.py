@@ -10,18 +10,21 @@ from typing import Final
 from penstock.errors import ConnectError
 from penstock_operator.executor import Pool
 from penstock_operator.kubernetes.client import Kube
+from penstock_operator.metrics import Metrics
 from penstock_operator.settings import Settings
 from penstock_operator.web.access import KubernetesAccess
 from penstock_operator.web.relay import Relay, address_text
 from penstock_operator.web.source import OperatorSource
+from penstock_operator.web.trials import Trials
 from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
-__all__ = ["POD_IP_VARIABLE", "Console", "console_address"]
+__all__ = ["POD_IP_VARIABLE", "Console", "console_address", "host_names"]
 
 log = logging.getLogger(__name__)
 
 POD_IP_VARIABLE: Final = "PENSTOCK_POD_IP"
+_CLUSTER_DOMAIN: Final = "cluster.local"
 _CONNECT_SECONDS, _READ_SECONDS = 2.0, 5.0
 _CALLS: Final = 8
 """Requests to the API server at a time. Those of the reconciliations do not wait for them."""
@@ -35,6 +38,14 @@ def console_address(settings: Settings, environment: Mapping[str, str] = os.envi
     return address_text(ip, settings.console.port) if settings.console.enabled and ip else ""
 
 
+def host_names(settings: Settings) -> frozenset[str]:
+    """Return the names of the console: those of its Service, and `console.hosts`."""
+    service = settings.console.service
+    endings = ("", f".{settings.release.namespace}", f".{settings.release.namespace}.svc")
+    own = {f"{service}{ending}" for ending in (*endings, f"{endings[-1]}.{_CLUSTER_DOMAIN}")} if service else set()
+    return frozenset(own | {name.lower() for name in settings.console.hosts})
+
+
 class Console:
     """Console of one operator. Created and used in one event loop. It never ends the operator.
 
@@ -44,11 +55,13 @@ class Console:
     Args:
         settings: settings of the release.
         kube: the API server.
+        metrics: counts requests.
         leader: returns the address of the console of the operator that leads; None: it is not known.
     """
 
-    def __init__(self, settings: Settings, kube: Kube, leader: Callable[[], str | None]) -> None:
+    def __init__(self, settings: Settings, kube: Kube, metrics: Metrics, leader: Callable[[], str | None]) -> None:
         self._settings = settings
+        self._metrics = metrics
         self._quick = kube.within_seconds(_CONNECT_SECONDS, _READ_SECONDS)
         self._run = Pool(_CALLS, seconds=_CALL_SECONDS)
         self.source = OperatorSource(settings, _VERSION, self._quick, self._run)
@@ -78,7 +91,16 @@ class Console:
             has_users = console.actions.enabled or console.require_user
             access = KubernetesAccess(console, self._quick.server, self._run) if has_users else None
             title = f"Penstock {self._settings.release.operator}"
-            options = WebOptions(host=None, port=console.port, title=title, requires_user=console.require_user)
+            options = WebOptions(
+                host=None,
+                port=console.port,
+                names=host_names(self._settings),
+                title=title,
+                transform=Trials(self.source),
+                requires_user=console.require_user,
+                answered=self._metrics.console_answered,
+                streaming=self._metrics.console_streaming,
+            )
             self._server = WebServer(self.source, options, access)
             try:
                 await asyncio.to_thread(self._server.start)

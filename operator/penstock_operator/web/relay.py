@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from penstock_web.connections import abort, stop_listening
+
 __all__ = ["Relay", "address_text", "host_and_port"]
 
 log = logging.getLogger(__name__)
@@ -49,7 +51,7 @@ class Relay:
         self._host = host
         self._leader = leader
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.WriteTransport] = {}
         self._is_closed = False
 
     async def start(self) -> None:
@@ -63,13 +65,15 @@ class Relay:
 
     async def close(self) -> None:
         """Stop listening, and close all connections."""
-        self._is_closed = True  # a connection that was accepted just now is reported later
+        self._is_closed = True  # connections that were accepted just now are reported while it stops listening
         if self._server is not None:
-            self._server.close()
+            await stop_listening(self._server)
+        transports = [*self._connections.values()]
         for task in [*self._connections]:
             task.cancel()
         if self._connections:
-            await asyncio.wait(self._connections)
+            await asyncio.wait([*self._connections])
+        await abort(transports)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection in a task that `close` knows from the start, and close it even if the task never ran."""
@@ -77,10 +81,10 @@ class Relay:
             writer.close()
             return
         task = asyncio.create_task(self._serve(reader, writer))
-        self._connections.add(task)
+        self._connections[task] = writer.transport
 
         def ended(task: asyncio.Task[None]) -> None:
-            self._connections.discard(task)
+            del self._connections[task]
             writer.close()
 
         task.add_done_callback(ended)

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -12,11 +10,11 @@ from typing import Any, Final
 
 from penstock.errors import ConnectError
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_web.child_process import run_child
 
 __all__ = ["ChildCommands"]
 
 _SECONDS: Final = 25.0
-_MOST_BYTES: Final = 256 << 10
 _AT_A_TIME: Final = 2
 
 
@@ -71,44 +69,10 @@ class ChildCommands:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
                 file = Path(folder) / "connector.yaml"
                 file.write_text(json.dumps(manifest))
-                child = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", "penstock_cli", *command, str(file), *self._common),
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                    start_new_session=True,
-                )
-                assert child.stdout is not None
-                assert child.stderr is not None
                 try:
-                    async with asyncio.timeout(self._seconds):
-                        _, out, error = await asyncio.gather(
-                            _feed(child, given), _some(child.stdout), _some(child.stderr)
-                        )
-                        code = await child.wait()
+                    code, out, error = await run_child(
+                        [sys.executable, "-m", "penstock_cli", *command, str(file), *self._common], given, self._seconds
+                    )
                 except TimeoutError:
                     raise ConnectError(f"`penstock {command[0]}` took longer than {self._seconds:.0f} s") from None
-                finally:
-                    if child.returncode is None:
-                        os.killpg(child.pid, signal.SIGKILL)
-                        await child.wait()
                 return code, out.replace(str(file), "connector"), error.replace(str(file), "connector")
-
-
-async def _feed(child: asyncio.subprocess.Process, text: str) -> None:
-    assert child.stdin is not None
-    try:
-        child.stdin.write(text.encode())
-        await child.stdin.drain()
-    except (BrokenPipeError, ConnectionResetError):  # it has ended without reading all
-        pass
-    finally:
-        child.stdin.close()
-
-
-async def _some(stream: asyncio.StreamReader) -> str:
-    """Return the beginning of a stream, and read the rest, so that the child does not block."""
-    kept = b""
-    while piece := await stream.read(1 << 16):
-        kept = (kept + piece)[:_MOST_BYTES] if len(kept) < _MOST_BYTES else kept
-    return kept.decode(errors="replace")

@@ -27,16 +27,19 @@ _logger = logging.getLogger(__name__)
 _PATIENCE = 60.0  # seconds
 
 
-def with_archive(jvm: Jvm, say: Callable[[str], None]) -> Jvm:
+def with_archive(jvm: Jvm, say: Callable[[str], None], *, makes_it: bool = True) -> Jvm:
     """Return the JVM with its archive, which is made first if there is none.
 
-    The archive is optional: where it cannot be made (for example in a read-only cache), the JVM is returned unchanged.
+    The archive is optional: where it cannot be made (for example in a read-only cache), the JVM is returned unchanged, as
+    it is without `makes_it` where there is none.
     """
     words = "\n".join((jvm.java.build, *map(str, jvm.jars)))
     digest = hashlib.sha256(words.encode()).hexdigest()[:12]
     archive = kafka_folder() / f"classes-{digest}.jsa"
     try:
         if not archive.exists():
+            if not makes_it:
+                return jvm
             with exclusively(kafka_folder()):
                 if not archive.exists():
                     say("Preparing Kafka for quick starts (once)...")

@@ -50,6 +50,7 @@ class EmbeddedKafka:
         say: called with a line about each slow step that happens only once; writes to standard error by default.
         settings: broker settings, in Kafka's names; they override ours and are not kept in the folder. In their values
             `{ports.broker}` and `{ports.controller}` are replaced with the ports.
+        prepares: whether to spend some seconds, once, on an archive with which all later starts are faster.
     """
 
     def __init__(
@@ -58,11 +59,14 @@ class EmbeddedKafka:
         port: int = 0,
         say: Callable[[str], None] = _say,
         settings: Mapping[str, str] | None = None,
+        *,
+        prepares: bool = True,
     ) -> None:
         self._folder = data_dir.absolute()
         self._settings = dict(settings or {})
         self._wanted = port
         self._say = say
+        self._prepares = prepares
         self._lock = FolderLock(self._folder)
         self._port = 0
         self._process: BrokerProcess | None = None
@@ -105,7 +109,7 @@ class EmbeddedKafka:
             return
         self._lock.release()  # of a broker that died unexpectedly
         java = find_java()
-        jvm = with_archive(Jvm(java, kafka_jars(java, self._say)), self._say)
+        jvm = with_archive(Jvm(java, kafka_jars(java, self._say)), self._say, makes_it=self._prepares)
         if self._wanted and not self._folder.exists():
             require_free(self._wanted)  # before any file is created
         try:

@@ -1,21 +1,30 @@
 """Kafka's jars, in the cache."""
 
+import errno
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from penstock.errors import ConnectError
 from penstock_runtime.java import Java
-from penstock_runtime.maven import cache_folder, exclusively, fetch_jars
+from penstock_runtime.maven import Jar, cache_folder, exclusively, fetch_pinned
 
 __all__ = ["KAFKA_VERSION", "kafka_folder", "kafka_jars"]
 
 KAFKA_VERSION = "4.3.1"
-_NEEDED = (f"kafka_2.13-{KAFKA_VERSION}.jar", f"kafka-clients-{KAFKA_VERSION}.jar")
-# Kafka comes without a binding for its logging interface; the one for its log4j version makes its log readable.
-_DEPENDENCIES = [
-    f'<dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}" conf="default->default"/>',
-    '<dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="default->default"/>',
-]
+_ROOM: Final = 150_000_000
+"""Bytes for the jars, which exist twice while they are fetched, and for the archive of their classes."""
+
+
+def _pins() -> tuple[Jar, ...]:
+    lines = Path(__file__).with_name("kafka-jars.txt").read_text(encoding="ascii").splitlines()
+    rows = (re.split("[: ]", line) for line in lines if line and not line.startswith("#"))
+    return tuple(Jar(*row) for row in rows)
+
+
+_JARS: Final = _pins()
 
 
 def kafka_folder() -> Path:
@@ -39,24 +48,30 @@ def kafka_jars(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
         try:
             with exclusively(folder):
                 if _missing(libs) is not None:
+                    _require_room(folder)
                     say(f"Fetching Kafka {KAFKA_VERSION} (44 MB, once)...")
-                    fetch_jars(
+                    fetch_pinned(
                         java,
-                        _DEPENDENCIES,
+                        _JARS,
                         libs,
                         what=f"Kafka {KAFKA_VERSION}",
-                        check=_missing,
-                        remedy=", or use a broker of yours with --bootstrap-servers",
+                        remedy=", or use a broker of yours: `penstock run --bootstrap-servers HOST:PORT`",
                     )
         except OSError as error:
             raise ConnectError(
-                f"Kafka {KAFKA_VERSION} cannot be kept in {folder} ({error}): make room there, or let PENSTOCK_CACHE "
+                f"cannot keep Kafka {KAFKA_VERSION} in {folder}: {error.strerror}; make room there, or let PENSTOCK_CACHE "
                 "name a folder that can be written"
             ) from error
     # Java checks an archive of classes against the class path, so the order is fixed.
     return tuple(sorted(libs.glob("*.jar")))
 
 
+def _require_room(folder: Path) -> None:
+    """Raise OSError if the disk is nearly full, because Ivy reports that as a failure of the network."""
+    if (free := shutil.disk_usage(folder).free) < _ROOM:
+        raise OSError(errno.ENOSPC, f"{free / 1e6:.0f} MB are free, and {_ROOM / 1e6:.0f} MB are needed")
+
+
 def _missing(libs: Path) -> str | None:
-    missing = [name for name in _NEEDED if not (libs / name).is_file()]
+    missing = [name for name in (jar.file for jar in _JARS) if not (libs / name).is_file()]
     return f"{', '.join(missing)} missing" if missing else None

@@ -11,12 +11,12 @@ from typing import TextIO
 from penstock import ConfigError, Problem
 from penstock_cli.manifests.reader import chosen, read_manifests
 from penstock_cli.manifests.worker_file import read_texts
-from penstock_cli.transform.samples import Reader, Schemas
-from penstock_cli.transform.trial import Outcome, Trial
-from penstock_cli.transform.view import JsonLines, Text, View
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.logs import say
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.trial.samples import Reader, Schemas
+from penstock_runtime.trial.trial import Outcome, Trial
+from penstock_runtime.trial.view import JsonLines, Text, View
 
 __all__ = ["TransformOptions", "transform"]
 

@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,7 @@ _PACKAGED: Final = Path(__file__).with_name(class_archive.HOST_JAR)
 _SOURCES: Final = Path(__file__).parents[2] / "java_host"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """Timestamp of every file in the jar, so that equal sources make equal jars."""
+_TIME: Final = datetime(*_EPOCH, tzinfo=UTC).timestamp()
 _KEPT: Final = 8
 """Number of class archives to keep in the cache, 16 MB each: the newest."""
 
@@ -128,7 +130,10 @@ def _prepare(folder: Path) -> None:
     folder.mkdir(parents=True)
     shutil.copyfile(own, folder / class_archive.HOST_JAR)
     for jar in libs:
-        shutil.copy2(jar, folder)
+        shutil.copyfile(jar, folder / jar.name)
+    for jar in folder.iterdir():
+        # An archive of classes records the times of jars, and `make release` sets those of all files to the same.
+        os.utime(jar, (_TIME, _TIME))
 
 
 if __name__ == "__main__":

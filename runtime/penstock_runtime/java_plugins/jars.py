@@ -1,37 +1,15 @@
 """Jars of the plugin host: Apache Kafka's classes for plugins and their dependencies, pinned by checksum."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from penstock.errors import ConnectError
 from penstock_runtime.java import Java
-from penstock_runtime.maven import cache_folder, exclusively, fetch_jars
+from penstock_runtime.maven import Jar, cache_folder, exclusively, fetch_pinned
 
-__all__ = ["COMPILER", "JARS", "Jar", "fetched_jars", "host_folder"]
-
-
-class Jar(NamedTuple):
-    """File of Maven Central and the SHA-256 of its content."""
-
-    organization: str
-    name: str
-    version: str
-    sha256: str
-
-    @property
-    def file(self) -> str:
-        """File name of the jar."""
-        return f"{self.name}-{self.version}.jar"
-
-    @property
-    def dependency(self) -> str:
-        """Dependency as Ivy reads it: this jar without its own dependencies."""
-        return (
-            f'<dependency org="{self.organization}" name="{self.name}" rev="{self.version}" transitive="false" '
-            'conf="default->default"/>'
-        )
+__all__ = ["COMPILER", "JARS", "fetched_jars", "host_folder"]
 
 
 JARS: Final = (
@@ -168,24 +146,10 @@ def fetched_jars(java: Java, say: Callable[[str], None]) -> Path:
             with exclusively(folder):
                 if not libs.is_dir():
                     say("Fetching what runs Java connectors (30 MB, once)...")
-                    needed = [jar.dependency for jar in _ALL]
-                    fetch_jars(java, needed, libs, what="What runs Java connectors", check=_wrong)
+                    fetch_pinned(java, _ALL, libs, what="What runs Java connectors")
         except OSError as error:
             raise ConnectError(
                 f"cannot keep the jars that run Java connectors in {folder}: {error}; make room there, or let "
                 "PENSTOCK_CACHE name a folder that can be written"
             ) from error
     return libs
-
-
-def _wrong(libs: Path, jars: Sequence[Jar] = _ALL) -> str | None:
-    """Describe the first file that is missing or differs from its pin; None if there is none."""
-    for jar in jars:
-        file = libs / jar.file
-        if not file.is_file():
-            return f"{jar.file} is missing"
-        with file.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
-        if found != jar.sha256:
-            return f"{jar.file} has the SHA-256 {found}, not {jar.sha256}"
-    return None

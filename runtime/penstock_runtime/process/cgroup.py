@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["cpu_limit", "heap", "memory_limit", "oom_kills", "queue"]
+__all__ = ["cpu_limit", "heap", "memory_limit", "memory_room", "oom_kills", "queue"]
 
 ROOT: Final = Path("/sys/fs/cgroup")
 _OWN: Final = Path("/proc/self/cgroup")
@@ -35,6 +35,17 @@ def memory_limit(root: Path = ROOT) -> int | None:
         for word in _words(file):
             if word.isdigit() and int(word) < _NO_LIMIT:
                 return int(word)
+    return None
+
+
+def memory_room(root: Path = ROOT) -> int | None:
+    """Return the bytes that are left of the memory limit, without the cache that the kernel frees; None if unknown."""
+    limit = memory_limit(root)
+    for file in _memory_files(root, "memory.current", "memory.usage_in_bytes"):
+        used, stat = _words(file), _words(file.with_name("memory.stat"))
+        if limit is not None and used:
+            cache = next((stat.index(n) for n in ("total_inactive_file", "inactive_file") if n in stat[:-1]), None)
+            return limit - int(used[0]) + (0 if cache is None else int(stat[cache + 1]))
     return None
 
 

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
@@ -44,9 +44,12 @@ API_VERSION: Final = "4.3.1"
 """Version of Kafka Connect whose REST API this is; clients decide by it which requests they send."""
 _CHECKS: Final = 2
 """Configurations that are checked at a time. Anybody may send one."""
+_LARGE: Final = 2
+"""Answers with all connectors that are made or sent at a time: 0.3 s of CPU time and 1.5 MB for 1,000. Others wait."""
 _MOST_PROPERTIES: Final = 2_000
 _ROOT: Final = "/connect/{namespace}"
 
+_T = TypeVar("_T")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -100,6 +103,7 @@ class _Api:
         self._source = source
         self._access = access
         self._checks = asyncio.Semaphore(_CHECKS)
+        self._large = asyncio.Semaphore(_LARGE)
 
     async def root(self, request: web.Request) -> web.Response:
         cluster = self._source.kafka_cluster_id()
@@ -112,25 +116,39 @@ class _Api:
 
     # Connectors
 
-    async def connectors(self, request: web.Request) -> web.Response:
+    async def connectors(self, request: web.Request) -> web.StreamResponse:
         namespace = request.match_info["namespace"]
         there = [c for c in self._source.connectors() if c["metadata"].get("namespace") == namespace]
         there.sort(key=name_of)
         wanted = request.query.getall("expand", [])
         if not wanted:
             return _json([name_of(c) for c in there])
-        return _json(await asyncio.to_thread(self._expanded, namespace, there, wanted))
+        async with self._large:  # until it is sent: a client that does not read would keep it in memory
+            text = await _to_the_end(lambda: self._expanded(namespace, there, wanted))
+            response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
+            response.content_length = len(text)
+            await response.prepare(request)
+            try:
+                await response.write(text)
+                await response.write_eof()
+            except asyncio.CancelledError:
+                if request.transport is not None:
+                    request.transport.abort()
+                raise
+            return response
 
-    def _expanded(self, namespace: str, connectors: list[Document], wanted: list[str]) -> dict[str, Any]:
+    def _expanded(self, namespace: str, connectors: list[Document], wanted: list[str]) -> bytes:
+        """Return the JSON, made for one connector after the other: other threads wait while one is made."""
         knowledge, worker = knowledge_of(self._source, namespace), self._source.worker()
-        found: dict[str, dict[str, Any]] = {name_of(c): {} for c in connectors}
+        found: list[str] = []
         for connector in connectors:
-            answer = found[name_of(connector)]
+            answer: dict[str, Any] = {}
             if "status" in wanted:
                 answer["status"] = connector_status(connector)
             if "info" in wanted:
                 answer["info"] = connector_info(connector, shown_config(connector, knowledge, worker))
-        return found
+            found.append(f"{_text_of(name_of(connector))}:{_text_of(answer)}")
+        return f"{{{','.join(found)}}}".encode()
 
     async def connector(self, request: web.Request) -> web.Response:
         connector = self._found(request)
@@ -362,9 +380,21 @@ def _token() -> str:
     return f"rest-{time.time_ns() // 1_000_000}"
 
 
+async def _to_the_end(work: Callable[[], _T]) -> _T:
+    """Run work in a thread. After a timeout, wait for the end of the thread: nothing can stop it."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    finally:
+        await asyncio.wait([running])
+
+
+def _text_of(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _json(value: Any, status: int = 200) -> web.Response:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return web.Response(text=text, status=status, content_type="application/json")
+    return web.Response(text=_text_of(value), status=status, content_type="application/json")
 
 
 def _error(status: int, message: str) -> web.Response:

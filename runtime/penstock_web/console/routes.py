@@ -4,6 +4,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -19,6 +20,7 @@ from penstock_web.console.offsets_view import MOST_OFFSETS, offset_rows
 from penstock_web.console.pages import ConsolePages
 from penstock_web.console.rendering import Renderer
 from penstock_web.console.static_files import StaticFiles
+from penstock_web.console.streams import NoPlace, Streams
 from penstock_web.options import WebOptions
 from penstock_web.plugin_knowledge import knowledge_of
 from penstock_web.shown_config import shown_config
@@ -67,7 +69,7 @@ class _Console:
         self._access = access
         self._content = ConsolePages(source, self.render, options.plot_step)
         self._pages = Pages(source)
-        self._streams = 0
+        self._streams = Streams(options.streams, options.streaming)
 
     async def connectors(self, request: web.Request) -> web.Response:
         wanted = _filter(request)
@@ -187,24 +189,31 @@ class _Console:
         return _html(self.render(template, **values))
 
     async def _stream(self, request: web.Request, page: Page) -> web.StreamResponse:
-        if self._streams >= self._options.streams:
-            raise web.HTTPServiceUnavailable(text="too many pages are open\n", headers={"Retry-After": "60"})
-        self._streams += 1
+        response = web.StreamResponse(
+            headers={
+                "Content-Type": "text/event-stream",
+                "Cache-Control": "no-store",
+                "X-Accel-Buffering": "no",  # nginx would hold events back
+            }
+        )
+        client = await self._client(request)
         try:
-            response = web.StreamResponse(
-                headers={
-                    "Content-Type": "text/event-stream",
-                    "Cache-Control": "no-store",
-                    "X-Accel-Buffering": "no",  # nginx would hold events back
-                }
-            )
-            await response.prepare(request)
-            fragments = self._fragments(request, page)
-            async for event in events_of(self._source, fragments, self._seen(request), self._boot):
-                await response.write(event)
-            return response
-        finally:
-            self._streams -= 1
+            async with self._streams.place(client):
+                await response.prepare(request)
+                fragments = self._fragments(request, page)
+                async for event in events_of(self._source, fragments, self._seen(request), self._boot):
+                    await response.write(event)
+        except NoPlace:
+            raise web.HTTPServiceUnavailable(text="too many pages are open\n", headers={"Retry-After": "60"}) from None
+        return response
+
+    async def _client(self, request: web.Request) -> str:
+        """Return who sent a request: a user, or an address, which users behind a proxy share."""
+        with suppress(ConnectError):
+            user = None if self._access is None else await self._access.user(request.headers)
+            if user is not None:
+                return f"user {user.name}"
+        return f"address {request.remote}"
 
     def _seen(self, request: web.Request) -> int:
         """Return the revision that a page shows; -1: it is from another run of this server, or unknown."""

@@ -5,8 +5,6 @@ import http.client
 import json
 import socket
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -18,6 +16,7 @@ from penstock_model.contracts.task_reports import Report, report_key
 from penstock_operator.kubernetes.kinds import CONNECTOR
 from penstock_operator.settings import Settings
 
+from ..answers import ask
 from ..api_servers import ApiServer
 from ..cluster_api.api import Api
 from ..ports import free_port
@@ -30,22 +29,9 @@ from .test_status_topic import make, put
 Start = Callable[..., Running]
 
 
-def get(port: int, path: str = "/", **headers: str) -> tuple[int, str]:
-    """Status and body of an answer; 0: nobody listens."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as e:
-        with e:
-            return e.code, e.read().decode()
-    except (urllib.error.URLError, http.client.HTTPException, ConnectionError):
-        return 0, ""
-
-
 def shown(port: int, namespace: str) -> set[str]:
     """The Connectors that the REST API has; empty if it does not answer."""
-    status, body = get(port, f"/connect/{namespace}/connectors")
+    status, body = ask(port, f"/connect/{namespace}/connectors")
     return set(json.loads(body)) if status == 200 else set()
 
 
@@ -76,8 +62,8 @@ def test_the_console_shows_connectors_as_they_come_and_go(start: Start, api: Api
     api.create(connector(namespace))
     port = port_of(start())
     until(lambda: shown(port, namespace) == {"orders-in"}, what="it is shown")
-    assert "orders-in" in get(port)[1]
-    status, page = get(port, f"/connectors/{namespace}/orders-in")
+    assert "orders-in" in ask(port)[1]
+    status, page = ask(port, f"/connectors/{namespace}/orders-in")
     assert status == 200
     assert "orders-in" in page
     other = connector(namespace)
@@ -86,7 +72,7 @@ def test_the_console_shows_connectors_as_they_come_and_go(start: Start, api: Api
     until(lambda: shown(port, namespace) == {"orders-in", "second"}, what="another one is shown")
     api.delete(connector(namespace))
     until(lambda: shown(port, namespace) == {"second"}, what="the deleted one is not")
-    assert get(port, f"/connectors/{namespace}/orders-in")[0] == 404
+    assert ask(port, f"/connectors/{namespace}/orders-in")[0] == 404
 
 
 def test_a_connector_whose_deletion_was_missed_is_not_shown(start: Start, api: Api, namespace: str) -> None:
@@ -169,7 +155,7 @@ def test_events_and_offsets_are_read_when_a_page_asks(start: Start, api: Api, na
     data = {"offsets.json": json.dumps(offsets)}
     api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": listed, "data": data})
 
-    async def ask() -> tuple[Any, Any, Any]:
+    async def read() -> tuple[Any, Any, Any]:
         source = console.source
         return (
             await source.events(namespace, "orders-in"),
@@ -177,7 +163,7 @@ def test_events_and_offsets_are_read_when_a_page_asks(start: Start, api: Api, na
             await source.offsets(namespace, "unknown"),
         )
 
-    events, found, unknown = asyncio.run(ask())
+    events, found, unknown = asyncio.run(read())
     assert {(e.about, e.reason) for e in events} == {("orders-in", "TaskFailed"), ("orders-in-0-1", "BackOff")}
     assert found == offsets
     assert unknown is None
@@ -192,17 +178,23 @@ def test_an_operator_on_standby_leads_users_to_the_other_and_serves_after_it(
     second = start("second")
     port = port_of(second)
     until(lambda: shown(port, namespace) == {"orders-in"}, what="the second one passes on")
+    refused = first.metrics.registry.get_sample_value("penstock_operator_console_requests_total", {"code": "4xx"})
+    for each in (port_of(first), port):
+        assert ask(each, headers={"Host": "evil.example"})[0] == 421
+    counted = first.metrics.registry.get_sample_value("penstock_operator_console_requests_total", {"code": "4xx"})
+    assert (refused, counted) == (0, 2)
     stream = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     stream.request("GET", "/stream")
     events = stream.getresponse()
     assert events.status == 200
+    assert first.metrics.registry.get_sample_value("penstock_operator_console_streams") == 1
     first.stop()
     with suppress(http.client.IncompleteRead):  # it ends, and the browser connects again
         events.read()
     events.close()
     stream.close()
     until(lambda: shown(port, namespace) == {"orders-in"}, what="the second one serves")
-    assert get(port_of(first))[0] == 0
+    assert ask(port_of(first))[0] == 0
 
 
 def test_while_nobody_leads_users_are_told_so(start: Start, api: Api, namespace: str) -> None:
@@ -217,7 +209,7 @@ def test_while_nobody_leads_users_are_told_so(start: Start, api: Api, namespace:
     status, text = 0, ""
     deadline = time.monotonic() + 20
     while not status and time.monotonic() < deadline:
-        status, text = get(port_of(running))
+        status, text = ask(port_of(running))
     assert (status, text) == (
         503,
         "No operator leads this release at the moment. This page tries again in 5 seconds.\n",
@@ -227,11 +219,11 @@ def test_while_nobody_leads_users_are_told_so(start: Start, api: Api, namespace:
 def test_with_users_only_nobody_else_reads(start: Start, api: Api, namespace: str) -> None:
     account(api, namespace, "vic")
     running = start(requireUser=True).until_ready()
-    until(lambda: get(port_of(running))[0] == 401, what="it serves")
-    assert get(port_of(running), f"/connect/{namespace}/connectors")[0] == 401
-    assert get(port_of(running), Authorization="Bearer wrong")[0] == 401
+    until(lambda: ask(port_of(running))[0] == 401, what="it serves")
+    assert ask(port_of(running), f"/connect/{namespace}/connectors")[0] == 401
+    assert ask(port_of(running), headers={"Authorization": "Bearer wrong"})[0] == 401
     token = token_for(api, namespace, "vic")
-    assert get(port_of(running), Authorization=f"Bearer {token}")[0] == 200
+    assert ask(port_of(running), headers={"Authorization": f"Bearer {token}"})[0] == 200
 
 
 def test_a_port_that_is_taken_does_not_end_the_operator(

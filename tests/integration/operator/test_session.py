@@ -74,7 +74,7 @@ def test_a_new_authority_of_the_cluster_is_trusted_once_the_file_names_it(tmp_pa
     api = ApiServer(configuration)
 
     async def ask() -> None:
-        async with open_session(api, WatchHealth([])) as session:
+        async with open_session(api, WatchHealth([]), set()) as session:
 
             async def status() -> int:
                 async with session.get(f"{server.url}/api/v1/pods") as response:

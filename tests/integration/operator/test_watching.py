@@ -287,7 +287,7 @@ def test_every_event_of_a_watch_is_a_sign_of_life(
     async def watch() -> None:
         nonlocal now
         async with (
-            open_session(kube.server, streams) as session,
+            open_session(kube.server, streams, set()) as session,
             session.get(f"{faults.url}{POD.path(namespace)}?watch=true") as response,
         ):
             parts = response.content.iter_chunked(1 << 20)
@@ -310,7 +310,7 @@ def test_a_watch_whose_session_was_closed_says_that_its_connection_is_gone(
     kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
 
     async def read() -> None:
-        session = open_session(kube.server, WatchHealth([POD], (namespace,)))
+        session = open_session(kube.server, WatchHealth([POD], (namespace,)), set())
         path = f"{faults.url}{POD.path(namespace)}"
         async with session.get(f"{path}?watch=true") as watch, session.get(f"{path}?watch=true") as body:
             assert watch.status == body.status == 200
@@ -337,7 +337,7 @@ def test_the_session_refuses_to_write(faults: FaultProxy, metrics: Metrics, tmp_
     kube = Kube.connect(kubeconfig=faults.kubeconfig, on_request=metrics.requested)
 
     async def write() -> None:
-        async with open_session(kube.server, WatchHealth([])) as session:
+        async with open_session(kube.server, WatchHealth([]), set()) as session:
             await session.patch(f"{faults.url}/api/v1/namespaces/default/configmaps/a", json={})
 
     with pytest.raises(Refused, match="may only read"):

@@ -1,8 +1,10 @@
 """A task in a pod, and its executors in other pods (`spec.spark.executors`): exactly once, whatever becomes of them."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from penstock_model.contracts.pod_layout import SPARK_BLOCKS_PORT, SPARK_DRIVER_
 from penstock_model.contracts.task_reports import Report
 
 from ..executor_pods import ExecutorPods, executor_pods, with_executors
-from ..holding import PARTITIONS
+from ..holding import PARTITIONS, Hold
 from ..pods import Pods, PodTask, pods
 from ..reading import Read, create, read_all
 from ..running import manifest, new_name, until
@@ -59,7 +61,13 @@ with Scratch() as scratch:
 
 
 def numbers(
-    kafka: str, topic: str, spark: dict[str, Any] | None = None, *, count: int | None = None, **given: Any
+    kafka: str,
+    topic: str,
+    spark: dict[str, Any] | None = None,
+    *,
+    count: int | None = None,
+    hold: Path | None = None,
+    **given: Any,
 ) -> dict[str, Any]:
     """A source of four partitions, whose batches are soon a backlog, with executors of 1 GiB and one core."""
     create(kafka, topic, PARTITIONS)
@@ -69,10 +77,20 @@ def numbers(
         "value.converter": "StringConverter",
         "batch.max.records": 40,
         **({} if count is None else {"count": count}),
+        **({} if hold is None else {"hold": str(hold)}),
     }
     found = manifest(new_name(), "numbers_source:Numbers", settings)
     found["spec"]["spark"] = spark or {}
     return with_executors(found, **{"max": 2, "resources": {"limits": {"memory": "1Gi"}}, **given})
+
+
+@pytest.fixture
+def seen_by_all() -> Iterator[Path]:
+    """A folder outside the /tmp of each executor, in which the test and the plugin leave files for each other."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="penstock-"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
 
 
 def in_order(records: Sequence[Read]) -> bool:
@@ -125,6 +143,37 @@ def test_a_backlog_is_delivered_by_two_executors_that_come_while_the_driver_deli
     assert executors.terminate(first) == 0
     task.process.stop()
     assert in_order(read_all(kafka, topic))
+
+
+def test_an_executor_that_dies_between_its_commit_and_its_answer_leaves_each_record_once(
+    kafka: str, topic: str, pods: Pods, executors: ExecutorPods, seen_by_all: Path
+) -> None:
+    """Its Java, which would answer, is frozen; its Python worker commits in Kafka without it. Then both are killed."""
+    hold = Hold(seen_by_all)
+    task = pods.start(numbers(kafka, topic, hold=hold.path), env=executors.env)
+    numbers_of = [executors.start(), executors.start()]
+    await_executors(task, 2, 2)
+    await_batches(task)
+    hold.on([0])
+    reader = hold.await_reader(0)
+    (victim,) = (n for n in numbers_of if reader in [worker.pid for worker in executors.workers(n)])
+    executors.java(victim).suspend()
+    before = committed(kafka, topic)
+    hold.off()
+    after = until(lambda: found if (found := committed(kafka, topic)) > before else None, what="its commit")
+    assert not task.process.log_text().count("Batch not delivered"), "the driver waits for the answer"
+    executors.kill(victim)
+    task.process.await_log("Batch not delivered, planning it again")
+    await_batches(task)
+    task.process.stop()
+    records = read_all(kafka, topic)
+    assert in_order(records)
+    assert sum(record.partition == 0 for record in records) > after
+
+
+def committed(kafka: str, topic: str) -> int:
+    """The number of committed records of the first source partition."""
+    return sum(record.partition == 0 for record in read_all(kafka, topic))
 
 
 def test_executors_are_wanted_until_there_was_no_backlog_for_a_while_and_again_for_the_next_one(

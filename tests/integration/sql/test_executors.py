@@ -2,13 +2,16 @@
 
 import json
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka import Producer
 from connectors.sql.tests.conftest import Database
 
-from ..executor_pods import executor_pods, with_executors
+from ..executor_pods import ExecutorPods, executor_pods, with_executors
 from ..lab import Lab
 from ..pods import Pods
 from ..reading import await_records
@@ -99,6 +102,62 @@ def test_a_backlog_is_written_by_executors_in_pods_each_record_once_though_one_i
     assert database.rows("SELECT count(*), count(DISTINCT id) FROM copies") == [(records, records)]
 
 
+@pytest.mark.slow
+@needs_root
+def test_rows_of_an_executor_that_dies_after_it_has_written_them_and_before_it_answers_are_not_written_again(
+    lab: Lab, database: Database, tmp_path: Path
+) -> None:
+    """Its Java, which would answer, is frozen while its Python worker waits for a lock, and killed after the last row."""
+    topic, records = lab.topic(partitions=4), 400_000
+    database.run("CREATE TABLE copies (id BIGINT, writer INT DEFAULT pg_backend_pid())")
+    backlog = begin(lab, topic, records)
+    resource = sql_sink(database, topic, **{"table.name.format": "copies", "batch.max.records": "40000"})
+    resource["spec"]["config"]["consumer.override.isolation.level"] = "read_committed"
+    resource["spec"]["spark"]["start"] = "Eager"
+    resource = with_executors(resource, min=2, max=2, resources={"limits": {"memory": "1Gi"}})
+    with executor_pods(tmp_path / "executors") as executors:
+        task = Pods(lab, tmp_path).start(resource, env=executors.env)
+        numbers = [executors.start(), executors.start()]
+        task.await_report("RUNNING", where=lambda r: (r.executors_wanted, r.executors) == (2, 2), seconds=120)
+        backlog.commit_transaction(60)
+        until(lambda: task.process.last("spark_batches"), what=task.process.last_words)
+        with database.server.connect(database.name) as locking, locking.transaction():
+            locking.execute("LOCK TABLE copies IN SHARE MODE")
+            victim, writer = until(lambda: waiting(database, executors, numbers), what="an executor waits for the lock")
+            executors.java(victim).suspend()
+            before = count(database, writer)
+        until(lambda: has_ended(database, writer), what="it has written its part")
+        after = count(database, writer)
+        assert after > before
+        assert "A part was lost" not in task.process.log_text(), "the driver waits for the answer"
+        executors.kill(victim)
+        task.process.await_log("A part was lost on a Spark cluster")
+        until(lambda: count(database) >= records, moving=lambda: count(database), what=task.process.last_words)
+        task.process.stop()
+        task.close()
+    assert count(database, writer) == after
+    assert database.rows("SELECT count(*), count(DISTINCT id) FROM copies") == [(records, records)]
+
+
+def waiting(database: Database, executors: ExecutorPods, numbers: Sequence[int]) -> tuple[int, int] | None:
+    """An executor that waits for a lock, and the id of the process of PostgreSQL that it is connected to."""
+    statement = "SELECT client_port, pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    found = {port: int(str(pid)) for port, pid in database.rows(statement)}
+    for number in numbers:
+        for worker in executors.workers(number):
+            with suppress(psutil.NoSuchProcess):
+                ports = {connection.laddr.port for connection in worker.net_connections("tcp")}
+                for port in ports & found.keys():
+                    return number, found[port]
+    return None
+
+
+def has_ended(database: Database, writer: int) -> bool:
+    """Whether this process of PostgreSQL has been given nothing for two seconds."""
+    statement = f"SELECT state = 'idle' AND now() - state_change > '2 s' FROM pg_stat_activity WHERE pid = {writer}"
+    return database.rows(statement) == [(True,)]
+
+
 def begin(lab: Lab, topic: str, records: int) -> Producer:
     """A transaction with a backlog, which is there at once when it is committed."""
     settings = {"transactional.id": topic, "transaction.timeout.ms": 300_000, "linger.ms": 50}
@@ -112,7 +171,9 @@ def begin(lab: Lab, topic: str, records: int) -> Producer:
     return producer
 
 
-def count(database: Database) -> int:
-    ((found,),) = database.rows("SELECT count(*) FROM copies")
+def count(database: Database, writer: int | None = None) -> int:
+    """The number of rows, of all writers or of one process of PostgreSQL."""
+    where = "" if writer is None else f" WHERE writer = {writer}"
+    ((found,),) = database.rows(f"SELECT count(*) FROM copies{where}")
     assert isinstance(found, int)
     return found

@@ -10,12 +10,11 @@ from typing import Any, Final
 import pytest
 
 from penstock_runtime.maven import cache_folder, exclusively
-from penstock_web.options import WebOptions
-from penstock_web.server import WebServer
 
 from ...unit.web.connect_examples import NAMESPACE, TASKS, connector
 from ...unit.web.connect_requests import CONFIGS
 from ...unit.web.resources import Resources, Rights
+from ...unit.web.serving import served
 from ..running import until
 
 pytestmark = pytest.mark.slow
@@ -49,10 +48,8 @@ def rights(resources: Resources) -> Rights:
 
 @pytest.fixture
 def port(resources: Resources, rights: Rights) -> Iterator[int]:
-    server = WebServer(resources, WebOptions(), rights)
-    server.start()
-    yield server.port
-    server.close()
+    with served(resources, access=rights) as server:
+        yield server.port
 
 
 def output(*command: str | Path) -> Any:

@@ -13,6 +13,7 @@ from penstock_web.server import WebServer
 from penstock_web.source import Document
 
 from ...unit.web.resources import Rights
+from ...unit.web.serving import served
 from ...unit.web.shop import Shop, connector, many
 from ...unit.web.showcase import showcase
 from .browser import Browser
@@ -51,13 +52,11 @@ def address(shop: Shop, rights: Rights, browser: Browser) -> Iterator[str]:
     async def transform(document: Document, record: str) -> str:
         return f"record 1\n  in   value {record}"
 
-    server = WebServer(shop, WebOptions(title="Kafka kafka-eu", transform=transform), rights)
-    server.start()
-    browser.errors.clear()
-    browser.look(1280)
-    yield f"http://127.0.0.1:{server.port}"
-    browser.leave()
-    server.close()
+    with served(shop, WebOptions(title="Kafka kafka-eu", transform=transform), rights) as server:
+        browser.errors.clear()
+        browser.look(1280)
+        yield f"http://127.0.0.1:{server.port}"
+        browser.leave()
 
 
 def changed(shop: Shop, name: str, **status: Any) -> None:
@@ -92,18 +91,16 @@ def test_pages_are_accessible_and_fit_in_each_width_and_theme(
 
 
 def test_a_failed_connector_among_a_thousand_is_found_in_two_clicks(browser: Browser) -> None:
-    server = WebServer(Shop(*many(1000, failed=[770])), WebOptions())
-    server.start()
-    browser.look(1280)
-    browser.open(f"http://127.0.0.1:{server.port}/")
-    browser("document.querySelector('.chip.bad').click()")
-    browser.until("document.querySelectorAll('#rows tr').length === 1")
-    browser("document.querySelector('#rows th a').click()")
-    browser.until("document.querySelector('h1')?.textContent === 'feed-0770'")
-    assert "disk full; free space" in browser("document.getElementById('head').textContent")
-    assert "UndefinedColumn" in browser("document.getElementById('trace-0').textContent")
-    browser.leave()
-    server.close()
+    with served(Shop(*many(1000, failed=[770]))) as server:
+        browser.look(1280)
+        browser.open(f"http://127.0.0.1:{server.port}/")
+        browser("document.querySelector('.chip.bad').click()")
+        browser.until("document.querySelectorAll('#rows tr').length === 1")
+        browser("document.querySelector('#rows th a').click()")
+        browser.until("document.querySelector('h1')?.textContent === 'feed-0770'")
+        assert "disk full; free space" in browser("document.getElementById('head').textContent")
+        assert "UndefinedColumn" in browser("document.getElementById('trace-0').textContent")
+        browser.leave()
 
 
 def test_the_list_changes_while_it_is_open_and_the_focus_stays(browser: Browser, shop: Shop, address: str) -> None:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from penstock.errors import ConfigError
 from penstock_operator.settings import Settings
 from penstock_operator.web.access import SECRET_FILE
 from penstock_operator.web.console import POD_IP_VARIABLE
 
-from .rendering import NAMESPACE, Document, Helm, Rendered, least
+from .rendering import NAMESPACE, Document, Helm, Refused, Rendered, least
 from .test_network_policies import policies
 from .test_rights import rights
 
@@ -110,7 +111,16 @@ def test_without_the_console_nothing_of_it_is_installed(helm: Helm) -> None:
 
 
 def test_the_operator_reads_what_the_chart_writes(helm: Helm) -> None:
-    given = {"port": 8099, "requireUser": True, **PROXY}
+    given = {"port": 8099, "requireUser": True, "hosts": ["penstock.example.com"], **PROXY}
     found = Settings.of(helm.render(least(console=given)).configuration).console
+    assert (found.service, found.hosts) == ("penstock-console", ("penstock.example.com",))
     assert (found.enabled, found.port, found.require_user, found.actions.enabled) == (True, 8099, True, True)
     assert (found.proxy.secret_name, found.proxy.user_header) == ("proxy", "X-Forwarded-User")
+
+
+@pytest.mark.parametrize("host", ["https://penstock.example.com", "penstock.example.com:443", "*", "", "-a", "a."])
+def test_what_is_not_a_host_name_is_refused_by_chart_and_operator(helm: Helm, rendered: Rendered, host: str) -> None:
+    with pytest.raises(Refused, match="hosts"):
+        helm.render(least(console={"hosts": [host]}))
+    with pytest.raises(ConfigError, match="hosts"):
+        Settings.of({**rendered.configuration, "console": {"hosts": [host]}})

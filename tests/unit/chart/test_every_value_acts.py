@@ -71,6 +71,7 @@ OTHERS: Mapping[str, Any] = {
     "webhook.unknownProperties": "Warn",
     "webhook.certManager.issuerRef": {"name": "mine"},
     "console.from": [{"podSelector": {}}],
+    "console.hosts": ["penstock.example.com"],
     "plugins.mount": "InitContainer",
     "plugins.sharedNamespaces": ["shop"],
 }

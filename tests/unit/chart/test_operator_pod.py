@@ -154,6 +154,14 @@ def test_images_by_tag_or_digest(helm: Helm, image: dict[str, str], wanted: str)
     }
 
 
+def test_one_value_names_the_registry_of_both_images(helm: Helm) -> None:
+    pinned = {"digest": DIGEST}
+    rendered = helm.render(least(images={"registry": "registry.example:5000/data", "runtime": pinned}))
+    for pod in pods(rendered):
+        assert pod["containers"][0]["image"] == "registry.example:5000/data/penstock-operator:0.1.0"
+    assert rendered.configuration["images"]["runtime"] == f"registry.example:5000/data/penstock-runtime@{DIGEST}"
+
+
 def test_the_pod_can_be_placed_and_labelled(helm: Helm) -> None:
     rendered = helm.render(
         least(

@@ -40,7 +40,7 @@ def test_the_charts_defaults_are_the_operators(rendered: Rendered, tmp_path: Pat
             "service": "penstock-webhook",
             "configuration": "penstock-operator.penstock-system.penstock.dev",
         },
-        "console": {"enabled": True},
+        "console": {"enabled": True, "service": "penstock-console"},
     }
     ours = settings_of(rendered, tmp_path).model_dump()
     theirs = Settings.of(least_of_all, tmp_path).model_dump()

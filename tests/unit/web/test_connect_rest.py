@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.definitions import ClassDefinition, ConfigKey, Definitions
-from penstock_web.options import WebOptions
-from penstock_web.server import WebServer
+from penstock_web import protection
 
 from .connect_examples import NAMESPACE, TASKS, connector
 from .connect_requests import CONFIGS, READS, in_common
 from .resources import Resources, Rights
+from .serving import served
 
 ANSWERS: Final[Mapping[str, Any]] = json.loads((Path(__file__).parent / "connect_answers.json").read_text())
 ALICE: Final = {"Authorization": "Bearer alice"}
@@ -67,19 +69,15 @@ def rights(resources: Resources) -> Rights:
 
 @pytest.fixture
 def client(resources: Resources) -> Iterator[Client]:
-    server = WebServer(resources, WebOptions())
-    server.start()
-    yield Client(server.port)
-    server.close()
+    with served(resources) as server:
+        yield Client(server.port)
 
 
 @pytest.fixture
 def acting(resources: Resources, rights: Rights) -> Iterator[Client]:
     """A client of a server with actions."""
-    server = WebServer(resources, WebOptions(), rights)
-    server.start()
-    yield Client(server.port)
-    server.close()
+    with served(resources, access=rights) as server:
+        yield Client(server.port)
 
 
 @pytest.mark.parametrize("path", READS)
@@ -430,3 +428,57 @@ def test_unknown_connectors_and_tasks_are_named_as_by_a_worker(acting: Client) -
         acting("POST", "/connectors/lines-in/tasks/9/restart", headers=ALICE)[1]["message"]
         == "Unknown task: lines-in-9"
     )
+
+
+class Slow(Resources):
+    """Resources whose answers with all connectors take until `go`."""
+
+    def __init__(self, *documents: dict[str, Any]) -> None:
+        super().__init__(*documents)
+        self.go = threading.Event()
+        self.at_a_time: list[int] = []
+        self._lock = threading.Lock()
+        self._running = 0
+
+    def worker(self) -> WorkerConfig:
+        with self._lock:
+            self._running += 1
+            self.at_a_time.append(self._running)
+        assert self.go.wait(60)
+        with self._lock:
+            self._running -= 1
+        return super().worker()
+
+
+def test_large_answers_are_made_two_at_a_time_and_all_are_given() -> None:
+    resources = Slow(*(connector(name, config, TASKS[name]) for name, config in CONFIGS.items()))
+    with served(resources) as server:
+        client = Client(server.port)
+        with ThreadPoolExecutor(8) as pool:
+            answers = [pool.submit(client, "GET", "/connectors?expand=info&expand=status") for _ in range(8)]
+            while len(resources.at_a_time) < 2:
+                assert client("GET", "/connectors")[0] == 200  # others are answered meanwhile
+            resources.go.set()
+            found = [a.result() for a in answers]
+    assert max(resources.at_a_time) == 2
+    assert [status for status, _ in found] == [200] * 8
+    assert {name for _, body in found for name in body} == set(CONFIGS)
+
+
+def test_a_client_that_reads_nothing_keeps_two_places_for_30_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protection, "_SECONDS", 1.0)
+    config = {"connector.class": "FileStreamSink", "file": "f" * 9_000, "topics": "t"}
+    with served(Resources(*(connector(f"c-{n:04}", config, ["Running"]) for n in range(1_000)))) as server:
+        silent = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(2)]
+        for each in silent:
+            each.sendall(
+                f"GET /connect/{NAMESPACE}/connectors?expand=info HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            )
+        for each in silent:
+            assert each.recv(1, socket.MSG_PEEK)
+        status, body = Client(server.port)("GET", "/connectors?expand=status")
+        while status == 504:
+            status, body = Client(server.port)("GET", "/connectors?expand=status")
+        assert (status, len(body)) == (200, 1_000)
+        for each in silent:
+            each.close()

@@ -1,11 +1,14 @@
 """Open pages get what has changed, only that, and not too often."""
 
 import copy
+import gc
 import http.client
 import json
 import re
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,20 +17,23 @@ from penstock_web.console.live import Fragments, Snapshot
 from penstock_web.options import WebOptions
 from penstock_web.server import WebServer
 
+from .resources import Rights
+from .serving import served
 from .shop import Shop, connector, many
 
 
 class Stream:
     """Stream of a page, from what the page shows."""
 
-    def __init__(self, port: int, path: str, stream: str, seen: str | None = None) -> None:
+    def __init__(self, port: int, path: str, stream: str, seen: str | None = None, client: str = "") -> None:
         if seen is None:
             page = _get(port, path)
             found = re.search(r'data-seen="([^"]+)"', page)
             assert found is not None
             seen = found[1]
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._connection.request("GET", f"{stream}{'&' if '?' in stream else '?'}seen={seen}")
+        source, headers = (client, 0) if client[:1].isdigit() else None, {"Authorization": f"Bearer {client}"}
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=source)
+        self._connection.request("GET", f"{stream}{'&' if '?' in stream else '?'}seen={seen}", headers=headers)
         self._answer = self._connection.getresponse()
         self.status = self._answer.status
         self.last_id = ""
@@ -61,10 +67,8 @@ def shop() -> Shop:
 
 @pytest.fixture
 def server(shop: Shop) -> Iterator[WebServer]:
-    server = WebServer(shop, WebOptions(streams=2))
-    server.start()
-    yield server
-    server.close()
+    with served(shop, WebOptions(streams=2)) as server:
+        yield server
 
 
 def failed(shop: Shop, name: str) -> dict[str, Any]:
@@ -166,6 +170,54 @@ def test_surplus_streams_are_refused_and_closed_ones_free_their_place(shop: Shop
     assert status == 200
 
 
+@pytest.fixture
+def shared(shop: Shop) -> Iterator[WebServer]:
+    """Server with three places for streams, and the users alice, bob and carol."""
+    with served(shop, WebOptions(streams=3), Rights(shop, alice="shop", bob="shop", carol="shop")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("clients", [("alice", "bob"), ("", "bob"), ("127.0.0.1", "127.0.0.2")])
+def test_a_client_with_all_streams_gives_its_oldest_to_another_and_does_not_get_it_back(
+    shop: Shop, shared: WebServer, clients: tuple[str, str]
+) -> None:
+    greedy, other = clients
+
+    def opened(client: str) -> Stream:
+        return Stream(shared.port, "/", "/stream", seen="x", client=client)
+
+    streams = [opened(greedy) for _ in range(3)]
+    for stream in streams:
+        stream.next()
+    late = opened(other)
+    assert late.status == 200
+    late.next()
+    with pytest.raises(AssertionError, match="ended"):
+        streams[0].next()
+    for refused in (greedy, other):
+        again = opened(refused)
+        assert again.status == 503
+        again.close()
+    shop.put(failed(shop, "feed-0001"))
+    for stream in (*streams[1:], late):
+        assert "row:team-1/feed-0001" in stream.next()["parts"]
+    for stream in (*streams, late):
+        stream.close()
+
+
+def test_requests_and_open_streams_are_counted(shop: Shop) -> None:
+    statuses: list[int] = []
+    streams: list[int] = []
+    with served(shop, WebOptions(streams=1, answered=statuses.append, streaming=streams.append)) as server:
+        _get(server.port, "/nowhere")
+        stream, refused = (Stream(server.port, "/", "/stream") for _ in range(2))
+        assert statuses == [404, 200, 200, 200, 503]  # each stream begins with its page
+        assert streams == [1]
+        refused.close()
+        stream.close()
+    assert streams == [1, 0]
+
+
 def test_a_server_closes_while_pages_are_open(server: WebServer) -> None:
     stream = Stream(server.port, "/", "/stream")
     server.close()
@@ -174,16 +226,40 @@ def test_a_server_closes_while_pages_are_open(server: WebServer) -> None:
     stream.close()
 
 
+def test_a_server_closes_connections_that_it_has_just_accepted() -> None:
+    """pytest reports a socket that was left open as an error of this test."""
+    ends: list[bytes] = []
+
+    def connect(port: int) -> None:
+        while True:
+            try:
+                client = socket.create_connection(("127.0.0.1", port), timeout=60)
+            except OSError:  # refused; or reset, if it was not accepted yet
+                return
+            with client, suppress(ConnectionResetError):
+                ends.append(client.recv(1))
+
+    for _ in range(20):
+        server = WebServer(Shop(), WebOptions(connections=20))
+        server.start()
+        clients = [threading.Thread(target=connect, args=(server.port,)) for _ in range(30)]
+        for client in clients:
+            client.start()
+        server.close()
+        for client in clients:
+            client.join()
+        gc.collect()
+    assert set(ends) <= {b""}
+
+
 def test_surplus_connections_are_closed() -> None:
-    server = WebServer(Shop(), WebOptions(connections=1))
-    server.start()
-    first = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    first.request("GET", "/")
-    first.getresponse().read()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
-        assert second.recv(1) == b""
-    first.close()
-    server.close()
+    with served(Shop(), WebOptions(connections=1)) as server:
+        first = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        first.request("GET", "/")
+        first.getresponse().read()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
+            assert second.recv(1) == b""
+        first.close()
 
 
 def test_pages_share_what_was_rendered() -> None:

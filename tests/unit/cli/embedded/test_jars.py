@@ -1,3 +1,4 @@
+import hashlib
 import threading
 from pathlib import Path
 
@@ -6,9 +7,11 @@ import pytest
 from penstock.errors import ConnectError
 from penstock_cli.embedded import jars
 from penstock_runtime.java import Java
-from penstock_runtime.maven import cache_folder
+from penstock_runtime.maven import Jar, cache_folder
 
 NAMES = ("kafka_2.13-4.3.1.jar", "kafka-clients-4.3.1.jar")
+OF_AN_EMPTY_FILE = hashlib.sha256().hexdigest()
+PINS = tuple(Jar("org.apache.kafka", name, "4.3.1", OF_AN_EMPTY_FILE) for name in ("kafka_2.13", "kafka-clients"))
 
 
 def ivy_that(folder: Path, script: str) -> Java:
@@ -22,6 +25,7 @@ def ivy_that(folder: Path, script: str) -> Java:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(jars, "_JARS", PINS)
     return tmp_path / "cache" / "kafka-4.3.1"
 
 
@@ -52,9 +56,17 @@ def test_what_is_in_the_cache_needs_neither_network_nor_pyspark(
 
 
 @pytest.mark.parametrize(
-    "script", ["exit 1", f"touch libs/{NAMES[0]}", f"touch libs/{NAMES[0]} libs/{NAMES[1]}; exit 1"]
+    "script",
+    [
+        "exit 1",
+        f"touch libs/{NAMES[0]}",
+        f"touch libs/{NAMES[0]} libs/{NAMES[1]}; exit 1",
+        f"touch libs/{NAMES[0]}; echo another > libs/{NAMES[1]}",
+    ],
 )
-def test_a_fetch_that_does_not_bring_everything_leaves_nothing(tmp_path: Path, cache: Path, script: str) -> None:
+def test_a_fetch_that_does_not_bring_exactly_the_pinned_files_leaves_nothing(
+    tmp_path: Path, cache: Path, script: str
+) -> None:
     with pytest.raises(ConnectError, match="cannot be fetched from Maven Central"):
         jars.kafka_jars(ivy_that(tmp_path, script), lambda _: None)
     assert sorted(path.name for path in cache.iterdir()) == ["fetch.log", "lock"]

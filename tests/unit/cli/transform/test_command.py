@@ -11,7 +11,7 @@ import pytest
 
 from penstock import ConfigError
 from penstock_cli.transform.command import TransformOptions, transform
-from penstock_cli.transform.samples import Schemas
+from penstock_runtime.trial.samples import Schemas
 
 from ..command import penstock
 from .console import ROOT, blocks, chain, lines, manifest, tried

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from penstock import Predicate, Record, Transform
-from penstock_cli.transform.record_diff import changed_parts
-from penstock_cli.transform.record_format import plain_record, type_text
-from penstock_cli.transform.samples import Reader
-from penstock_cli.transform.trial import Outcome, Trial
 from penstock_model.resources.connector import Connector
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
+from penstock_runtime.trial.record_diff import changed_parts
+from penstock_runtime.trial.record_format import plain_record, type_text
+from penstock_runtime.trial.samples import Reader
+from penstock_runtime.trial.trial import Outcome, Trial
 
 from .console import ROOT
 

@@ -7,8 +7,8 @@ import pytest
 
 from penstock import Float32, Header, Instant, Int8, Record, Schema
 from penstock.schema import BYTES, DATE, INT32, INT64, STRING, TIME, TIMESTAMP, array_of, decimal, map_of, struct
-from penstock_cli.transform.record_diff import changed_parts, changes
-from penstock_cli.transform.record_format import plain, type_text, value_text
+from penstock_runtime.trial.record_diff import changed_parts, changes
+from penstock_runtime.trial.record_format import plain, type_text, value_text
 
 
 def record(value: Any = None, schema: Schema | None = None, **more: Any) -> Record:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock import Header, Original, Record
 from penstock.schema import INT32, STRING, struct
-from penstock_cli.transform.samples import Reader, Sample, Schemas
+from penstock_runtime.trial.samples import Reader, Sample, Schemas
 
 STRING_HI = {"schema": {"type": "string"}, "payload": "hi"}
 

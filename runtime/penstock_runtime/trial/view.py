@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol, TextIO
 
 from penstock import Record
-from penstock_cli.transform.record_diff import changed_parts, changes
-from penstock_cli.transform.record_format import plain_record, type_text, value_text
-from penstock_cli.transform.samples import Sample
-from penstock_cli.transform.trial import Outcome, StageResult, Trial
 from penstock_runtime.pipeline.error_tolerance import describe
+from penstock_runtime.trial.record_diff import changed_parts, changes
+from penstock_runtime.trial.record_format import plain_record, type_text, value_text
+from penstock_runtime.trial.samples import Sample
+from penstock_runtime.trial.trial import Outcome, StageResult, Trial
 
 __all__ = ["JsonLines", "Text", "View"]
 

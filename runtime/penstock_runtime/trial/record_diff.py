@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from penstock import Header, Record, Schema, Type
-from penstock_cli.transform.record_format import attributes, schema_text, type_text, value_text
+from penstock_runtime.trial.record_format import attributes, schema_text, type_text, value_text
 
 __all__ = ["changed_parts", "changes"]
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from penstock import Converter, Header, Original, Record, Schema
 from penstock.config import nearest
-from penstock_cli.transform.json_text import elements, end_of_value, members
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.trial.json_text import elements, end_of_value, members
 
 __all__ = ["NAMES", "Reader", "Sample", "Schemas", "texts"]
 

@@ -18,7 +18,6 @@ from penstock import (
     RecordBatch,
     SinkConnector,
 )
-from penstock_cli.transform.record_diff import changed_parts
 from penstock_model.connect import plugin_chain as stages
 from penstock_model.connect.connector_config import CommonConfig
 from penstock_model.connect.plugin_chain import TransformPlace
@@ -36,6 +35,7 @@ from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.open_plugins import OpenPlugins
 from penstock_runtime.process.plugin_exit import as_failure
+from penstock_runtime.trial.record_diff import changed_parts
 
 __all__ = ["Outcome", "Stage", "StageResult", "Trial"]
 

@@ -1,0 +1,50 @@
+"""Ctrl-C and SIGTERM in a demo."""
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["StopSignal"]
+
+
+class StopSignal:
+    """Event that the first Ctrl-C or SIGTERM sets; the second one raises KeyboardInterrupt in the main thread.
+
+    A pipe, because a handler must not take the lock of `threading.Event`, which the interrupted thread may hold.
+    """
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        self._interrupts = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+    def is_set(self) -> bool:
+        """Return whether the demo ends."""
+        return self.wait(0)
+
+    def set(self) -> None:
+        """Let the demo end."""
+        os.write(self._write, b"x")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the demo ends, for this long at most. Return whether it does."""
+        return bool(select.select([self._read], [], [], seconds)[0])
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Raise KeyboardInterrupt at the first signal already, where nothing can be counted yet."""
+        self._interrupts = True
+        try:
+            yield
+        finally:
+            self._interrupts = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        is_second = self.is_set()
+        self.set()
+        if is_second or self._interrupts:
+            raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""Trial of a connector's transforms on sample records, without Kafka."""

@@ -1,0 +1,73 @@
+"""Child processes with limits of time and of output."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+__all__ = ["Ended", "run_child"]
+
+_MOST_BYTES: Final = 256 << 10
+
+
+class Ended(NamedTuple):
+    """Exit code of a process, negative after a signal, and the beginnings of what it wrote."""
+
+    code: int
+    out: str
+    error: str
+
+
+async def run_child(
+    command: Sequence[str], given: str, seconds: float, environment: Mapping[str, str] | None = None
+) -> Ended:
+    """Run a program, and kill it and its children if it does not end in time.
+
+    Args:
+        command: program with its arguments.
+        given: standard input.
+        seconds: time for it.
+        environment: its environment variables; None: those of this process.
+
+    Raises:
+        TimeoutError: it did not end in time.
+    """
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        env=None if environment is None else dict(environment),
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    try:
+        async with asyncio.timeout(seconds):
+            _, out, error = await asyncio.gather(_feed(child, given), _some(child.stdout), _some(child.stderr))
+            code = await child.wait()
+    finally:
+        if child.returncode is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
+    return Ended(code, out, error)
+
+
+async def _feed(child: asyncio.subprocess.Process, text: str) -> None:
+    assert child.stdin is not None
+    try:
+        child.stdin.write(text.encode())
+        await child.stdin.drain()
+    except (BrokenPipeError, ConnectionResetError):  # it has ended without reading all
+        pass
+    finally:
+        child.stdin.close()
+
+
+async def _some(stream: asyncio.StreamReader) -> str:
+    """Return the beginning of a stream, and read the rest, so that the child does not block."""
+    kept = b""
+    while piece := await stream.read(1 << 16):
+        kept = (kept + piece)[:_MOST_BYTES] if len(kept) < _MOST_BYTES else kept
+    return kept.decode(errors="replace")

@@ -1,0 +1,1 @@
+"""What `make release` writes to dist/: see docs/releasing.md."""
