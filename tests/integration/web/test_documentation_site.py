@@ -216,7 +216,7 @@ def test_diagrams_are_drawn_in_the_colors_of_the_theme(browser: Browser, served:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("page", ["", "first-connector/", "debugging/", "reference/connector/", "transforms/"])
+@pytest.mark.parametrize("page", ["", "first-connector/", "debugging/", "reference/connector/", "playground/"])
 def test_pages_are_accessible_and_fit_in_each_width_and_theme(
     browser: Browser, served: str, page: str, dark: bool, width: int
 ) -> None:
