@@ -202,4 +202,6 @@ def _ivy() -> Path:
     for origin in spec.submodule_search_locations or () if spec else ():
         for jar in Path(origin, "jars").glob("ivy-*.jar"):
             return jar
-    raise ConnectError("PySpark, whose Ivy fetches Java programs, is not installed; install the extra [runtime] of this penstock")
+    raise ConnectError(
+        "PySpark, whose Ivy fetches Java programs, is not installed; install the extra [runtime] of this penstock"
+    )
