@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from .pages import Page
 
-__all__ = ["PENDING", "Entry", "Section", "navigation", "problems"]
-
-PENDING: Final = frozenset({"releasing.md", "support.md"})
-"""Pages that the navigation may name before they exist."""
+__all__ = ["Entry", "Section", "navigation", "problems"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def problems(whole: Section, folder: Path) -> Iterator[str]:
     pages = {str(path.relative_to(folder)) for path in folder.rglob("*.md")}
     for path in sorted(pages - set(named)):
         yield f"cannot find {path} in the navigation: no section has it; add it to nav in docs/site.yml"
-    for path in sorted(set(named) - pages - PENDING):
+    for path in sorted(set(named) - pages):
         yield f"cannot find the page {path} of the navigation: it does not exist; remove it from nav in docs/site.yml"
     for path in sorted({path for path in named if named.count(path) > 1}):
         yield f"cannot place {path} in the navigation: it is there more than once; keep one entry in nav in docs/site.yml"

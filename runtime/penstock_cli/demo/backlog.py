@@ -1,4 +1,4 @@
-"""Backlog of a demo: orders arrive in a topic at once, and Spark's workers help to deliver them."""
+"""Backlog of a demo: orders arrive in a topic together, and Spark's workers help to deliver them."""
 
 import re
 import socket
