@@ -432,8 +432,8 @@ class Reason(StrEnum):
         "CanaryFailed",
         Use.UPDATE_PENDING,
         "a task that runs other plugin versions first has failed; the others stay on the previous versions",
-        "set the previous version again, or another one; the others follow once the first tasks run for `timeout` without "
-        "a failure",
+        "set the previous version again, or another one; the others follow once the first tasks run for "
+        "`spec.rollout.canaryDuration` without a failure",
     )
     STATUS_TOPIC_NOT_COMPACTED = (
         "StatusTopicNotCompacted",

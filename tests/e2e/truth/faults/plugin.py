@@ -230,7 +230,7 @@ FAULTS: Final = (
     Fault(
         "all records are dropped",
         "`errors.tolerance: all`, and every record fails",
-        Says("Hindered|RecordsDropped|Running", ("VALUE_CONVERTER",)),
+        Says("Hindered|Running", ("VALUE_CONVERTER",)),
         "correct the data or the converter",
         copies(errors_tolerance="all"),
         lambda scene: _records(scene, ["{"] * 50),
