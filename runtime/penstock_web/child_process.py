@@ -4,11 +4,13 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 __all__ = ["Ended", "run_child"]
 
 _MOST_BYTES: Final = 256 << 10
+_END_SECONDS: Final = 1.0
 
 
 class Ended(NamedTuple):
@@ -22,7 +24,7 @@ class Ended(NamedTuple):
 async def run_child(
     command: Sequence[str], given: str, seconds: float, environment: Mapping[str, str] | None = None
 ) -> Ended:
-    """Run a program, and kill it and its children if it does not end in time.
+    """Run a program, and kill it if it does not end in time. Its children end with it.
 
     Args:
         command: program with its arguments.
@@ -48,9 +50,12 @@ async def run_child(
             _, out, error = await asyncio.gather(_feed(child, given), _some(child.stdout), _some(child.stderr))
             code = await child.wait()
     finally:
-        if child.returncode is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            await child.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)  # and what it has started, which may outlive it
+        await child.wait()
+        with suppress(TimeoutError):  # by something that has left the group, and keeps the output open
+            async with asyncio.timeout(_END_SECONDS):
+                await asyncio.gather(_some(child.stdout), _some(child.stderr))
     return Ended(code, out, error)
 
 

@@ -52,19 +52,27 @@ def add_markdown(whole: Section, site: Site, folder: Path) -> None:
         target.write_text(site.as_markdown(Page(site.docs / entry.path)))
 
 
-def add_versions(folder: Path, newest: str, entries: list[Entry]) -> None:
-    """Write the list of versions, and redirect `latest` and the start page to the newest one."""
+def add_versions(folder: Path, version: str, entries: list[Entry]) -> None:
+    """Write the list of versions, and redirect `latest` and the start page to the newest one.
+
+    Args:
+        folder: folder of the site, with a folder for each version.
+        version: version that was built.
+        entries: its pages.
+    """
     versions = sorted(
         (p.name for p in folder.iterdir() if re.fullmatch(r"\d+(\.\d+)*", p.name)), key=_key, reverse=True
     )
-    listed = [{"version": v, "title": v, "aliases": [LATEST] if v == newest else []} for v in versions]
+    listed = [{"version": v, "title": v, "aliases": [LATEST] if v == versions[0] else []} for v in versions]
     (folder / "versions.json").write_text(json.dumps(listed, indent=1) + "\n")
+    if version != versions[0]:
+        return  # an older version was built again
     shutil.rmtree(folder / LATEST, ignore_errors=True)
     for place in (".", *(f"{LATEST}/{address(entry.path)}" for entry in entries)):
         page = folder / place
         page.mkdir(parents=True, exist_ok=True)
         inner = place.removeprefix(f"{LATEST}/") if place != "." else ""
-        to = os.path.relpath(folder / newest / inner, page)
+        to = os.path.relpath(folder / version / inner, page)
         (page / "index.html").write_text(_REDIRECT.format(to=f"{to}/"))
 
 

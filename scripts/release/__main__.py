@@ -36,6 +36,8 @@ def release(target: Path) -> None:
     Raises:
         ReleaseError: the checkout or a tool does not allow it.
     """
+    if target.exists() and any(target.iterdir()) and not (target / "SHA256SUMS").exists():
+        raise ReleaseError(f"cannot write the release to {target}: it has other files; name another folder")
     commit = checkout.commit_of(_PROJECT)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="unfinished-release-", dir=target.parent) as name:

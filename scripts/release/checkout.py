@@ -1,16 +1,21 @@
 """The commit that is released, and its files without anything else that is in the checkout."""
 
 import io
+import re
 import subprocess
 import tarfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 from scripts.release.commands import ReleaseError, run
 
 __all__ = ["Commit", "commit_of", "export", "version_of"]
+
+_MADE: Final = re.compile(r"__pycache__/|\.egg-info/|/penstock-host\.jar$|/penstock_model/commit\.txt$")
+"""Files that builds make, and that git ignores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,8 @@ def commit_of(project: Path) -> Commit:
     """Return the checked-out commit.
 
     Raises:
-        ReleaseError: there are changes that are not committed, or this is not a checkout.
+        ReleaseError: there are changes that are not committed, or ignored files where images are built from, or this is
+            not a checkout.
     """
     changed = run("git", "-C", project, "status", "--porcelain").splitlines()
     if changed:
@@ -39,12 +45,17 @@ def commit_of(project: Path) -> Commit:
             f"cannot release: {len(changed)} file(s) are not committed ({some});"
             " commit or stash them, so that the release is what the commit says"
         )
+    listed = run("git", "-C", project, "ls-files", "--others", "--", "runtime", "operator").splitlines()
+    if stray := [file for file in listed if not _MADE.search(file)]:
+        raise ReleaseError(
+            f"cannot release: the images would contain {', '.join(stray[:5])}, which git ignores; remove what is not needed"
+        )
     commit, time = run("git", "-C", project, "show", "--no-patch", "--format=%H %ct", "HEAD").split()
     return Commit(commit, int(time))
 
 
 def export(project: Path, commit: Commit, folder: Path) -> None:
-    """Write the files of the commit into a folder: nothing that git ignores can get into a release."""
+    """Write the files of the commit into a folder: nothing that git ignores can get into a wheel or the chart."""
     archive = subprocess.run(["git", "-C", str(project), "archive", commit.id], stdout=subprocess.PIPE, check=True)
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(folder, filter="data")

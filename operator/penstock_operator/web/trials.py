@@ -94,7 +94,8 @@ def _obstacle(chain: Mapping[str, str]) -> str | None:
     steps = [a for a in asked_plugins("", None, chain, {}) if a.kind in ("transform", "predicate")]
     if others := [a.name for a in steps if not is_built_in(a.kind, a.name)]:
         return f"it has built-in transforms only, and not {', '.join(others)}"
-    if unknown := [name for name, value in chain.items() if has_variable(value)]:
+    # A type with `${` that is no variable is a name that `asked_plugins` leaves out.
+    if unknown := [n for n, value in chain.items() if has_variable(value) or (n.endswith(".type") and "${" in value)]:
         return f"only pods of the connector know the values of {', '.join(unknown)}"
     if hidden := [name for name, value in chain.items() if value == HIDDEN]:
         return f"the values of {', '.join(hidden)} are not shown"

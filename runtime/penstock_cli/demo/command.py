@@ -16,7 +16,17 @@ from penstock_cli.demo import backlog
 from penstock_cli.demo.backlog import Backlog, free_ports
 from penstock_cli.demo.connectors import penstock_run, print_lines
 from penstock_cli.demo.counts import Count, generated, in_file, in_topic, last_in_file
-from penstock_cli.demo.folder import BACKLOG, LOG, OUT, SINK, SOURCE, DemoFolder, require_room, write_manifests
+from penstock_cli.demo.folder import (
+    BACKLOG,
+    LOG,
+    OUT,
+    SINK,
+    SOURCE,
+    DemoFolder,
+    require_room,
+    write_manifests,
+    write_new_manifests,
+)
 from penstock_cli.demo.options import DemoOptions
 from penstock_cli.demo.screen import Steps, say
 from penstock_cli.demo.stop_signal import StopSignal
@@ -43,14 +53,14 @@ def demo(options: DemoOptions) -> ExitCode:
         ConnectError: a prerequisite is missing; the message names the remedy.
     """
     if options.manifests is not None:
-        names = write_manifests(options.manifests, rate=options.rate, has_backlog=options.backlog > 0)
+        names = write_new_manifests(options.manifests, rate=options.rate, has_backlog=options.backlog > 0)
         sys.stdout.writelines(f"{options.manifests / name}\n" for name in names)
         return ExitCode.OK
     steps = Steps(time.monotonic())
     stopping = StopSignal()
     find_java()  # before anything is written or downloaded
     folder = DemoFolder(options.keep)
-    kafka = EmbeddedKafka(folder.path / "kafka", say=steps.note, prepares=options.keep is not None)
+    kafka = EmbeddedKafka(folder.kafka, say=steps.note, prepares=options.keep is not None)
     code = ExitCode.INTERRUPTED
     try:
         require_room(folder.path)
@@ -116,7 +126,7 @@ class _Demo:
 
     def _show(self, names: list[str]) -> None:
         """Run the connectors until it is time to stop. The one of the backlog is the first, and has the first port."""
-        port = free_ports(len(names))
+        port = free_ports(len(names)) if self._has_backlog else 0
         arrival = Backlog(
             self._servers,
             port,

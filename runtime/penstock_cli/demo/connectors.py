@@ -59,6 +59,7 @@ def penstock_run(
             process.wait(_STOP)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def print_lines(output: IO[bytes], log: IO[bytes], note: Callable[[str], None]) -> threading.Thread:

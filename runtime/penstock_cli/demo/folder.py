@@ -1,5 +1,6 @@
 """Folder of a demo: its data, and the manifests of its connectors."""
 
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -9,13 +10,24 @@ from penstock.errors import ConnectError
 from penstock_cli.demo.screen import say
 from penstock_runtime.process.scratch import Scratch, sweep
 
-__all__ = ["BACKLOG", "LOG", "OUT", "SINK", "SOURCE", "DemoFolder", "require_room", "write_manifests"]
+__all__ = [
+    "BACKLOG",
+    "LOG",
+    "OUT",
+    "SINK",
+    "SOURCE",
+    "DemoFolder",
+    "require_room",
+    "write_manifests",
+    "write_new_manifests",
+]
 
 SOURCE: Final = "orders-in.yaml"
 SINK: Final = "orders-out.yaml"
 OUT: Final = "orders-out.txt"
 LOG: Final = "tasks.log"
 BACKLOG: Final = "history-out.yaml"
+_KAFKA: Final = "kafka"
 _TRANSFORM: Final = "depots.py"
 _PACKAGED: Final = Path(__file__).with_name("manifests")
 _RATE: Final = "    rate: 200\n"
@@ -30,7 +42,7 @@ class DemoFolder:
         kept: the folder that stays, created if it does not exist; None: a temporary one.
 
     Raises:
-        ConnectError: it cannot be created.
+        ConnectError: it cannot be created, or has files that are not of a demo.
     """
 
     def __init__(self, kept: Path | None) -> None:
@@ -39,8 +51,11 @@ class DemoFolder:
         if kept is not None:
             try:
                 kept.mkdir(parents=True, exist_ok=True)
+                is_ours = (kept / _KAFKA).is_dir() or not any(kept.iterdir())
             except OSError as error:
                 raise ConnectError(f"cannot keep the data in {kept}: {error}; name another folder") from error
+            if not is_ours:
+                raise ConnectError(f"cannot keep the data in {kept}: it has other files; name a new folder")
             self.path = kept.absolute()
             return
         try:
@@ -52,6 +67,11 @@ class DemoFolder:
             ) from error
         self.path = self._scratch.path
 
+    @property
+    def kafka(self) -> Path:
+        """Return the folder of Kafka's data."""
+        return self.path / _KAFKA
+
     def leave(self, *, is_needed: bool) -> None:
         """Remove a temporary folder unless its data is needed, and print where data stays."""
         if self._scratch is not None and is_needed:
@@ -61,9 +81,17 @@ class DemoFolder:
         if is_needed:
             say(f"The data, and the log {LOG}, stay in {self.path}.")
         elif self._kept is not None:
-            say(
-                f"`penstock demo --keep {self._kept}` continues where it stopped. `rm -r {self._kept}` removes all data."
-            )
+            name = shlex.quote(str(self._kept))
+            say(f"`penstock demo --keep {name}` continues where it stopped. `rm -r {name}` removes all data.")
+
+
+def write_new_manifests(folder: Path, *, rate: int, has_backlog: bool) -> list[str]:
+    """Write the manifests as `write_manifests` does, but replace none, since the user may have edited it."""
+    if there := [name for name in (SOURCE, SINK, BACKLOG, _TRANSFORM) if (folder / name).exists()]:
+        raise ConnectError(
+            f"cannot write the demo's manifests to {folder}: it has {', '.join(there)}; name another folder"
+        )
+    return write_manifests(folder, rate=rate, has_backlog=has_backlog)
 
 
 def write_manifests(folder: Path, *, rate: int, has_backlog: bool) -> list[str]:

@@ -46,6 +46,8 @@ _CHECKS: Final = 2
 """Configurations that are checked at a time. Anybody may send one."""
 _LARGE: Final = 2
 """Answers with all connectors that are made or sent at a time: 0.3 s of CPU time and 1.5 MB for 1,000. Others wait."""
+_SEND_SECONDS: Final = 5.0
+"""Seconds for sending such an answer: a client that does not read would keep others waiting."""
 _MOST_PROPERTIES: Final = 2_000
 _ROOT: Final = "/connect/{namespace}"
 
@@ -129,12 +131,14 @@ class _Api:
             response.content_length = len(text)
             await response.prepare(request)
             try:
-                await response.write(text)
-                await response.write_eof()
-            except asyncio.CancelledError:
+                async with asyncio.timeout(_SEND_SECONDS):
+                    await response.write(text)
+                    await response.write_eof()
+            except (asyncio.CancelledError, TimeoutError) as e:
                 if request.transport is not None:
                     request.transport.abort()
-                raise
+                if isinstance(e, asyncio.CancelledError):
+                    raise
             return response
 
     def _expanded(self, namespace: str, connectors: list[Document], wanted: list[str]) -> bytes:

@@ -69,6 +69,7 @@ def test_sigterm_ends_the_demo_like_ctrl_c_and_its_temporary_data_is_gone(tmp_pa
 @pytest.mark.slow
 def test_a_connector_that_fails_is_named_and_the_data_stays(tmp_path: Path) -> None:
     (tmp_path / "data" / "orders-out.txt").mkdir(parents=True)
+    (tmp_path / "data" / "kafka").mkdir()  # as if an earlier demo had kept its data here
     done = subprocess.run([*DEMO], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1, done.stderr
     assert "orders-out.txt is a directory; property `file` must name a file" in done.stderr

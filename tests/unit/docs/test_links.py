@@ -69,7 +69,7 @@ def test_links_to_files_folders_and_githubs_anchors_are_followed(tmp_path: Path)
 def test_a_page_without_a_section_a_missing_page_and_a_doubled_one_are_reported(tmp_path: Path) -> None:
     for name in ("index", "here", "lost"):
         (tmp_path / f"{name}.md").write_text(f"# {name}\n")
-    whole = navigation(["index.md", {"Do": ["here.md", {"Again": "here.md"}, "gone.md", "support.md"]}], tmp_path)
+    whole = navigation(["index.md", {"Do": ["here.md", {"Again": "here.md"}, "gone.md"]}], tmp_path)
     assert [line.partition(": ")[0] for line in not_placed(whole, tmp_path)] == [
         "cannot find lost.md in the navigation",
         "cannot find the page gone.md of the navigation",

@@ -111,6 +111,17 @@ def test_versions_are_listed_from_the_newest_and_latest_redirects_each_page(tmp_
     assert 'location.replace("../../../0.10/b/c/"' in (tmp_path / "latest" / "b" / "c" / "index.html").read_text()
 
 
+def test_an_older_version_that_is_built_again_does_not_become_the_latest(tmp_path: Path) -> None:
+    for version in ("0.1", "0.2"):
+        (tmp_path / version).mkdir()
+    add_versions(tmp_path, "0.2", [Entry("A", "a.md")])
+    latest = (tmp_path / "latest" / "a" / "index.html").read_text()
+    add_versions(tmp_path, "0.1", [])
+    listed = json.loads((tmp_path / "versions.json").read_text())
+    assert [(v["version"], v["aliases"]) for v in listed] == [("0.2", ["latest"]), ("0.1", [])]
+    assert (tmp_path / "latest" / "a" / "index.html").read_text() == latest
+
+
 def test_each_fault_and_each_reason_is_on_the_page_for_debugging() -> None:
     text = text_of("docs/debugging.md").replace("\\|", "|")
     faults = [fault for group in GROUPS.values() for fault in group]

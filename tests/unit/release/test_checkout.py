@@ -42,6 +42,14 @@ def test_ignored_files_are_not_released(checkout: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_ignored_files_that_images_would_contain_are_refused_by_name(checkout: Path) -> None:
+    for name in ("__pycache__/a.log", "debug.log"):
+        (checkout / "runtime" / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / "runtime" / name).write_text("")
+    with pytest.raises(ReleaseError, match=r"the images would contain runtime/debug\.log, which git ignores"):
+        commit_of(checkout)
+
+
 @pytest.mark.parametrize("name", ["pyproject.toml", "new.py"])
 def test_changes_that_are_not_committed_are_refused_by_name(checkout: Path, name: str) -> None:
     with (checkout / name).open("a") as file:

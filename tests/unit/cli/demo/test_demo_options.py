@@ -81,6 +81,24 @@ def test_a_file_cannot_hold_the_data(tmp_path: Path) -> None:
     assert f"cannot keep the data in {tmp_path / 'file'}" in done.stderr
 
 
+def test_a_folder_with_other_files_does_not_get_the_data(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    done = penstock("demo", "--keep", tmp_path)
+    assert done.returncode == 5
+    assert f"cannot keep the data in {tmp_path}: it has other files; name a new folder" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_edited_manifests_are_not_replaced(tmp_path: Path) -> None:
+    assert penstock("demo", "--manifests", tmp_path).returncode == 0
+    (tmp_path / "orders-in.yaml").write_text("mine")
+    done = penstock("demo", "--manifests", tmp_path, "--backlog", "1")
+    assert done.returncode == 5
+    assert "it has orders-in.yaml, orders-out.yaml; name another folder" in done.stderr
+    assert (tmp_path / "orders-in.yaml").read_text() == "mine"
+    assert not (tmp_path / "history-out.yaml").exists()
+
+
 def test_manifests_have_the_rate_and_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = penstock("demo", "--manifests", tmp_path / "shop", "--rate", "7", "--backlog", "1")
     files = done.stdout.splitlines()

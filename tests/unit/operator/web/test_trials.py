@@ -57,6 +57,7 @@ def test_a_record_that_does_not_fit_has_its_cause(record: str, expected: str) ->
         ({"transforms.h.field": "${env:HOME}"}, "the values of transforms.h.field; use penstock transform"),
         ({"transforms.h.field": "${file:/etc/passwd:root}"}, "only pods of the connector know"),
         ({"transforms.h.type": "${env:HOME}"}, "only pods of the connector know"),
+        ({"transforms.h.type": "this.module${y"}, "only pods of the connector know"),
         ({"transforms.h.api.key": "hunter2"}, "the values of transforms.h.api.key are not shown"),
         ({"transforms": "h,i", "transforms.i.type": "InsertField$Value", "transforms.i.static.field": "f",
           "transforms.i.static.value": "hunter2"}, "the values of transforms.i.static.value are not shown"),
