@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -29,6 +30,10 @@ _KEYS: Final = {
 def chromium() -> str | None:
     """Return the program; None: it is not installed."""
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
+
+
+class _Navigated(Exception):
+    """The browser has left the page on which an expression was evaluated."""
 
 
 class Browser:
@@ -96,13 +101,16 @@ class Browser:
         return answer["result"].get("value")
 
     def until(self, expression: str, seconds: float = 60.0) -> Any:
-        """Wait until an expression is true."""
-        return self(
+        """Wait until an expression is true, on the next page if the browser leaves this one."""
+        waiting = (
             f"new Promise((done, fail) => {{ const end = Date.now() + {seconds * 1000};"
             f" const look = () => {{ let found; try {{ found = ({expression}); }} catch {{ found = null; }}"
             f" if (found) done(found); else if (Date.now() > end) fail(new Error({json.dumps('never: ' + expression)}));"
             f" else setTimeout(look, 50); }}; look(); }})"
         )
+        while True:
+            with suppress(_Navigated):
+                return self(waiting)
 
     def press(self, key: str) -> None:
         """Press a key."""
@@ -150,6 +158,8 @@ class Browser:
                 message = await self._socket.receive_json()
                 if message.get("id") == number:
                     if "error" in message:
+                        if "navigated" in message["error"]["message"]:
+                            raise _Navigated
                         raise AssertionError(f"{method}: {message['error']}")
                     return dict(message["result"])
                 self._note(message)
