@@ -14,7 +14,7 @@ __all__ = ["KAFKA", "NAMESPACE", "REGISTRY", "definitions", "manifest", "pack", 
 
 NAMESPACE: Final = "penstock-system"
 REGISTRY: Final = "registry.example/penstock"
-"""What stands for the user's registry in install.yaml. The domain `example` never exists."""
+"""Placeholder for the user's registry in install.yaml. The domain `example` never exists."""
 KAFKA: Final = "kafka.example:9092"
 _OLDEST: Final = "1.30.0"
 _HEAD: Final = """\
@@ -51,7 +51,7 @@ def pinned(values: str, digests: Mapping[str, str]) -> str:
 
 
 def pack(chart: Path, target: Path, time: int) -> None:
-    """Write a chart as an archive. Unlike that of `helm package`, it has no time of its own."""
+    """Write a chart as an archive. Unlike that of `helm package`, it does not contain the current time."""
     with (
         target.open("wb") as raw,
         gzip.GzipFile("", "wb", 9, raw, 0) as compressed,

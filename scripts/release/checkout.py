@@ -48,7 +48,8 @@ def commit_of(project: Path) -> Commit:
     listed = run("git", "-C", project, "ls-files", "--others", "--", "runtime", "operator").splitlines()
     if stray := [file for file in listed if not _MADE.search(file)]:
         raise ReleaseError(
-            f"cannot release: the images would contain {', '.join(stray[:5])}, which git ignores; remove what is not needed"
+            f"cannot release: the images would contain {', '.join(stray[:5])}, which git ignores;"
+            " remove files that are not part of Penstock"
         )
     commit, time = run("git", "-C", project, "show", "--no-patch", "--format=%H %ct", "HEAD").split()
     return Commit(commit, int(time))

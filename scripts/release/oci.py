@@ -108,7 +108,7 @@ def _rewrite_layer(whole: tarfile.TarFile, layer: str, file: Path) -> tuple[_Blo
 
 
 class _Digest:
-    """File to write to, with a digest of what is written."""
+    """File to write to, with a digest of its content."""
 
     def __init__(self, target: Any) -> None:
         self._target = target

@@ -1,4 +1,4 @@
-"""Penstock as people install it: from wheels into an environment of its own, where no checkout can be found."""
+"""Penstock as people install it: from wheels into a separate environment, without access to a checkout."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`scripts/publish` on a real registry: what is pulled from it by digest is what was released."""
+"""`scripts/publish` on a real registry: images and charts pulled by digest are equal to the released ones."""
 
 import base64
 import hashlib

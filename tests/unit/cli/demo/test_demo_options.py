@@ -1,4 +1,4 @@
-"""`penstock demo`: what is wrong is said before anything is started, and its manifests are files that anybody can use."""
+"""`penstock demo` reports missing prerequisites before it starts anything, and writes manifests that anybody can use."""
 
 from collections import Counter
 from pathlib import Path
