@@ -29,7 +29,7 @@ for package in sys.argv[2:]:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed files, with stand-ins for what `make release` compiles and records."""
+    """Committed files, with placeholders for those that `make release` compiles and records."""
     folder = tmp_path_factory.mktemp("source")
     export(ROOT, Commit("HEAD", TIME), folder)
     (folder / "runtime" / JAR).write_bytes(b"jar")

@@ -1,4 +1,4 @@
-"""What is shown of a configuration without authentication is decided for each text of the built-in plugins."""
+"""Each text property of the built-in plugins is either shown without authentication, or hidden."""
 
 from collections.abc import Iterator
 from typing import Final
