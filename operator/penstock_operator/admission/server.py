@@ -48,6 +48,49 @@ def _turn(turns: threading.Semaphore, deadline: float) -> Iterator[bool]:
             turns.release()
 
 
+class _Connections:
+    """Open connections, each of which has a thread."""
+
+    def __init__(self) -> None:
+        self._open: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        self.are_closing = False
+
+    def add(self, connection: socket.socket) -> None:
+        """Add a connection.
+
+        Raises:
+            ConnectionAbortedError: the server is closing; the connection is closed.
+        """
+        with self._changed:
+            if not self.are_closing:
+                self._open.add(connection)
+                return
+        connection.close()
+        raise ConnectionAbortedError("the server is closing")
+
+    def discard(self, connection: socket.socket) -> None:
+        """Remove a connection that is closed."""
+        with self._changed:
+            self._open.discard(connection)
+            self._changed.notify_all()
+
+    def close(self, seconds: float) -> None:
+        """End all connections, and wait until their threads have closed them.
+
+        Linux still delivers what arrives after `SHUT_RD`, so a connection may answer one more request.
+
+        Args:
+            seconds: limit of the wait.
+        """
+        with self._changed:
+            self.are_closing = True
+            for each in self._open:
+                with suppress(OSError):
+                    socket.socket.shutdown(each, socket.SHUT_RD)  # that of TLS would also end writing
+            self._changed.wait_for(lambda: not self._open, seconds)
+
+
 class HttpsServer:
     """HTTPS server on all interfaces, until closed.
 
@@ -64,8 +107,7 @@ class HttpsServer:
         bodies = threading.BoundedSemaphore(_BODIES)
         turns = threading.BoundedSemaphore(_PARALLEL)
         slots = threading.BoundedSemaphore(_CONNECTIONS)
-        self._lock = lock = threading.Lock()
-        self._open = opened = set[socket.socket]()
+        self._connections = connections = _Connections()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"  # the API server keeps its connections open
@@ -76,15 +118,15 @@ class HttpsServer:
                 # Here, and not where connections are accepted: a client that is silent must not hold up others.
                 self.request.settimeout(_HANDSHAKE_SECONDS)
                 self.request = context().wrap_socket(self.request, server_side=True)
-                with lock:
-                    opened.add(self.request)
+                connections.add(self.request)
                 super().setup()
 
             def finish(self) -> None:
-                super().finish()
-                with lock:
-                    opened.discard(self.request)
-                self.request.close()  # the server closes only the socket below it
+                try:
+                    super().finish()
+                finally:
+                    self.request.close()  # the server closes only the socket below it
+                    connections.discard(self.request)
 
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -96,8 +138,8 @@ class HttpsServer:
                     has_memory, status, answer = False, 413, b""
                 # Here, so that a client that does not read its answer holds no turn.
                 self._send(status, answer)
-                if not has_memory:
-                    self.close_connection = True  # its body was not read
+                # Without a turn, its body was not read.
+                self.close_connection = self.close_connection or not has_memory or connections.are_closing
 
             def _read(self, length: int, deadline: float) -> bytes:
                 """Return the body. Raises TimeoutError if it does not arrive in time, which closes the connection."""
@@ -167,7 +209,4 @@ class HttpsServer:
         """Stop listening, and end connections. A request that was received is still answered."""
         self._server.shutdown()
         self._server.server_close()
-        with self._lock:
-            for each in self._open:
-                with suppress(OSError):
-                    socket.socket.shutdown(each, socket.SHUT_RD)  # that of TLS would also end writing
+        self._connections.close(_WAIT_SECONDS)

@@ -173,3 +173,41 @@ def test_connections_beyond_the_limit_are_closed(
             assert second.recv(1) == b""
     finally:
         small.close()
+
+
+def test_a_closed_server_answers_on_no_connection(context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
+    closed = HttpsServer(0, lambda: context, lambda path, document: {})
+    kept = [http.client.HTTPSConnection("localhost", closed.port, context=trust, timeout=10) for _ in range(16)]
+    for each in kept:
+        each.request("POST", "/validate", "{}")
+        assert each.getresponse().read() == b"{}"
+    closed.close()
+    for each in kept:
+        assert each.sock is not None
+        with pytest.raises((ConnectionError, ssl.SSLError)):
+            each.request("POST", "/validate", "{}")
+            each.getresponse()
+        each.close()
+
+
+def test_a_request_that_was_received_is_answered_while_the_server_closes(
+    context: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
+    answering, ending = threading.Event(), threading.Event()
+
+    def respond(path: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        answering.set()
+        ending.wait(10)
+        return {}
+
+    closing = HttpsServer(0, lambda: context, respond)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(post, closing, trust, b"{}")
+        assert answering.wait(10)
+        closed = pool.submit(closing.close)
+        with pytest.raises(OSError):  # until it no longer listens
+            while True:
+                socket.create_connection(("localhost", closing.port)).close()
+        ending.set()
+        assert first.result() == (200, b"{}")
+        closed.result()
