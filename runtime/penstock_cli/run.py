@@ -25,7 +25,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import State as DesiredState
-from penstock_model.resources.restart_backoff import TaskEnd
+from penstock_model.resources.task_restart import TaskEnd
 from penstock_runtime import logs
 from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.job.prepare import announce, prepare
