@@ -6,7 +6,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any, Final
 
-from penstock_operator.connector.decide.teardown import RELEASED_AFTER
+from penstock_operator.connector.decide.stopped_or_deleted import RELEASED_AFTER
 from penstock_operator.connector.kubernetes_writes import delete_plan, write_finalizer
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.pod_writes import delete_pod
