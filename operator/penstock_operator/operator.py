@@ -32,7 +32,7 @@ from penstock_operator.kubernetes.optional_kinds import OptionalKinds
 from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
-from penstock_operator.plugin_version.verifier import Verifier
+from penstock_operator.plugin_verification.verifier import Verifier
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offers import PluginOffers
