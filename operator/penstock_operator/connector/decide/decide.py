@@ -24,9 +24,9 @@ from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.release_rollout import rollout_progress
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, together, waiting
-from penstock_operator.connector.decide.tasks import without_lost_preparation
+from penstock_operator.connector.decide.task_set import without_lost_preparation
 from penstock_operator.connector.decide.stopped_or_deleted import deleting, stopped, without_tasks
-from penstock_operator.connector.decide.topic_creation import with_last_plan_requested
+from penstock_operator.connector.decide.disabled_topic_creation import with_last_plan_requested
 from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_topics
 from penstock_operator.connector.decide.used_tokens import newly_used
 from penstock_operator.connector.model.decision import Decision
