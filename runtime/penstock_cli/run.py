@@ -33,7 +33,7 @@ from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.logs import say
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.process.scratch import Scratch, sweep
 from penstock_runtime.task.context import task_context

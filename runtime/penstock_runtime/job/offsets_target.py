@@ -24,7 +24,7 @@ from penstock_runtime.job.validating import planned
 from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import client_settings
-from penstock_runtime.plan.delivery import exactly_once
+from penstock_runtime.plan.delivery_guarantee import exactly_once
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.source.context import SourceContext
