@@ -17,7 +17,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
 from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
-from penstock_model.validation.clients import OVERRIDES, unused_overrides
+from penstock_model.validation.client_overrides import OVERRIDES, unused_overrides
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_internal_topics, place_of
 from penstock_runtime.job.validating import planned

@@ -18,7 +18,7 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
-from penstock_model.validation.clients import check_clients, unused_overrides
+from penstock_model.validation.client_overrides import check_clients, unused_overrides
 from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
 from penstock_model.validation.topics import PolicyUse, check_topic_rules
 from penstock_model.validation.unknown_properties import Known, typed_properties, unknown_properties
