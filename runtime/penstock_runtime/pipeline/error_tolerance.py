@@ -1,7 +1,8 @@
 """Handling of records that fail: retries, tolerance, log lines (KIP-298), as data.
 
 A stage never fails a batch. It calls `RetryWithToleranceOperator.attempt` for each record that its batch form could not
-process. Records that fail there become `Failure`s, and at the end of the batch `errors.tolerance` decides about all of them.
+process. Records that fail there become `Failure`s. At the end of the batch `errors.tolerance` decides about all of them:
+`source/delivery` and `sink/sink_process` skip them, or raise the error that `fatal` builds.
 """
 
 import random

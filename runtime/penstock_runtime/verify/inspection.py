@@ -113,7 +113,9 @@ def main(file: str) -> None:
     os.set_inheritable(descriptor, False)
     with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as answers:
         request = VerificationRequest.from_json(Path(file).read_bytes())
-        found = inspect_image(request.mount, lambda alias: print(key, json.dumps({"importing": alias}), sep="", file=answers))
+        found = inspect_image(
+            request.mount, lambda alias: print(key, json.dumps({"importing": alias}), sep="", file=answers)
+        )
         print(key, found.answer.model_dump_json(), sep="", file=answers)
         for line in chain(found.defined(), [{"end": True}]):
             print(key, json.dumps(line), sep="", file=answers)

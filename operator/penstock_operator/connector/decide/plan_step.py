@@ -8,9 +8,9 @@ from penstock_model.contracts.job import Action, Outcome, PlanAnswer
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.canary import no_canary
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
+from penstock_operator.connector.decide.disabled_topic_creation import with_topic_creation_off
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
-from penstock_operator.connector.decide.disabled_topic_creation import with_topic_creation_off
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import PersistedState

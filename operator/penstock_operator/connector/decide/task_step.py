@@ -243,9 +243,7 @@ def _end_incarnation(
     lived = max(0.0, at - started) if started is not None else 0.0
     history = task_restart.RestartHistory(persisted.failures, persisted.losses)
     unavailable = 0
-    if (
-        kind is task_restart.TaskEnd.STOPPED
-    ):  # a service is unavailable: not a failure of the task, and always retried
+    if kind is task_restart.TaskEnd.STOPPED:  # a service is unavailable: not a failure of the task, and always retried
         unavailable = persisted.unavailable + 1
         delay: float | None = _UNAVAILABLE_BACKOFF.pause(unavailable)
         text = message

@@ -57,7 +57,9 @@ async def look_up_plans(
     )
     secrets_in_force = secrets_hash(connector, secrets.every, last, persisted.restarted)
     is_own_change = has_changed_itself(persisted.own_hash, own, own_toggled, last, secrets_in_force)
-    policy = topic_policy_resolution.resolve(connector, await _listed(subject, POLICY), last, is_own_change=is_own_change)
+    policy = topic_policy_resolution.resolve(
+        connector, await _listed(subject, POLICY), last, is_own_change=is_own_change
+    )
     inputs = inputs_hash(
         connector,
         settings.worker,
@@ -95,7 +97,9 @@ def _with_newer(subject: Subject, plugin: PluginResolution) -> PluginResolution:
     connector, worker = subject.connector, subject.context.settings.worker
     unseen = known.unverified
     verified = [o for o in known.offers if o.name not in unseen]
-    passed_over = plugin_resolution.passed_over(connector, worker, plugin.mounts, known.offers, unseen) if unseen else ()
+    passed_over = (
+        plugin_resolution.passed_over(connector, worker, plugin.mounts, known.offers, unseen) if unseen else ()
+    )
     newer = plugin_resolution.newer(connector, worker, plugin.mounts, verified)
     return replace(plugin, newer=newer, passed_over=passed_over)
 

@@ -152,7 +152,9 @@ def test_no_installed_plugin_has_names_that_are_taken() -> None:
     for ref in Plugins.installed().every():
         assert isinstance(ref, PluginRef)
         properties = tuple(p.name for p in ref.cls.Config.properties())
-        refuse_taken_names(ref.distribution, [InspectedPlugin(alias=ref.alias, type=type_of(ref.cls), properties=properties)])
+        refuse_taken_names(
+            ref.distribution, [InspectedPlugin(alias=ref.alias, type=type_of(ref.cls), properties=properties)]
+        )
 
 
 @pytest.mark.slow

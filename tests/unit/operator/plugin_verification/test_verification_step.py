@@ -15,8 +15,16 @@ from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.plugin_verification.definitions_map import definitions_map, definitions_name
+from penstock_operator.plugin_verification.verification_step import (
+    Finding,
+    Logged,
+    Seen,
+    Step,
+    published,
+    step,
+    unpublished,
+)
 from penstock_operator.plugin_verification.verifying_pod import name_of, verifying_pod
-from penstock_operator.plugin_verification.verification_step import Finding, Logged, Seen, Step, published, step, unpublished
 from penstock_operator.settings import Settings
 
 NAME, NOW = "ticker-verify-1", 1_000.0
