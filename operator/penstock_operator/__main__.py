@@ -20,7 +20,7 @@ from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
 from penstock_operator.errors import OperatorError
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.cluster import with_cluster_id
+from penstock_operator.kubernetes.cluster_id import with_cluster_id
 from penstock_operator.metrics import Metrics
 from penstock_operator.operator import Operator
 from penstock_operator.secret_hash_key import secret_hash_key
