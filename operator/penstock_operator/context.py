@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Runs a blocking call in a thread of the operator's pool."""
+    """Callable that runs a blocking call in a thread of the operator's pool."""
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the call's result.

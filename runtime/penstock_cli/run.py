@@ -188,7 +188,7 @@ def run(options: RunOptions) -> ExitCode:
 
 
 class _Preparing:
-    """Creates tasks from plans, at the start of a run and when a plugin requests reconfiguration.
+    """Factory of tasks from plans, at the start of a run and when a plugin requests reconfiguration.
 
     Attributes:
         announced: by connector, a context, and the specs of its tasks.

@@ -77,7 +77,7 @@ async def release_finalizer(document: Mapping[str, Any], context: Context, refus
     key = Key(metadata["namespace"], metadata["name"])
     if context.clock() - since < RELEASED_AFTER and await end_of(key.namespace, context) is None:
         return False
-    log.warning("%s: its offsets stay, since nothing can be started any longer: %s", key, refused)
+    log.warning("%s: its offsets were not reset, because the operator may no longer create pods: %s", key, refused)
     return await write_finalizer(document, key, False, context)
 
 

@@ -18,7 +18,7 @@ AddKey = Callable[[Key], None]
 
 
 class EventKeys:
-    """Adds the keys of the Connectors that an event is about. Used in one thread.
+    """Receiver of events that adds the keys of the Connectors that an event is about. Used in one thread.
 
     Args:
         index: kept up to date here.

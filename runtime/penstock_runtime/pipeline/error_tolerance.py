@@ -78,7 +78,7 @@ class Failure:
 
 @dataclass
 class RetryWithToleranceOperator:
-    """Runs single records through a stage and collects those that fail.
+    """Runner of single records through a stage, which collects those that fail.
 
     If no failure is tolerated, the first record that fails ends the task. Records after it are not tried any more, because
     each could wait for as long as `errors.retry.timeout`. Records before it are tried, because they may fail at a later

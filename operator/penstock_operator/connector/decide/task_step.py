@@ -325,7 +325,7 @@ def _is_proven(persisted: PersistedTask, report: Report) -> bool:
     """Return whether a running task has shown that it works.
 
     It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds more.
-    So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
+    So a task that fails repeatedly at its first record is never Ready, and a planned restart does not take longer.
     """
     is_suspect = persisted.incarnation <= 1 or persisted.failures + persisted.losses + persisted.unavailable > 0
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)

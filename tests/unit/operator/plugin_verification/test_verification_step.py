@@ -143,7 +143,7 @@ def test_it_is_looked_at_again_where_the_published_definitions_are_gone_and_stay
     assert (found.create, found.verdict, found.finding) == (NAME, READY, None)
 
 
-def test_what_a_verified_one_has_published_is_kept_by_the_status_until_another_pod_has_decided() -> None:
+def test_published_definitions_stay_in_the_status_until_another_pod_has_verified() -> None:
     assert step(seen(said=READY, verified_by="runtime:2")).finding is None
     assert step(seen(logged(), said=READY, verified_by="runtime:1")).publish is not None
 

@@ -241,7 +241,7 @@ class _TaskStep:
 
 
 def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
-    """Return whether a pod is as one that would be made from this plan now."""
+    """Return whether a pod equals one that this plan would create now."""
     return pod.task < len(plan.tasks) and pod_hash(plan, pod.task) == pod.pod_hash
 
 
