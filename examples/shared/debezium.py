@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.maven import fetch_archive
 
 __all__ = ["EARLIER", "LATEST", "archive"]

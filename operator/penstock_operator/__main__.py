@@ -20,10 +20,10 @@ from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
 from penstock_operator.errors import OperatorError
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.cluster import with_cluster_id
+from penstock_operator.kubernetes.cluster_id import with_cluster_id
 from penstock_operator.metrics import Metrics
 from penstock_operator.operator import Operator
-from penstock_operator.release_key import release_key
+from penstock_operator.secret_hash_key import secret_hash_key
 from penstock_operator.settings import Settings
 
 __all__ = ["main"]
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             kubeconfig=_kubeconfig(options.kubeconfig), context=options.context, on_request=metrics.requested
         )
         settings = with_cluster_id(settings, kube)
-        key = release_key(options.key, settings, kube)
+        key = secret_hash_key(options.key, settings, kube)
     except ConfigError as e:
         for problem in e.problems:
             log.critical("%s", problem)

@@ -11,7 +11,7 @@ from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.plugin_offers import PluginOffers
+from penstock_operator.queue.plugin_offer_index import PluginOfferIndex
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Runs a blocking call in a thread of the operator's pool."""
+    """Callable that runs a blocking call in a thread of the operator's pool."""
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the call's result.
@@ -56,7 +56,7 @@ class Context:
     kube: Kube
     status: StatusTopic
     connectors: ConnectorIndex
-    plugins: PluginOffers
+    plugins: PluginOfferIndex
     settings: Settings
     hmac_key: bytes = field(repr=False)
     run: Run

@@ -32,10 +32,10 @@ from penstock_operator.kubernetes.optional_kinds import OptionalKinds
 from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
-from penstock_operator.plugin_version.verifier import Verifier
+from penstock_operator.plugin_verification.verifier import Verifier
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.plugin_offers import PluginOffers
+from penstock_operator.queue.plugin_offer_index import PluginOfferIndex
 from penstock_operator.queue.resync import orphans, resync, spread
 from penstock_operator.queue.throttle import Throttle
 from penstock_operator.queue.workqueue import WorkQueue
@@ -115,7 +115,7 @@ class Operator:
         self._pool = Pool(settings.limits.reconciles + 4)
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        self._index, self._plugins = ConnectorIndex(settings.worker), PluginOffers()
+        self._index, self._plugins = ConnectorIndex(settings.worker), PluginOfferIndex()
         self._loop_heartbeat = Heartbeat("event loop", _STILL)
         self._kopf_heartbeat = Heartbeat("event loop of kopf", _STILL)
         self._watch_health: WatchHealth | None = None

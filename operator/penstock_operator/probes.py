@@ -76,7 +76,7 @@ def metrics_page(text: Callable[[], bytes]) -> Page:
 
 
 class Server:
-    """Serves pages over HTTP on all interfaces, until closed."""
+    """HTTP server of pages on all interfaces, until closed."""
 
     def __init__(self, port: int, pages: Mapping[str, Page]) -> None:
         """Listen.

@@ -375,7 +375,7 @@ def schemas(found: Any, length: int, method: str) -> None:
         if not issubclass(kind, (Schema, _NONE)):
             raise wrong(method, kind, "a Schema, or None", " as a schema")
     if isinstance(found, list) and len(found) != length:
-        raise ReturnedWrong(f"{method} returned {len(found)} schemas of {length} messages. {_TELL}")
+        raise ReturnedWrong(f"{method} returned {len(found)} schemas for {length} messages. {_TELL}")
 
 
 def problems(found: Any, method: str) -> list[Problem]:

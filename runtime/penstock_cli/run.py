@@ -25,7 +25,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import State as DesiredState
-from penstock_model.resources.restart_backoff import TaskEnd
+from penstock_model.resources.task_restart import TaskEnd
 from penstock_runtime import logs
 from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.job.prepare import announce, prepare
@@ -33,7 +33,7 @@ from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.logs import say
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.process.scratch import Scratch, sweep
 from penstock_runtime.task.context import task_context
@@ -188,7 +188,7 @@ def run(options: RunOptions) -> ExitCode:
 
 
 class _Preparing:
-    """Creates tasks from plans, at the start of a run and when a plugin requests reconfiguration.
+    """Factory of tasks from plans, at the start of a run and when a plugin requests reconfiguration.
 
     Attributes:
         announced: by connector, a context, and the specs of its tasks.

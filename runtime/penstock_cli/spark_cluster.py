@@ -12,8 +12,8 @@ from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 from penstock_model.resources.spark_settings import refused_on_cluster
 from penstock_runtime.logs import say
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.spark.anywhere import reason_against_executors
 from penstock_runtime.spark.cluster import Cluster
+from penstock_runtime.spark.executor_support import reason_against_executors
 
 __all__ = ["ClusterOptions", "cluster_options", "on_cluster"]
 

@@ -1,7 +1,7 @@
 """Supervisor that runs the tasks of several connectors as child processes, restarts them, and tracks the state of each.
 
 The loop waits for events: data in a child's pipe, a child's exit, a restart that is due, a signal. After an exit,
-`restart_backoff.next_restart` decides what follows.
+`task_restart.next_restart` decides what follows.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from typing import Any, Final
 from penstock_cli.child import Child
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Restart
-from penstock_model.resources.restart_backoff import RestartDecision, RestartHistory, TaskEnd, next_restart
+from penstock_model.resources.task_restart import RestartDecision, RestartHistory, TaskEnd, next_restart
 
 __all__ = ["Supervisor", "Task"]
 

@@ -34,7 +34,7 @@ def watermarks_of(
         seconds: timeout of each of the two requests.
 
     Raises:
-        RetriableError: a partition is gone, or has no leader, for example shortly after a broker has restarted.
+        RetriableError: a partition does not exist or has no leader, for example shortly after a broker has restarted.
         KafkaException: no answer in time, or not for all partitions.
     """
     asked = list(partitions)
@@ -74,7 +74,8 @@ def _offsets_at(
     except KafkaException as e:
         if e.args[0].code() in GONE:
             raise RetriableError(
-                f"Asking for the end of {names_of(partitions)}: a partition is gone, or has no leader ({e.args[0].name()})"
+                f"Asking for the end of {names_of(partitions)}: a partition does not exist or has no leader "
+                f"({e.args[0].name()})"
             ) from e
         raise
     return {TopicPartition(answer.topic, answer.partition): answer.offset for answer in answers}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from penstock.errors import ConnectError
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 from penstock_runtime.process import start_tied
 
 __all__ = ["Jar", "cache_folder", "exclusively", "fetch_archive", "fetch_jars", "fetch_pinned"]

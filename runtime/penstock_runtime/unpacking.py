@@ -123,7 +123,7 @@ class _Tree:
                 target = self.links[target]
             if target not in self.files:
                 raise _Refused(
-                    f"{_shown(str(link))} is a link to {_shown(str(self.links[link]))}, which is no file in it"
+                    f"{_shown(str(link))} is a link to {_shown(str(self.links[link]))}, which is not a file in it"
                 )
             self._count(self.files[target])
             (self.folder / link).parent.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ def application(
 
 
 class WebServer:
-    """Serves the console until it is closed.
+    """Server of the console, until it is closed.
 
     Methods of the source that are coroutines, and those of `access`, run in this server's event loop.
 

@@ -41,7 +41,7 @@ from tests.bench.transform_source import run_at_source, source_points
 from tests.bench.transform_work import Point, TransformFigures, run_transforms
 from tests.bench.trickle import Durations, run_sink_trickle, run_trickle
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 __all__ = ["TRANSFORMED", "Bench"]
 

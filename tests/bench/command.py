@@ -15,7 +15,7 @@ from tests.bench.sink_chain import sink_chain
 from tests.bench.transform_cost import cost_rows, transform_costs
 
 from penstock_cli.embedded import EmbeddedKafka
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 __all__ = ["main"]
 

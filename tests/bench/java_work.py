@@ -25,7 +25,7 @@ from tests.bench.topics import Topic
 from tests.bench.tree import PeakMemory
 from tests.integration.java.plugins import apache_connectors, debezium
 
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 from penstock_runtime.java_plugins.host_jar import compile_jar
 from penstock_runtime.java_plugins.jars import fetched_jars
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock_cli.embedded.jars import KAFKA_VERSION
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 from penstock_runtime.maven import cache_folder, exclusively, fetch_jars
 
 __all__ = ["DEBEZIUM", "connect_command", "connect_jars", "debezium_folder"]

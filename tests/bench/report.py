@@ -13,7 +13,7 @@ from typing import Any, Final
 import confluent_kafka
 
 from penstock_cli.embedded.jars import KAFKA_VERSION
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 
 __all__ = ["about", "about_text", "marks_of", "write_docs"]
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from tests.bench.measured import Measured
 from tests.bench.peer import connect_command
 
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 
 __all__ = ["Connect", "Penstock", "Side", "Work"]
 

@@ -14,7 +14,7 @@ from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
 from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.task.context import task_context
 

@@ -15,7 +15,7 @@ from penstock_model.connect.errors_config import ErrorsConfig
 from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.variables import resolve
 from penstock_model.kafka_properties.translation import translate
-from penstock_model.validation.clients import used
+from penstock_model.validation.client_overrides import used
 from penstock_plugins.converters._charsets import Charset
 from penstock_plugins.converters.json.reader import JsonReader
 

@@ -8,7 +8,7 @@ from penstock import ConfigError
 from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.version_order import compare
 from penstock_model.connect.versions import Version, VersionRange, choose_version
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 
 from .case_files import Case, cases
 from .connectors import planned, worker_of

@@ -9,7 +9,7 @@ import pytest
 from tests.bench.peer import connect_jars
 
 from penstock import ConnectError
-from penstock_runtime.java import Java, find_java
+from penstock_runtime.java_home import Java, find_java
 
 from . import codec
 from .oracle import Oracle, OracleError, building

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tests.bench.peer import connect_jars
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 from .ports import free_port
 from .running import until

@@ -67,7 +67,7 @@ def test_a_kubeconfig_of_the_environment_is_never_used(monkeypatch: pytest.Monke
     assert isinstance(demo.choose("", NOTHING), demo.Local)
 
 
-def test_what_is_named_is_taken(kubeconfig: Path) -> None:
+def test_named_cluster_is_used(kubeconfig: Path) -> None:
     assert demo.choose("own", ALL) == demo.Own()
     assert demo.choose("kind", ALL) == demo.Kind()
     assert demo.choose(f"{kubeconfig}#staging", NO_DOCKER) == demo.Foreign(kubeconfig, "staging")

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.maven import cache_folder, exclusively, fetch_jars
 
 __all__ = ["apicurio"]

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 from .archive import apicurio
 

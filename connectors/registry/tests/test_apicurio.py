@@ -16,7 +16,7 @@ from penstock.testing import parsed
 from penstock_model.connect.versions import VersionRange
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_registry.apicurio.converter import ApicurioAvroConverter
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.catalog import find_class
 from penstock_runtime.java_plugins.converters import JavaConverter
 from penstock_runtime.plugins.discovery import PluginRef, Plugins

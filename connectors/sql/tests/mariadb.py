@@ -14,7 +14,7 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.maven import cache_folder, exclusively
 
 __all__ = ["Server"]

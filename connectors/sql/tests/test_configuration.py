@@ -12,7 +12,7 @@ from penstock.schema import INT32, struct
 from penstock.testing import run_writer
 from penstock.testing._making import make, parsed
 from penstock_cli.run import plans
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_sql.address import address
 from penstock_sql.names import TableName, table_name
 from penstock_sql.sink import SqlSink

@@ -28,7 +28,7 @@ class Certificate:
 
     Attributes:
         certificate, key: PEM.
-        renew_at: seconds since 1970, when two thirds of its time have passed.
+        renew_at: time of renewal, in seconds since 1970: when two thirds of its validity period have passed.
     """
 
     certificate: bytes

@@ -27,10 +27,10 @@ from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.pods import pods_of
 from penstock_operator.connector.policy.refused_template import with_refused_template
 from penstock_operator.connector.policy.template_policy import with_template_policy
+from penstock_operator.connector.quota_room import QuotaRoom
 from penstock_operator.connector.reconcile_failure import report_failure
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import PodManifests
-from penstock_operator.connector.shared_room import SharedRoom
 from penstock_operator.connector.withdrawal import NamespaceEnd, end_of, leave, release_finalizer
 from penstock_operator.context import Context
 from penstock_operator.errors import OperatorError, Refused, Unforeseen
@@ -59,7 +59,7 @@ class Reconciler:
         self._cache: dict[Key, CachedConnector] = {}
         self._plans = PlanCache()
         self._trouble = KafkaTrouble()
-        self._room = SharedRoom()
+        self._room = QuotaRoom()
 
     async def __call__(self, key: Key, context: Context) -> float | None:
         """Reconcile one Connector.

@@ -6,7 +6,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any, Final
 
-from penstock_operator.connector.decide.teardown import RELEASED_AFTER
+from penstock_operator.connector.decide.stopped_or_deleted import RELEASED_AFTER
 from penstock_operator.connector.kubernetes_writes import delete_plan, write_finalizer
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.pod_writes import delete_pod
@@ -77,7 +77,7 @@ async def release_finalizer(document: Mapping[str, Any], context: Context, refus
     key = Key(metadata["namespace"], metadata["name"])
     if context.clock() - since < RELEASED_AFTER and await end_of(key.namespace, context) is None:
         return False
-    log.warning("%s: its offsets stay, since nothing can be started any longer: %s", key, refused)
+    log.warning("%s: its offsets were not reset, because the operator may no longer create pods: %s", key, refused)
     return await write_finalizer(document, key, False, context)
 
 

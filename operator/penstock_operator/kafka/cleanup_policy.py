@@ -1,4 +1,4 @@
-"""Checks the status topic's cleanup policy. A broker may create the topic again automatically, with its own defaults."""
+"""Check the status topic's cleanup policy. A broker may create the topic again automatically, with its own defaults."""
 
 import logging
 from collections.abc import Mapping

@@ -50,7 +50,7 @@ _SNAPSHOT_OF_TASK: Final = 8 << 10
 
 
 class StatusTopic:
-    """Reads all of the status topic in a separate thread, and keeps the latest record of each key that matters.
+    """Reader of the whole status topic in a separate thread, which keeps the latest record of each key that matters.
 
     Starts immediately, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first job pod
     creates it, which is noticed within seconds. A topic that was created again is read again. The methods that read may be

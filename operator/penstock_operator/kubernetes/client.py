@@ -248,7 +248,7 @@ class Kube:
     def finalizers(
         self, kind: Kind, namespace: str, name: str, finalizers: Sequence[str], *, resource_version: str
     ) -> bool:
-        """Replace the finalizers of an object read with this version; False: it was changed since, or no longer exists."""
+        """Replace the finalizers of an object read with this version. Return False if it has changed or was deleted."""
         doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
         body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
         answer = self._request(

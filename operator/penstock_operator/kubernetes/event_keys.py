@@ -8,7 +8,7 @@ from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.names import CONNECTOR_LABEL, ROLE_LABEL, VERIFYING
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.plugin_offers import PluginOffers
+from penstock_operator.queue.plugin_offer_index import PluginOfferIndex
 from penstock_operator.queue.policy_selectors import PolicySelectors
 
 __all__ = ["Event", "EventKeys"]
@@ -18,7 +18,7 @@ AddKey = Callable[[Key], None]
 
 
 class EventKeys:
-    """Adds the keys of the Connectors that an event is about. Used in one thread.
+    """Receiver of events that adds the keys of the Connectors that an event is about. Used in one thread.
 
     Args:
         index: kept up to date here.
@@ -35,7 +35,7 @@ class EventKeys:
         add: AddKey,
         hurry: AddKey,
         status: Callable[[Kind, Key], None] = lambda kind, key: None,
-        plugins: PluginOffers | None = None,
+        plugins: PluginOfferIndex | None = None,
         policies: PolicySelectors | None = None,
         observe: Callable[[Kind, "Event"], None] = lambda kind, event: None,
     ) -> None:
@@ -43,7 +43,7 @@ class EventKeys:
         self._add = add
         self._hurry = hurry
         self._status = status
-        self._plugins = plugins or PluginOffers()
+        self._plugins = plugins or PluginOfferIndex()
         self._policies = policies or PolicySelectors()
         self._observe = observe
         self._versions: dict[tuple[str, str, str], str] = {}

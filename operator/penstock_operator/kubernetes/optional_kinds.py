@@ -1,4 +1,4 @@
-"""Watches kinds whose CRDs may be installed or deleted while the operator runs, each while its CRD is installed."""
+"""Watch kinds whose CRDs may be installed or deleted while the operator runs, each while its CRD is installed."""
 
 import asyncio
 import logging

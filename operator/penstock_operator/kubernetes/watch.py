@@ -1,4 +1,4 @@
-"""Watches the API server with kopf. The only module that imports `kopf`.
+"""Watch the API server with kopf. The only module that imports `kopf`.
 
 kopf runs in a separate thread and event loop. Its handlers keep no state, so that it adds no finalizer and no
 annotation; its session refuses every request but GET.
@@ -43,7 +43,7 @@ class _EndlessBackoff:
 
 
 class KopfWatch:
-    """Runs kopf in a thread.
+    """Thread that runs kopf.
 
     Args:
         server: the API server to watch.

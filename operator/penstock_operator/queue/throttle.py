@@ -1,4 +1,4 @@
-"""Limits bursts of events: the first is due immediately, then one per interval, including the last event. Pure."""
+"""Limit bursts of events: the first is due immediately, then one per interval, including the last event. Pure."""
 
 from penstock_operator.key import Key
 

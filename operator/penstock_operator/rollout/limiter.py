@@ -1,4 +1,4 @@
-"""Limits how many Connectors restart together for a change of the release, and stops the rollout where they fail.
+"""Limit how many Connectors restart together for a change of the release, and stop the rollout where they fail.
 
 The limiter counts each Connector's `Progress`. The cost of a call does not depend on the number of Connectors, except
 when

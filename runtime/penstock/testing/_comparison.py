@@ -56,7 +56,7 @@ def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str |
     logical = _LOGICAL.get(schema.name or "")
     if logical is not None:
         return None if isinstance(value, logical) else f"{where} is {value!r}; {schema.name} takes {logical.__name__}"
-    wrong = f"{where} is {value!r}, which is no {schema.type}"
+    wrong = f"{where} is {value!r}, which is not of type {schema.type}"
     match schema.type:
         case Type.STRUCT:
             if not isinstance(value, dict):
@@ -110,5 +110,5 @@ def _schemaless(value: Any, where: str) -> str | None:
             parts = [(k, f"{where}'s key") for k in value]
             parts += [(v, f"{where}[{k!r}]") for k, v in value.items()]
         case _:
-            return f"{where} is {value!r}; a {type(value).__name__} is no value of Kafka Connect"
+            return f"{where} is {value!r}; a {type(value).__name__} is not a value of Kafka Connect"
     return next((fault for v, w in parts if (fault := _schemaless(v, w)) is not None), None)

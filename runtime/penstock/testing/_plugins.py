@@ -33,7 +33,7 @@ class PluginSuite:
 
     def test_it_is_made_without_arguments_and_written_for_this_runtime(self) -> None:
         """A plugin object is created from its class, without arguments."""
-        assert isinstance(make(self.plugin), Plugin), f"{self.plugin.__name__} is no penstock.Plugin"
+        assert isinstance(make(self.plugin), Plugin), f"{self.plugin.__name__} is not a penstock.Plugin"
         assert self.plugin.api_version <= API_VERSION, "api_version is newer than the penstock that is installed"
 
     def test_what_the_suite_reads_is_spelled_as_it_reads_it(self) -> None:
@@ -55,7 +55,7 @@ class PluginSuite:
         assert len(set(names)) == len(names), f"two properties have the same name: {sorted(names)}"
         for prop in properties:
             assert len(prop.doc.split()) > 1, f"property {prop.name} is not documented: {prop.doc!r}"
-            assert re.fullmatch(r"[A-Za-z0-9_.-]+", prop.name), f"{prop.name!r} is no name for a property"
+            assert re.fullmatch(r"[A-Za-z0-9_.-]+", prop.name), f"{prop.name!r} is not a valid property name"
 
     def test_the_example_is_a_good_configuration(self, request: Any) -> None:
         """It parses, with and without properties that the plugin does not have."""

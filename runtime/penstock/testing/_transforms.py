@@ -83,7 +83,7 @@ class TransformSuite(PluginSuite):
         assert self.records, "the suite needs some `records`"
         if len(errors) == len(self.records):
             raise AssertionError(
-                f"`apply` fails for all `records`, for the first by a {type(errors[0]).__name__}: {errors[0]}"
+                f"`apply` fails for all `records`, for the first with a {type(errors[0]).__name__}: {errors[0]}"
             ) from errors[0]
 
     def test_a_record_that_fails_fails_by_a_data_error(self, request: Any) -> None:

@@ -19,7 +19,7 @@ _AT_A_TIME: Final = 2
 
 
 class ChildCommands:
-    """Runs `penstock transform` and `penstock offsets list` for one connector.
+    """Runner of `penstock transform` and `penstock offsets list` for one connector.
 
     Args:
         folder: private folder for manifests, which may have passwords.

@@ -33,7 +33,7 @@ from penstock_cli.demo.stop_signal import StopSignal
 from penstock_cli.demo.topics import create_topic, end_of
 from penstock_cli.embedded import EmbeddedKafka
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 __all__ = ["demo"]
 

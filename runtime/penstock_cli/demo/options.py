@@ -86,7 +86,7 @@ def _seconds(text: str) -> float:
 
 def _rate(text: str) -> int:
     if (rate := _count(text)) == 0:
-        raise argparse.ArgumentTypeError("0 orders per second are no demo; give 1 or more")
+        raise argparse.ArgumentTypeError("the demo needs at least 1 order per second")
     return rate
 
 

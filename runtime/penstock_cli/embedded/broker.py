@@ -19,7 +19,7 @@ from penstock_cli.embedded.jars import kafka_jars
 from penstock_cli.embedded.jvm import SERVER, Jvm
 from penstock_cli.embedded.lock import FolderInUse, FolderLock
 from penstock_cli.embedded.settings import LOG, STDERR, write_settings
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 __all__ = ["EmbeddedKafka"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 from penstock_runtime.maven import Jar, cache_folder, exclusively, fetch_pinned
 
 __all__ = ["KAFKA_VERSION", "kafka_folder", "kafka_jars"]

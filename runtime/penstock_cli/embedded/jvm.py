@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock_cli.embedded.settings import TEMPORARY
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 
 __all__ = ["FORMAT", "SERVER", "Jvm"]
 

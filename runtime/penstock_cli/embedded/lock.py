@@ -88,7 +88,7 @@ class FolderLock:
             pid = _holder(self._broker)
             if (left := deadline - time.monotonic()) <= 0:
                 raise ConnectError(
-                    f"the broker of an earlier run, process {pid}, still holds the data folder {self._folder}: "
+                    f"the broker of an earlier run, process {pid}, still uses the data folder {self._folder}: "
                     f"end it (kill -9 {pid}) and start again"
                 )
             _await_end(pid, left)

@@ -6,7 +6,7 @@ from pathlib import Path
 from penstock import ConfigError, Problem
 from penstock_cli.manifests.yaml_text import documents, flat_texts
 from penstock_java_compat.properties import parse_properties
-from penstock_runtime.plan.worker import Worker, worker_from
+from penstock_runtime.plan.worker_check import Worker, worker_from
 
 __all__ = ["read_texts", "read_worker"]
 

@@ -132,7 +132,7 @@ def _manifests(
 
 
 def _one_of_several(made: Imported) -> Imported:
-    """Return a connector with the remark that one of another namespace has its Connect name."""
+    """Return a connector with the remark that a connector of another namespace has the same Connect name."""
     remark = Problem(
         "spec.connectName",
         f"{made.name} is the name of connectors in several namespaces, so of several Kafka Connects: a release runs one of "
@@ -168,7 +168,7 @@ def _unfound(
         if "@" in image and tag not in images:
             yield Problem("--image", f"no KafkaConnect has the image {tag}; there are: {', '.join(images) or 'none'}")
     if not names and not options.connectors and not inventory.problems:
-        yield Problem("", "there are no connectors in what was read")
+        yield Problem("", "the input contains no connectors")
 
 
 def _offset_topics(options: ImportOptions, moved: Sequence[Moved], worker: WorkerConfig) -> Iterator[Problem]:
@@ -255,7 +255,7 @@ def _findings(source: Source, options: ImportOptions) -> Iterator[Finding]:
     )
     for finding in found:
         if isinstance(finding, NoConnector) and source.is_of_folder:
-            yield LeftOut(source.where, f"document that is no connector ({source.where})")
+            yield LeftOut(source.where, f"document that is not a connector ({source.where})")
         else:
             yield finding
 

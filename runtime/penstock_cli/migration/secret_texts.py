@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock.errors import Problem
 from penstock_model.connect.redaction import client_secrets
-from penstock_runtime.plan.literals import plugin_passwords
+from penstock_runtime.plan.plaintext_passwords import plugin_passwords
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["hidden_parts", "is_secret", "keys_of", "placeholders", "secret_properties", "with_references"]

@@ -13,7 +13,7 @@ from penstock_model.connect.redaction import Redactor
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_runtime.java_plugins.jvm_redaction import hidden
 from penstock_runtime.job.with_kafka import OffsetsRefused
-from penstock_runtime.plan.literals import plugin_secrets
+from penstock_runtime.plan.plaintext_passwords import plugin_secrets
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.task.redactor import redactor_of
 

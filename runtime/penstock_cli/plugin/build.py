@@ -9,7 +9,7 @@ from typing import Final
 from penstock.errors import ConfigError, Problem
 from penstock_cli.plugin.archive import check_repository, write_image
 from penstock_cli.plugin.build_traces import remove_traces
-from penstock_cli.plugin.classes import LookedAt, classes_of
+from penstock_cli.plugin.classes import InspectedPlugin, classes_of
 from penstock_cli.plugin.declaration import declaration, manifest
 from penstock_cli.plugin.examined import problems_of, warnings_of
 from penstock_cli.plugin.installed import Installed, install
@@ -34,7 +34,7 @@ class Contents:
 
     name: str
     version: str
-    classes: Sequence[LookedAt]
+    classes: Sequence[InspectedPlugin]
     brought: Mapping[str, str]
     left_out: Mapping[str, str]
     warnings: Sequence[Problem]

@@ -13,19 +13,19 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from penstock.errors import ConfigError, Problem
-from penstock_cli.plugin import look
+from penstock_cli.plugin import inspection
 from penstock_cli.plugin.installed import Installed
 from penstock_cli.plugin.runtime_image import PYTHON, this_architecture
 from penstock_model.contracts.base import Part
 
-__all__ = ["LookedAt", "classes_of"]
+__all__ = ["InspectedPlugin", "classes_of"]
 
 _SECONDS: Final = 60
 """Seconds for all imports, as many as a pod that verifies a PluginVersion has by default."""
 _LAST: Final = 2000
 
 
-class LookedAt(Part):
+class InspectedPlugin(Part):
     """Plugin that was imported.
 
     Attributes:
@@ -47,7 +47,7 @@ class LookedAt(Part):
     properties: tuple[str, ...] = ()
 
 
-def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[LookedAt]:
+def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[InspectedPlugin]:
     """Return all plugins of a project, sorted by alias.
 
     Args:
@@ -58,17 +58,17 @@ def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[L
     Raises:
         ConfigError: plugins cannot be imported or used; it has all problems, by alias.
     """
-    own, answer, importing = scratch / "own", scratch / "answer.json", scratch / look.IMPORTING
+    own, answer, importing = scratch / "own", scratch / "answer.json", scratch / inspection.IMPORTING
     with zipfile.ZipFile(found.wheel) as wheel:  # an unpacked wheel can be imported
         wheel.extractall(own)
-    command = [sys.executable, "-m", look.__name__, str(own), str(found.folder), str(answer)]
+    command = [sys.executable, "-m", inspection.__name__, str(own), str(found.folder), str(answer)]
     printed = scratch / "printed"
     code = _run(command, printed)
     if not answer.exists():
         text = printed.read_text(errors="replace").strip()
         shown = f" It printed:\n{text[-_LAST:]}" if text else ""
         raise ConfigError(f"The import of {importing.read_text()} {_ended(code)}.{shown}")
-    looked = TypeAdapter(list[LookedAt]).validate_json(answer.read_bytes())
+    looked = TypeAdapter(list[InspectedPlugin]).validate_json(answer.read_bytes())
     if problems := [Problem(c.alias, _problem(c)) for c in looked if c.problem or c.type is None]:
         raise ConfigError([*problems, *_strange(found, architecture)])
     return sorted(looked, key=lambda c: c.alias)
@@ -110,7 +110,7 @@ def _ended(code: int | None) -> str:
     return f"ended its process with exit code {code}"
 
 
-def _problem(looked: LookedAt) -> str:
+def _problem(looked: InspectedPlugin) -> str:
     if looked.problem is None:
         return f"{looked.reference} is neither a connector nor a transform, predicate or converter"
     return looked.problem

@@ -10,7 +10,7 @@ from types import FrameType
 
 from penstock.errors import ConfigError, ConnectError
 from penstock_cli.plugin.build import Built, Contents, build, look_at
-from penstock_cli.plugin.java import BuiltOfJava, build_of_java
+from penstock_cli.plugin.java_image import BuiltOfJava, build_of_java
 from penstock_cli.plugin.new_project import new_project
 from penstock_cli.plugin.project import is_project, is_wheel
 from penstock_cli.plugin.suites import run_tests, without_a_suite

@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 
 from penstock.errors import ConfigError, Problem
-from penstock_cli.plugin.classes import LookedAt
+from penstock_cli.plugin.classes import InspectedPlugin
 from penstock_cli.plugin.project import ENTRY_POINTS
 from penstock_model.resources.plugin_offers import offer_of
 
@@ -17,7 +17,7 @@ _KEYS: Final = {"classes": ENTRY_POINTS, "plugin": "project.name", "name": "proj
 """Where an author sets each field of the PluginVersion."""
 
 
-def declaration(plugin: str, version: str, image: str, classes: Sequence[LookedAt]) -> dict[str, Any]:
+def declaration(plugin: str, version: str, image: str, classes: Sequence[InspectedPlugin]) -> dict[str, Any]:
     """Return the PluginVersion, validated as the operator does.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_cli.plugin import suite_recorder
-from penstock_cli.plugin.classes import LookedAt
+from penstock_cli.plugin.classes import InspectedPlugin
 
 __all__ = ["Tests", "run_tests", "without_a_suite"]
 
@@ -63,7 +63,7 @@ def run_tests(project: Path) -> Tests:
         return Tests(done.returncode == 0, frozenset(json.loads(record.read_text()) if record.exists() else ()))
 
 
-def without_a_suite(classes: Sequence[LookedAt], tests: Tests) -> None:
+def without_a_suite(classes: Sequence[InspectedPlugin], tests: Tests) -> None:
     """Raise if a plugin has no suite.
 
     Raises:

@@ -6,12 +6,12 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from penstock.errors import ConfigError, Problem
-from penstock_cli.plugin.classes import LookedAt
+from penstock_cli.plugin.classes import InspectedPlugin
 from penstock_cli.plugin.project import ENTRY_POINTS
 from penstock_model.connect.connector_config import config_class
 from penstock_model.connect.plugin_chain import CONVERTERS, PLUGIN_VERSION
 from penstock_model.resources.connector_spec import OWNED
-from penstock_model.validation.clients import OVERRIDES
+from penstock_model.validation.client_overrides import OVERRIDES
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["refuse_taken_names"]
@@ -32,7 +32,7 @@ _PREFIXES: Final = (
 """Prefixes of connector properties that are not passed to its plugin."""
 
 
-def refuse_taken_names(distribution: str, classes: Sequence[LookedAt]) -> None:
+def refuse_taken_names(distribution: str, classes: Sequence[InspectedPlugin]) -> None:
     """Raise if a configuration could not name a plugin, or could not set one of its properties.
 
     Args:
@@ -46,7 +46,7 @@ def refuse_taken_names(distribution: str, classes: Sequence[LookedAt]) -> None:
         raise ConfigError(problems)
 
 
-def _aliases(distribution: str, classes: Sequence[LookedAt]) -> Iterator[Problem]:
+def _aliases(distribution: str, classes: Sequence[InspectedPlugin]) -> Iterator[Problem]:
     own = canonicalize_name(distribution)
     others = {e.alias: e for e in Plugins.installed().entries if canonicalize_name(e.distribution) != own}
     for looked in classes:
@@ -58,7 +58,7 @@ def _aliases(distribution: str, classes: Sequence[LookedAt]) -> Iterator[Problem
             )
 
 
-def _properties(classes: Sequence[LookedAt]) -> Iterator[Problem]:
+def _properties(classes: Sequence[InspectedPlugin]) -> Iterator[Problem]:
     for looked in classes:
         kind = looked.type or ""
         of_connector = kind in ("source", "sink")

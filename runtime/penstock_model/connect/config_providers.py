@@ -1,4 +1,4 @@
-"""Config providers that a worker configuration names (`config.providers`, KIP-297). Pure.
+"""Config providers that a worker configuration names (`config.providers`, KIP-297); `variables` resolves references. Pure.
 
 Penstock replaces those of Apache Kafka's classes with its own. All other classes are Java plugins.
 """

@@ -33,7 +33,7 @@ not see such values, nor the mapping that holds them, so the API server answers 
 
 
 class Mark:
-    """Adds to the JSON schema of a field. It checks nothing."""
+    """Addition to the JSON schema of a field. It checks nothing."""
 
     def __init__(self, **schema: Any) -> None:
         self.schema = schema
@@ -71,7 +71,7 @@ class Matches:
 
 @dataclass(frozen=True)
 class AtMost:
-    """Limits the characters of a text or the entries of a list."""
+    """Limit on the characters of a text or the entries of a list."""
 
     most: int
     least: int = 0

@@ -21,10 +21,10 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
-from penstock_model.validation.clients import check_clients
+from penstock_model.validation.client_overrides import check_clients
 from penstock_model.validation.findings import Findings
 from penstock_model.validation.plugin_definitions import KnownPlugins, find_definitions, version_problems
-from penstock_model.validation.steps import check_guard, check_negation, check_type, check_unused
+from penstock_model.validation.predicates import check_guard, check_negation, check_type, check_unused
 from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
 from penstock_model.validation.topic_names import topic_name_problems
 from penstock_model.validation.topics import PolicyUse, check_topic_rules

@@ -12,7 +12,7 @@ from penstock.config import Config, nearest
 from penstock.errors import Problem
 from penstock_model.connect import plugin_chain
 from penstock_model.contracts.definitions import ClassDefinition
-from penstock_model.validation.clients import OVERRIDES
+from penstock_model.validation.client_overrides import OVERRIDES
 
 __all__ = ["Known", "Unknown", "typed_properties", "unknown_properties"]
 

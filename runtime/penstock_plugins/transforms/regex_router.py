@@ -57,7 +57,7 @@ class RegexRouter(Transform):
 
     def _routed(self, topic: str | None) -> str:
         if topic is None:
-            raise TypeError("a record without a topic cannot be routed")
+            raise TypeError("cannot route a record without a topic")
         if not self._pattern.matches(topic):
             return topic
         return self._pattern.replace_first(topic, self._replacement)

@@ -82,7 +82,7 @@ class TimestampRouter(Transform):
 
     def _with_topic(self, topic: str | None) -> str:
         if topic is None:
-            raise TypeError("a record without a topic cannot be routed")
+            raise TypeError("cannot route a record without a topic")
         return self._topic_format.replace(_TOPIC, topic)
 
 

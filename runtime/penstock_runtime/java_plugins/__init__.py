@@ -13,7 +13,7 @@ Modules, from the top down:
     jvm_metrics  metrics of plugins, for Prometheus
     connection  calls, records and logs between this process and one JVM
     jvm         process of the JVM: its options, its output, how it ended
-    records     messages of columns to record batches
+    record_reader  messages of columns to record batches
     record_writer  record batches to messages of columns
     wire        format of messages
     locations   plugin path to the locations of plugins: folders, jars, archives

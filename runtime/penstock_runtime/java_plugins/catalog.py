@@ -10,7 +10,7 @@ from penstock.config import Importance, Property
 from penstock.errors import ConfigError
 from penstock_model.contracts.definitions import ConfigKey
 from penstock_runtime.class_files import newer_class
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
 from penstock_runtime.java_plugins.locations import jars_of, plugin_locations

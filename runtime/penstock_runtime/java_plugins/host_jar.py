@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.java import Java, find_java
+from penstock_runtime.java_home import Java, find_java
 from penstock_runtime.java_plugins import class_archive
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars, host_folder
 from penstock_runtime.logs import configure_for_terminal, say

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 from penstock_runtime.maven import Jar, cache_folder, exclusively, fetch_pinned
 
 __all__ = ["COMPILER", "JARS", "fetched_jars", "host_folder"]

@@ -1,4 +1,4 @@
-"""Write record batches as messages of columns, which the plugin host reads. Counterpart of `records`."""
+"""Write record batches as messages of columns, which the plugin host reads. Counterpart of `record_reader`."""
 
 import struct
 from collections.abc import Sequence

@@ -12,7 +12,7 @@ from penstock.source import Limits, PollingSource, Portion, TransactionEnd
 from penstock_runtime.java_plugins.connection import Connection
 from penstock_runtime.java_plugins.java_error import JavaError
 from penstock_runtime.java_plugins.placements import Placements
-from penstock_runtime.java_plugins.records import RecordReader
+from penstock_runtime.java_plugins.record_reader import RecordReader
 from penstock_runtime.java_plugins.task import JavaTask
 
 __all__ = ["JavaSource"]

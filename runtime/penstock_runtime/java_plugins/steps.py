@@ -12,8 +12,8 @@ from penstock_runtime.java_plugins.java_class import JavaClass
 from penstock_runtime.java_plugins.java_error import exception_of
 from penstock_runtime.java_plugins.java_object import CheckedConfig, JavaObject
 from penstock_runtime.java_plugins.jvm_metrics import metric_tags
+from penstock_runtime.java_plugins.record_reader import RecordReader
 from penstock_runtime.java_plugins.record_writer import RecordWriter
-from penstock_runtime.java_plugins.records import RecordReader
 
 __all__ = ["JavaPredicate", "JavaStepConfig", "JavaTransform"]
 

@@ -5,7 +5,7 @@ To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its 
 `record_writer.py`.
 From the host: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
 `["lookup", id, source partitions]`, `["failed", epoch, error]`, `["request", epoch, what, arguments]`,
-`["connector", what, arguments]`, and `["records", ...]`, which `records.py` reads.
+`["connector", what, arguments]`, and `["records", ...]`, which `record_reader.py` reads.
 `runtime/java_host` is the other end.
 """
 

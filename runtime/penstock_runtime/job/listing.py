@@ -1,4 +1,4 @@
-"""Lists a connector's offsets in the JSON of KIP-875, even while tasks run. Writes nothing, and calls no plugin."""
+"""List a connector's offsets in the JSON of KIP-875, even while tasks run. Write nothing, and call no plugin."""
 
 import json
 import math

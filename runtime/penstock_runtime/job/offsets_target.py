@@ -17,14 +17,14 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
 from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
-from penstock_model.validation.clients import OVERRIDES, unused_overrides
+from penstock_model.validation.client_overrides import OVERRIDES, unused_overrides
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_internal_topics, place_of
 from penstock_runtime.job.validating import planned
 from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import client_settings
-from penstock_runtime.plan.delivery import exactly_once
+from penstock_runtime.plan.delivery_guarantee import exactly_once
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.source.context import SourceContext

@@ -25,8 +25,8 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector import Connector
 from penstock_runtime import logs
 from penstock_runtime.job.answer import answer_request
-from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.plan.mounted_images import check_images
+from penstock_runtime.plan.plaintext_passwords import plugin_secrets
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import append_folders, python_folders
 from penstock_runtime.process import termination_message

@@ -16,7 +16,7 @@ from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plan.mounted_images import check_classes, check_images, ignored_copies
 from penstock_runtime.plan.tasks import split_hash
 from penstock_runtime.plan.unresolve import put_back
-from penstock_runtime.plan.worker import Worker, worker_from
+from penstock_runtime.plan.worker_check import Worker, worker_from
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import python_folders
 

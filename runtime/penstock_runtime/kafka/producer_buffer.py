@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.errors import Fenced, TransactionAborted, translated, translating
-from penstock_runtime.kafka.lost_records import Losses
+from penstock_runtime.kafka.producer_losses import Losses
 from penstock_runtime.kafka.producer_records import Outgoing, Refused, slices
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.process.liveness import LOOP

@@ -1,7 +1,8 @@
 """Handling of records that fail: retries, tolerance, log lines (KIP-298), as data.
 
 A stage never fails a batch. It calls `RetryWithToleranceOperator.attempt` for each record that its batch form could not
-process. Records that fail there become `Failure`s, and at the end of the batch `errors.tolerance` decides about all of them.
+process. Records that fail there become `Failure`s. At the end of the batch `errors.tolerance` decides about all of them:
+`source/delivery` and `sink/sink_process` skip them, or raise the error that `fatal` builds.
 """
 
 import random
@@ -77,7 +78,7 @@ class Failure:
 
 @dataclass
 class RetryWithToleranceOperator:
-    """Runs single records through a stage and collects those that fail.
+    """Runner of single records through a stage, which collects those that fail.
 
     If no failure is tolerated, the first record that fails ends the task. Records after it are not tried any more, because
     each could wait for as long as `errors.retry.timeout`. Records before it are tried, because they may fail at a later

@@ -17,7 +17,7 @@ def _trim() -> None:
 
 
 class FreedMemory:
-    """Returns freed memory to the system once a backlog is over.
+    """Trigger that returns freed memory to the system once a backlog is over.
 
     Args:
         trim: makes the C library return what it can.

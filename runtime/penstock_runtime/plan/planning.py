@@ -18,16 +18,16 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
-from penstock_model.validation.clients import check_clients, unused_overrides
+from penstock_model.validation.client_overrides import check_clients, unused_overrides
 from penstock_model.validation.tolerance_warning import warn_of_untraced_skips
 from penstock_model.validation.topics import PolicyUse, check_topic_rules
 from penstock_model.validation.unknown_properties import Known, typed_properties, unknown_properties
 from penstock_runtime.java_plugins.hosts import use_java
 from penstock_runtime.java_plugins.jvm_redaction import hide
-from penstock_runtime.plan.chain import check_chain
-from penstock_runtime.plan.delivery import check_boundary, check_delivery, check_rate_limit, exactly_once
-from penstock_runtime.plan.java import check_java, java_warnings
-from penstock_runtime.plan.literals import check_literals, literal_passwords
+from penstock_runtime.plan.chain_check import check_chain
+from penstock_runtime.plan.delivery_guarantee import check_boundary, check_delivery, check_rate_limit, exactly_once
+from penstock_runtime.plan.java_check import check_java, java_warnings
+from penstock_runtime.plan.plaintext_passwords import check_literals, literal_passwords
 from penstock_runtime.plan.plugin_versions import check_version, requested_version
 from penstock_runtime.plan.problems import Findings, names_of
 from penstock_runtime.plan.standard_input import read_for_want_of

@@ -14,8 +14,8 @@ from penstock_model.connect.topic_creation_rules import PREFIX
 from penstock_model.connect.variables import Resolved, Secret
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources import connector as resources
-from penstock_model.validation.clients import OVERRIDES
-from penstock_runtime.plan.java import has_java
+from penstock_model.validation.client_overrides import OVERRIDES
+from penstock_runtime.plan.java_check import has_java
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import PluginRef

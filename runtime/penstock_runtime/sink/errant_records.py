@@ -29,7 +29,7 @@ class ReportedUnderNone(ConnectError):
 
 
 class ErrantRecords:
-    """Collects the records that a writer reports from one batch, over all tries of the batch, from any thread.
+    """Collector of the records that a writer reports from one batch, over all tries of the batch, from any thread.
 
     Args:
         tolerate: whether the task continues without these records.

@@ -17,7 +17,7 @@ _NAMED: Final = 3
 
 
 class ForeignCommits:
-    """Compares the offsets of a group with this task's last commits.
+    """Comparison of the offsets of a group with this task's last commits.
 
     Args:
         consumer: reads the group's offsets.

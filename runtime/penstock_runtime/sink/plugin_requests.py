@@ -9,7 +9,7 @@ __all__ = ["PluginRequests"]
 
 
 class PluginRequests:
-    """Collects the sink's requests; the task's loop acts on them between two batches."""
+    """Collector of the sink's requests; the task's loop acts on them between two batches."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

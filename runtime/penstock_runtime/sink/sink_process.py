@@ -267,7 +267,7 @@ class SinkProcess:
                 self._trouble(f"write is tried again (attempt {attempt}): {e}")
                 self._sleep(min(pause, left))
                 if self._stopping():
-                    raise _Stopped(f"Stopped while the sink asks to wait: {e}") from e
+                    raise _Stopped(f"The task stopped while the sink asked to wait: {e}") from e
             else:
                 if attempt:
                     self._trouble(None)

@@ -389,7 +389,7 @@ class SinkTask:
         change = self._subscription.look(self._offsets.positions)
         if change.recreated:
             log.warning(
-                "Deleted and created again: %s. They are read from the beginning, unless the sink itself keeps offsets",
+                "Recreated topics: %s. They are read from the beginning, unless the sink itself keeps offsets",
                 ", ".join(sorted(change.recreated)),
             )
         if change.gone:

@@ -172,7 +172,7 @@ class SourceProcess:
     def isolating(self) -> bool:
         """Return whether the process is searching for records that Kafka refuses.
 
-        Then each batch has a separate transaction, because each refused record makes the whole transaction void.
+        Then each batch has a separate transaction, because a refused record aborts the whole transaction.
         """
         return self._refusals.isolating
 

@@ -17,7 +17,7 @@ __all__ = ["MANY_SECONDS", "Executors"]
 log = logging.getLogger(__name__)
 
 _LOOK: Final = 0.5
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 _SILENT: Final = 30.0
 """Seconds without an answer after which Java counts as hung."""
 MANY_SECONDS: Final = 60.0

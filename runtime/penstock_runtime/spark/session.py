@@ -228,7 +228,8 @@ class Spark:
         """End a session that no backlog has needed for as long as `idle_seconds`, in the background."""
         if self._session is not None and self._idle_end.is_due:
             log.info(
-                "Spark ends after %.0f s without a backlog; the next one starts it again", self._idle_end.idle_seconds
+                "Spark stops after %.0f s without a backlog; the next backlog starts it again",
+                self._idle_end.idle_seconds,
             )
             self._session = self._jvm = None
             if self._wish is not None:

@@ -8,9 +8,9 @@ from penstock_model.contracts.pod_layout import SPARK_SECRET_FILE
 from penstock_model.resources.executors import Executors
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.sink.context import SinkContext
-from penstock_runtime.spark.anywhere import reason_against_executors
 from penstock_runtime.spark.cluster import SECRET_VARIABLE
 from penstock_runtime.spark.executor_pods import ExecutorPods, cluster_of
+from penstock_runtime.spark.executor_support import reason_against_executors
 from penstock_runtime.spark.executors_wanted import ExecutorsState
 
 __all__ = ["executor_pods", "with_executors"]

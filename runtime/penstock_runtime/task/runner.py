@@ -291,7 +291,7 @@ class _Process:
         port = serve(
             self._metrics_port(), metrics.registry, healthy=self._unhealthy, ready=self._unready, age=lambda: LOOP.age
         )
-        log.info("Metrics are at port %d, /metrics", port)
+        log.info("Metrics are served on port %d at /metrics", port)
         self._parent.send("metrics", port=port)
         worker_id = f"{socket.gethostname()}:{os.getpid()}"
         if self._pod is not None:
@@ -419,7 +419,9 @@ class _Process:
         """Exit although closing has not ended. The end is already reported."""
         if not self._ending.acquire(blocking=False):
             return
-        log.warning("Something is not closed after %.1f s (kill -QUIT would show it); exiting anyway", self._grace)
+        log.warning(
+            "Not everything was closed within %.1f s (kill -QUIT shows what is open); exiting anyway", self._grace
+        )
         self._exit(end)
 
     def _exit(self, end: _End) -> NoReturn:

@@ -73,7 +73,7 @@ class GracefulShutdown:
 
 
 class _Fork(threading.local):
-    """Makes SIGTERM end a process that a plugin forks, without notifying this one. SIGTERM is blocked during the fork."""
+    """Hooks around a fork by a plugin: SIGTERM ends the child without notifying this process, and is blocked meanwhile."""
 
     def begin(self) -> None:
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

@@ -29,7 +29,7 @@ from penstock_model.validation.unknown_properties import Known, typed_properties
 from penstock_runtime.pipeline.builder import build_steps
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, Failure, RetryWithToleranceOperator
-from penstock_runtime.plan.chain import Chain, check_transforms
+from penstock_runtime.plan.chain_check import Chain, check_transforms
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import Plugins

@@ -18,7 +18,7 @@ __all__ = ["JsonLines", "Text", "View"]
 _INDENT: Final = "     "
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ODD: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters, which a terminal would obey, and surrogates, which UTF-8 does not have."""
+"""Control characters, which a terminal would interpret, and surrogates, which UTF-8 cannot encode."""
 
 
 class View(Protocol):

@@ -14,7 +14,7 @@ def main(file: str) -> int:
     """Let another process inspect the image, write its findings, and return the exit code."""
     become_untouchable()
     request = VerificationRequest.from_json(Path(file).read_bytes())
-    found = watch([sys.executable, "-m", "penstock_runtime.verify.look", file], request.seconds)
+    found = watch([sys.executable, "-m", "penstock_runtime.verify.inspection", file], request.seconds)
     end_all_others(found.group)  # otherwise a process of the image could write the message, too
     if found.definitions is not None:
         sys.stdout.write(f"\n{definitions_line(found.definitions)}\n")

@@ -13,7 +13,7 @@ from penstock_model.contracts.pod_layout import PLUGINS_DIR
 from penstock_model.contracts.verification import FoundClass
 from penstock_model.resources.plugin_offers import KINDS
 from penstock_runtime.class_files import java_of_class, newer_class
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class, plugins_in
 from penstock_runtime.java_plugins.locations import jars_of, plugin_locations
 from penstock_runtime.plan.mounted_images import path_in_image

@@ -56,7 +56,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class _Problem(Exception):
-    """Answer with an error."""
+    """Raised to answer a request with an error."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -232,7 +232,7 @@ class _Api:
     def _validated(self, plugin: str, config: Mapping[str, str], namespace: str) -> dict[str, Any]:
         definition, keys = plugin_keys(self._rows(namespace), plugin, config.get("connector.plugin.version"))
         if definition.type not in ("source", "sink"):
-            raise _Problem(400, f"{plugin} is no connector: only configurations of connectors can be validated")
+            raise _Problem(400, f"{plugin} is not a connector: only configurations of connectors can be validated")
         knowledge = knowledge_of(self._source, namespace)
         problems = problems_of(document_of(config, namespace), knowledge, self._source.worker())
         return config_infos(plugin, config, keys, problems)

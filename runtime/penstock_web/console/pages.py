@@ -15,7 +15,7 @@ _PARTS = ("head", "figures", "conditions", "tasks", "versions", "topics", "reque
 
 
 class ConsolePages:
-    """Renders the parts of all pages.
+    """Renderer of the parts of all pages.
 
     Args:
         source: resources to show.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock import ConnectError
 from penstock_cli.embedded.jars import KAFKA_VERSION
-from penstock_runtime.java import OLDEST, Java
+from penstock_runtime.java_home import OLDEST, Java
 from penstock_runtime.maven import cache_folder, exclusively
 
 __all__ = ["compiled"]

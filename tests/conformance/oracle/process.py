@@ -10,7 +10,7 @@ from typing import IO, Any, Final, Self
 
 from tests.bench.peer import connect_jars
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 from .building import compiled
 

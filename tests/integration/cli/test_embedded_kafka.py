@@ -20,7 +20,7 @@ from penstock_cli.embedded import EmbeddedKafka, formatting
 from penstock_cli.embedded.jars import kafka_folder, kafka_jars
 from penstock_cli.embedded.jvm import Jvm
 from penstock_cli.embedded.settings import Ports
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 from ..ports import free_port
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock_cli.embedded.jars import KAFKA_VERSION
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.locations import plugin_locations
 from penstock_runtime.maven import cache_folder, exclusively, fetch_archive, fetch_jars
 

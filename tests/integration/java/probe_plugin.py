@@ -20,7 +20,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars
 from penstock_runtime.plugins.plugin_path import use_plugin_path

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 from connectors.registry.tests.archive import apicurio
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 from ..connect_worker import ConnectWorker
 from ..ports import free_port

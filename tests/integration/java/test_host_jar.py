@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins import host_jar
 from penstock_runtime.java_plugins.jars import fetched_jars
 

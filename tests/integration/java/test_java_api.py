@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.jars import JARS, fetched_jars
 
 from ..reading import create, produce, read_all

@@ -14,7 +14,7 @@ from penstock.errors import ConfigError, ConnectError
 from penstock_model.connect.variables import Resolved, resolve
 from penstock_runtime.java_plugins.config_provider import JavaConfigProvider
 from penstock_runtime.java_plugins.hosts import close_host
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.plugin_path import use_plugin_path
 

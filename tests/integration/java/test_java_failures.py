@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskState
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 from ..checking import assert_exactly_once
 from ..reading import create

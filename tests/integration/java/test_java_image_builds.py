@@ -284,5 +284,5 @@ def test_classes_that_load_here_and_not_in_the_runtime_are_not_listed(probe: Pro
 def test_more_classes_than_a_status_lists_are_refused(
     build: Build, plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock_cli.plugin.java.LONGEST_CLASSES", 100)
+    monkeypatch.setattr("penstock_cli.plugin.java_image.LONGEST_CLASSES", 100)
     assert "more than the status of a PluginVersion can list; build an image of each plugin" in build.refused(plugin)

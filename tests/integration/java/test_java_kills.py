@@ -106,7 +106,7 @@ def test_a_frozen_jvm_dies_with_its_task(probe_lab: ProbeLab, topic: str, frozen
 
 
 @pytest.mark.slow
-def test_a_frozen_jvm_does_not_hold_up_sigterm(probe_lab: ProbeLab, topic: str) -> None:
+def test_frozen_jvm_does_not_delay_sigterm(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
     run = probe_lab.run(topic, {"pause": 5})
     with probe_lab.reader(topic) as reader:

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from connectors.sql.tests.conftest import Database
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins import class_archive, host_jar
 from penstock_runtime.java_plugins.catalog import plugins_in
 from penstock_runtime.java_plugins.hosts import close_host

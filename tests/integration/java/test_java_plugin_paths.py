@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 from ..reading import create
 from ..running import manifest, new_name

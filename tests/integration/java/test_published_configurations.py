@@ -14,7 +14,7 @@ from penstock_model.validation.connector import PluginKnowledge, check_connector
 from penstock_model.validation.topics import PolicyUse
 from penstock_runtime.java_plugins.catalog import config_keys
 from penstock_runtime.java_plugins.locations import plugin_locations
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 
 from ..connect_worker import ConnectWorker
 from .capture import CLASS

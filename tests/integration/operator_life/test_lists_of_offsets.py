@@ -54,7 +54,7 @@ def test_a_connector_that_runs_is_listed_and_its_pods_stay(life: Site, lab: Lab,
     life.check()
 
 
-def test_a_list_of_900_kib_is_kept_whole_and_is_its_connectors(make_site: Callable[..., Site]) -> None:
+def test_list_of_900_kib_is_stored_whole_and_owned_by_its_connector(make_site: Callable[..., Site]) -> None:
     entries = [{"partition": {"file": f'"ä"{n:01000}'}, "offset": {"i": n}} for n in range(LIST_BYTES // 1100)]
     text = json.dumps({"offsets": entries}, ensure_ascii=False)
     assert 0.9 * LIST_BYTES < len(text.encode()) <= LIST_BYTES

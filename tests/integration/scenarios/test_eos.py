@@ -133,7 +133,7 @@ def test_offsets_are_written_once_where_another_address_names_the_workers_own_cl
 
 
 @pytest.mark.slow
-def test_offsets_of_a_connector_on_another_cluster_are_on_both_and_its_own_go_first(
+def test_offsets_of_a_connector_on_another_cluster_are_on_both_and_its_own_take_precedence(
     lab: Lab, own_kafka: EmbeddedKafka
 ) -> None:
     topic, name, there = lab.topic(), new_name("far"), own_kafka.bootstrap_servers

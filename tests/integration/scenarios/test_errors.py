@@ -298,7 +298,7 @@ def test_records_that_were_handed_back_before_the_sink_asked_to_wait_are_buried_
     assert lab.committed(name, topic) == 3
 
 
-def test_without_tolerance_a_record_that_was_handed_back_is_not_forgotten_when_the_sink_then_asks_to_wait(
+def test_reported_record_fails_the_task_without_tolerance_even_if_the_sink_then_asks_to_wait(
     lab: Lab,
 ) -> None:
     topic = lab.topic()
@@ -474,7 +474,7 @@ def test_a_record_that_fails_for_good_is_the_last_that_is_tried_where_nothing_is
 
 
 @pytest.mark.parametrize("polling", [False, True])
-def test_an_error_of_the_source_itself_is_the_end_even_where_errors_are_tolerated(lab: Lab, polling: bool) -> None:
+def test_error_of_the_source_fails_the_task_even_if_errors_are_tolerated(lab: Lab, polling: bool) -> None:
     topic = lab.topic()
     dlq, more = dead_letters(lab, **{"errors.retry.timeout": "-1"})
     script = [["v0"], {"raise": "data", "message": "poll refused"}]

@@ -92,7 +92,7 @@ def test_a_sink_under_load_continues_when_the_broker_comes_back(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", ["source", "sink"])
-def test_a_task_whose_broker_is_gone_stays_alive_says_so_and_still_stops(
+def test_task_without_its_broker_stays_alive_reports_that_and_still_stops(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path, kind: str
 ) -> None:
     servers, file = own_kafka.bootstrap_servers, tmp_path / "out"

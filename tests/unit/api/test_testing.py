@@ -348,11 +348,11 @@ def test_strict_comparison_knows_types_and_order() -> None:
             {"a": [datetime(2024, 1, 2)]},  # noqa: DTZ001
             "the value['a'][0] is datetime.datetime(2024, 1, 2, 0, 0); a point in time is an Instant",
         ),
-        ({"a": {1}}, "the value['a'] is {1}; a set is no value of Kafka Connect"),
-        ({(1, 2): "a"}, "the value's key is (1, 2); a tuple is no value of Kafka Connect"),
+        ({"a": {1}}, "the value['a'] is {1}; a set is not a value of Kafka Connect"),
+        ({(1, 2): "a"}, "the value's key is (1, 2); a tuple is not a value of Kafka Connect"),
     ],
 )
-def test_what_cannot_be_without_a_schema_is_reported_with_its_place(value: Any, told: str) -> None:
+def test_value_that_needs_a_schema_is_reported_with_its_place(value: Any, told: str) -> None:
     assert (misfit(None, value) or "").startswith(told)
     assert misfit(None, {"a": [1, Instant(5), Decimal("1.5"), b"", None, {"b": Float32(1)}]}) is None
 
@@ -360,7 +360,7 @@ def test_what_cannot_be_without_a_schema_is_reported_with_its_place(value: Any, 
 def test_a_misfit_is_reported_with_its_place() -> None:
     schema = struct({"a": struct({"b": INT8})})
     assert misfit(schema, {"a": {"b": 1}}) is None
-    assert misfit(schema, {"a": {"b": 300}}) == "the value.a.b is 300, which is no int8"
+    assert misfit(schema, {"a": {"b": 300}}) == "the value.a.b is 300, which is not of type int8"
     assert misfit(schema, {"a": None}) == "the value.a is null, and its schema is required"
 
 

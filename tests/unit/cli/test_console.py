@@ -15,7 +15,7 @@ from penstock_cli.supervisor import Task
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector, Restart
-from penstock_model.resources.restart_backoff import RestartDecision, RestartHistory, TaskEnd
+from penstock_model.resources.task_restart import RestartDecision, RestartHistory, TaskEnd
 
 WORKER = {
     "bootstrap.servers": "kafka:9092",

@@ -7,7 +7,7 @@ import pytest
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.connector import Restart
-from penstock_model.resources.restart_backoff import RestartDecision, RestartHistory, TaskEnd, next_restart
+from penstock_model.resources.task_restart import RestartDecision, RestartHistory, TaskEnd, next_restart
 
 POLICY = Restart.model_validate(
     {"maxRestarts": 4, "backoff": {"initial": "10s", "factor": 3, "max": "2m"}, "resetAfter": "30m"}

@@ -13,7 +13,7 @@ from penstock_cli.supervisor import Task
 from penstock_cli.view import Lines, Table
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Restart
-from penstock_model.resources.restart_backoff import RestartDecision, RestartHistory, TaskEnd
+from penstock_model.resources.task_restart import RestartDecision, RestartHistory, TaskEnd
 
 LONG = "Connect to ipv4#127.0.0.1:9092 failed: " + "because " * 30 + "(_TRANSPORT)"
 

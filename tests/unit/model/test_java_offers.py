@@ -145,7 +145,7 @@ def test_a_nested_class_is_found_by_its_name_with_the_class_around_it() -> None:
     assert [c.java_names[0] for c in mount.classes] == [f"{DROP}$Key", f"{DROP}$Value"]
 
 
-def test_two_images_with_one_class_in_one_version_are_refused_with_both() -> None:
+def test_two_images_with_the_same_class_and_version_are_refused_and_both_named() -> None:
     there = [image("debezium", *DEBEZIUM), image("other", *DEBEZIUM)]
     assert "is in several PluginVersions that differ, debezium, other; delete all but one" in message_of(
         resolve(there, POSTGRES)

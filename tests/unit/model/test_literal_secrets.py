@@ -6,7 +6,7 @@ from penstock import Converter
 from penstock.config import Config, Password, prop
 from penstock_model.connect.redaction import HIDDEN, Redactor, client_secrets, literal_secrets
 from penstock_model.connect.variables import Secret
-from penstock_runtime.plan.literals import literal_passwords
+from penstock_runtime.plan.plaintext_passwords import literal_passwords
 
 
 class Plugin(Config):

@@ -109,7 +109,7 @@ def test_what_is_within_the_limits_is_allowed() -> None:
     assert forbidden("a", {}, groups=[COMPACTED]) == []
 
 
-def test_the_brokers_own_number_is_refused_under_a_limit_on_numbers_since_nobody_knows_it_beforehand() -> None:
+def test_broker_default_is_refused_under_a_limit_because_its_value_is_unknown() -> None:
     open_ended: dict[str, Any] = {"default": {}}
     told = forbidden("t", {"maxPartitions": 4, "minReplicationFactor": 1}, **open_ended)
     assert ["which cannot be known beforehand (-1)" in text for text in told] == [True, True]

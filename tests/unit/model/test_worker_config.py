@@ -8,7 +8,7 @@ from penstock import ConfigError
 from penstock_cli.manifests.worker_file import read_worker
 from penstock_model.connect.config_providers import own_providers
 from penstock_model.connect.variables import resolve
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 
 QUICKSTART = r"""
 # What ships with Kafka

@@ -238,7 +238,7 @@ class RegistryConfig(Config):
         return strategy_named(self.key_strategy if is_key else self.value_strategy)
 
     def wire_format(self, *, is_key: bool) -> WireFormat:
-        """Return how keys or values say which schema they have."""
+        """Return how the messages of keys or values identify their schema."""
         return ConfluentFormat(
             "__key_schema_id" if is_key else "__value_schema_id",
             reads_headers=(self.key_id_reader if is_key else self.value_id_reader) == _DUAL,

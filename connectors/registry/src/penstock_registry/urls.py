@@ -18,7 +18,7 @@ def without_password(url: str) -> str:
 
 def _checked(url: str) -> str:
     if not re.match(r"https?://[^/]", url):
-        raise ValueError("a URL must begin with http:// or https://, and the name of a host")
+        raise ValueError("a URL must begin with http:// or https:// and a host name")
     try:
         URL(url)
         urlsplit(url)

@@ -11,6 +11,7 @@ from typing import Final
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.autoscaling.step import autoscaling_step
 from penstock_operator.connector.decide.config_check import known_config
+from penstock_operator.connector.decide.disabled_topic_creation import with_last_plan_requested
 from penstock_operator.connector.decide.executors.step import executors_step
 from penstock_operator.connector.decide.held_template import (
     hashes_of_present_pods,
@@ -24,9 +25,8 @@ from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.release_rollout import rollout_progress
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, together, waiting
-from penstock_operator.connector.decide.tasks import without_lost_preparation
-from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
-from penstock_operator.connector.decide.topic_creation import with_last_plan_requested
+from penstock_operator.connector.decide.stopped_or_deleted import deleting, stopped, without_tasks
+from penstock_operator.connector.decide.task_set import without_lost_preparation
 from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_topics
 from penstock_operator.connector.decide.used_tokens import newly_used
 from penstock_operator.connector.model.decision import Decision

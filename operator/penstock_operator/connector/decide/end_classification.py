@@ -1,7 +1,7 @@
 """Classify the end of a pod for its task: the plugin's fault, an unavailable service, or a loss. Pure."""
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.resources.restart_backoff import TaskEnd
+from penstock_model.resources.task_restart import TaskEnd
 from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY, Ended
 from penstock_operator.reasons import Reason
 

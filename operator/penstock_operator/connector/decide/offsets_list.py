@@ -1,4 +1,4 @@
-"""Lists offsets: this action changes nothing, and its result is in a ConfigMap. Pure.
+"""List offsets: an action that changes nothing, and whose result is in a ConfigMap. Pure.
 
 The job pod refuses a list that is too long for a ConfigMap (`penstock_runtime/job/listing`).
 """

@@ -6,7 +6,7 @@ from penstock_operator.connector.decide.canary import Canary
 from penstock_operator.connector.decide.held_template import hashes_of_present_pods
 from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.decide.step_outcome import StepOutcome, soonest
-from penstock_operator.connector.decide.tasks import run_tasks
+from penstock_operator.connector.decide.task_set import run_tasks
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan, PodHashOf

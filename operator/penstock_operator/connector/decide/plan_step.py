@@ -8,9 +8,9 @@ from penstock_model.contracts.job import Action, Outcome, PlanAnswer
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.canary import no_canary
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
+from penstock_operator.connector.decide.disabled_topic_creation import with_topic_creation_off
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
-from penstock_operator.connector.decide.topic_creation import with_topic_creation_off
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import PersistedState
@@ -32,7 +32,7 @@ _UNWATCHED_AGAIN: Final = 60.0
 def plan_tasks(observed: Observation) -> StepOutcome:
     """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it.
 
-    If the configuration is refused, it may be the last plan, revised (`topic_creation`).
+    If the configuration is refused, it may be the last plan, revised (`disabled_topic_creation`).
     """
     outcome, problem = _plan_tasks(observed), observed.requested.policy.problem
     if problem is None or not observed.requested.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":

@@ -12,7 +12,7 @@ from typing import Final
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
-from penstock_model.resources import restart_backoff
+from penstock_model.resources import task_restart
 from penstock_operator.connector.decide.end_classification import kind_and_reason
 from penstock_operator.connector.decide.task_observation import TaskObservation
 from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, PersistedTask
@@ -117,7 +117,7 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
         reason, message = str(Reason.DELETED), f"pod {persisted.pod} was deleted"
         if persisted.reason in DISRUPTIONS:
             reason, message = persisted.reason, persisted.message
-        return _end_incarnation(observed, None, restart_backoff.TaskEnd.LOST, reason, message, at=observed.now)
+        return _end_incarnation(observed, None, task_restart.TaskEnd.LOST, reason, message, at=observed.now)
     if current.ended is not None:
         return _after_pod_end(observed, current, current.ended)
     if current.leaving is not None:
@@ -204,7 +204,7 @@ def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
     )
     if persisted.reason in EXPECTED_RESTARTS:
         return _start_next(observed, persisted.to("Restarting", now, persisted.reason, message))
-    return _end_incarnation(observed, pod, restart_backoff.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
+    return _end_incarnation(observed, pod, task_restart.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
 
 
 def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> TaskStep:
@@ -231,7 +231,7 @@ def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> Tas
 def _end_incarnation(
     observed: TaskObservation,
     pod: TaskPod | None,
-    kind: restart_backoff.TaskEnd,
+    kind: task_restart.TaskEnd,
     reason: str,
     message: str,
     *,
@@ -241,18 +241,16 @@ def _end_incarnation(
     persisted, now = observed.persisted, observed.now
     started = persisted.started if pod is None else pod.started
     lived = max(0.0, at - started) if started is not None else 0.0
-    history = restart_backoff.RestartHistory(persisted.failures, persisted.losses)
+    history = task_restart.RestartHistory(persisted.failures, persisted.losses)
     unavailable = 0
-    if (
-        kind is restart_backoff.TaskEnd.STOPPED
-    ):  # a service is unavailable: not a failure of the task, and always retried
+    if kind is task_restart.TaskEnd.STOPPED:  # a service is unavailable: not a failure of the task, and always retried
         unavailable = persisted.unavailable + 1
         delay: float | None = _UNAVAILABLE_BACKOFF.pause(unavailable)
         text = message
     else:
-        restart = restart_backoff.next_restart(kind, lived=lived, history=history, policy=observed.policy)
+        restart = task_restart.next_restart(kind, lived=lived, history=history, policy=observed.policy)
         delay, history, text = restart.delay, restart.history, f"{message}; {restart.reason}"
-    state = "Failed" if kind in (restart_backoff.TaskEnd.FAILED, restart_backoff.TaskEnd.REFUSED) else "Pending"
+    state = "Failed" if kind in (task_restart.TaskEnd.FAILED, task_restart.TaskEnd.REFUSED) else "Pending"
     ended = persisted.to(
         state,
         now,
@@ -327,7 +325,7 @@ def _is_proven(persisted: PersistedTask, report: Report) -> bool:
     """Return whether a running task has shown that it works.
 
     It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds more.
-    So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
+    So a task that fails repeatedly at its first record is never Ready, and a planned restart does not take longer.
     """
     is_suspect = persisted.incarnation <= 1 or persisted.failures + persisted.losses + persisted.unavailable > 0
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)

@@ -9,7 +9,7 @@ _LASTS: Final = 15.0
 
 
 class KafkaTrouble:
-    """Measures how long Kafka has been unreachable."""
+    """Measurement of how long Kafka has been unreachable."""
 
     def __init__(self) -> None:
         self._since: float | None = None

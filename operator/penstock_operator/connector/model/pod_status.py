@@ -190,7 +190,7 @@ class ExecutorPod(Pod):
 
 
 def executor_of(manifest: Mapping[str, Any], now: float) -> ExecutorPod | None:
-    """Return the executor of a pod's manifest; None: it is another pod."""
+    """Return the executor of a pod's manifest; None if the pod is not an executor's."""
     metadata = manifest["metadata"]
     if names.label(manifest, names.ROLE_LABEL) != names.EXECUTOR:
         return None

@@ -1,6 +1,7 @@
 """Determine which Secrets a connector refers to and whether they exist, and hash their values. Pure.
 
-The operator never resolves a reference: `plan_hashes` compares keyed hashes of the values, and `release_key` has the key.
+The operator never resolves a reference: `plan_hashes` compares keyed hashes of the values. The key is that of
+`secret_hash_key`.
 """
 
 import base64

@@ -13,7 +13,7 @@ from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.secret_values import SecretValues
 from penstock_operator.connector.observe.stored_plans import plans_of, readable_maps
 from penstock_operator.connector.observe.subject import Subject
-from penstock_operator.connector.policy import plugin_version, topic_policy
+from penstock_operator.connector.policy import plugin_resolution, topic_policy_resolution
 from penstock_operator.errors import NoSuchKind
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 
@@ -43,11 +43,11 @@ async def look_up_plans(
     of_canary = [] if persisted.canary is None else [persisted.canary.plan]
     running = sorted(await stored(persisted.plan, *of_canary), key=lambda p: p.hash != persisted.plan)
     last = next((p for p in running if p.hash == persisted.plan), None)
-    plugin = plugin_version.resolve(connector, settings.worker, running, persisted.restarted)
+    plugin = plugin_resolution.resolve(connector, settings.worker, running, persisted.restarted)
     if plugin is None:  # not in the loop's thread: there may be many, and each is checked
         there = await _listed(subject, PLUGIN_VERSION)
         plugin = await subject.context.run(
-            plugin_version.resolve, connector, settings.worker, running, persisted.restarted, there
+            plugin_resolution.resolve, connector, settings.worker, running, persisted.restarted, there
         )
     assert plugin is not None  # they have been listed
     plugin = _with_newer(subject, plugin)
@@ -57,7 +57,9 @@ async def look_up_plans(
     )
     secrets_in_force = secrets_hash(connector, secrets.every, last, persisted.restarted)
     is_own_change = has_changed_itself(persisted.own_hash, own, own_toggled, last, secrets_in_force)
-    policy = topic_policy.resolve(connector, await _listed(subject, POLICY), last, is_own_change=is_own_change)
+    policy = topic_policy_resolution.resolve(
+        connector, await _listed(subject, POLICY), last, is_own_change=is_own_change
+    )
     inputs = inputs_hash(
         connector,
         settings.worker,
@@ -95,8 +97,10 @@ def _with_newer(subject: Subject, plugin: PluginResolution) -> PluginResolution:
     connector, worker = subject.connector, subject.context.settings.worker
     unseen = known.unverified
     verified = [o for o in known.offers if o.name not in unseen]
-    passed_over = plugin_version.passed_over(connector, worker, plugin.mounts, known.offers, unseen) if unseen else ()
-    newer = plugin_version.newer(connector, worker, plugin.mounts, verified)
+    passed_over = (
+        plugin_resolution.passed_over(connector, worker, plugin.mounts, known.offers, unseen) if unseen else ()
+    )
+    newer = plugin_resolution.newer(connector, worker, plugin.mounts, verified)
     return replace(plugin, newer=newer, passed_over=passed_over)
 
 

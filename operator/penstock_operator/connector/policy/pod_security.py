@@ -1,4 +1,4 @@
-"""Checks the Pod Security Standards, control by control, as Kubernetes' own admission does (1.36). Pure.
+"""Check the Pod Security Standards, control by control, as Kubernetes' own admission does (1.36). Pure.
 
 A field that the level does not allow is a `Violation` with its path in the pod. `template_policy` has the other
 restrictions of a template.

@@ -1,4 +1,4 @@
-"""Checks `spec.template` of a Connector against fields of pods and the release's policy, all problems together. Pure.
+"""Check `spec.template` of a Connector against fields of pods and the release's policy, all problems together. Pure.
 
 Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator created, not its user.
 """

@@ -27,7 +27,7 @@ _KEPT: Final = frozenset(ConditionType) - {ConditionType.READY, ConditionType.RE
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes conditions; `lastTransitionTime` changes only with `status`."""
+    """Writer of conditions; `lastTransitionTime` changes only with `status`."""
 
     previous: Mapping[str, Mapping[str, Any]]
     generation: int

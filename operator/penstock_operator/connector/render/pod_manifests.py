@@ -75,7 +75,7 @@ def metadata(
 
 @dataclass(frozen=True, slots=True)
 class PodManifests:
-    """Renders the manifests of one Connector.
+    """Renderer of the manifests of one Connector.
 
     Attributes:
         connector: the resource.
@@ -306,8 +306,8 @@ _READINESS: Final = {"timeoutSeconds": 5, "periodSeconds": 5, "failureThreshold"
 def _probes(*, ends: bool) -> dict[str, Any]:
     """Return the probes of a task, with long limits: a loaded node or a long garbage collection is not a fault.
 
-    The kubelet ends a task that for three minutes gives no answer, or answers that its loop makes no progress. A task is
-    ready while it runs or is paused, nothing hinders it, and Kafka answers it.
+    The kubelet ends a task that has not answered for three minutes, or has reported for as long that its loop makes no
+    progress. A task is ready while it runs or is paused, nothing hinders it, and Kafka answers it.
 
     Args:
         ends: whether the kubelet may end a task (`task.livenessProbe`); otherwise it only sees whether the task is ready.

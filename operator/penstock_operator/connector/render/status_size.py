@@ -1,4 +1,4 @@
-"""Limits the size of a status: every text in it is cut to bytes, and the first tasks keep more than the rest. Pure.
+"""Limit the size of a status: each text is cut to a number of bytes, and the first tasks keep more than the rest. Pure.
 
 etcd accepts objects of up to 1.5 MiB, and a watch of Connectors transfers each whole status.
 """

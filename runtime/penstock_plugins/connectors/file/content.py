@@ -49,7 +49,7 @@ class Content:
         self.end = ""
         """Its `Fingerprint.end`, once it is finished and was not empty."""
         self.seen = handle.size()
-        """Size that was seen last."""
+        """Last observed size."""
         self.lost = False
         """The rest of the content cannot be read any more."""
         self.looked_from = -1

@@ -97,8 +97,8 @@ class SparkDataSource(SourceConnector):
                 continue
             if {**partition, PART: None} != {**own, PART: None}:
                 raise ConnectError(
-                    f'The partition of this connector is {{"source": "{config.data_source}"}}, and no other, except for the '
-                    "parts of a backlog, as the list of offsets has them"
+                    f'The only partition of this connector is {{"source": "{config.data_source}"}}, except for the parts of '
+                    "a backlog that the list of offsets shows"
                 )
             if PART in partition:
                 Round.of(partition, offset)

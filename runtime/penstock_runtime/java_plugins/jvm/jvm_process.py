@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 
 from penstock.errors import ConnectError
 from penstock_model.resources.task_settings import Java
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins import class_archive
 from penstock_runtime.java_plugins.host_jar import archive, class_path
 from penstock_runtime.java_plugins.java_error import JvmEnded

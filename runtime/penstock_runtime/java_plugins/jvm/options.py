@@ -9,7 +9,7 @@ from typing import Final
 from penstock.errors import Problem
 from penstock_model.resources.java_options import is_collector
 from penstock_model.resources.task_settings import Java
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.jvm.heap import Heap
 
 __all__ = ["environment", "jvm_options", "unusable_options"]

@@ -39,7 +39,7 @@ _STEADY: Final = 3.0
 
 
 class PodReports:
-    """Keeps the latest report, and writes it when it has changed. Used by several threads.
+    """Latest report, which is written when it has changed. Used by several threads.
 
     Args:
         spec: spec of this incarnation.
@@ -140,7 +140,7 @@ class PodReports:
             self._write(after=self._trouble_due - now)
 
     def lag(self, records: int, growth: str | None) -> None:
-        """Keep the lag for the next report, and report when its growth begins and ends. From several threads."""
+        """Keep the lag for the next report, and report when its growth begins and ends. Any thread may call it."""
         self._figures.lag(records)
         if (growth is None) is (self._report.lagging is None):  # not for each change of numbers in the text
             return

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyspark
 
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 from penstock_runtime.java_plugins.jars import COMPILER, fetched_jars
 
 from ...ports import free_port

@@ -185,7 +185,7 @@ def test_a_transform_with_a_mistake_fails(bad: type[Transform]) -> None:
         (DropsAllRecords, "`apply` returns None for all `records`, so that all are dropped"),
         (MarksWithAHash, "Record(topic='t', "),
         (MarksInTheOrderOfASet, "Record(topic='t', "),
-        (FailsForAllRecords, "`apply` fails for all `records`, for the first by a DataError: no id"),
+        (FailsForAllRecords, "`apply` fails for all `records`, for the first with a DataError: no id"),
         (
             StampsWithADatetime,
             "StampsWithADatetime.apply returned a value of type datetime as the timestamp of a record",

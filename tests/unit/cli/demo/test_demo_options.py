@@ -27,7 +27,7 @@ def nothing_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("--seconds", "soon"), "soon is not a number of seconds"),
         (("--seconds", "-1"), "-1"),
         (("--seconds", "inf"), "inf is not a number of seconds"),
-        (("--rate", "0"), "0 orders per second are no demo; give 1 or more"),
+        (("--rate", "0"), "the demo needs at least 1 order per second"),
         (("--backlog", "many"), "many is not a whole number from 0 to 999999999"),
     ],
 )

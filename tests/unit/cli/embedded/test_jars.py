@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import ConnectError
 from penstock_cli.embedded import jars
-from penstock_runtime.java import Java
+from penstock_runtime.java_home import Java
 from penstock_runtime.maven import Jar, cache_folder
 
 NAMES = ("kafka_2.13-4.3.1.jar", "kafka-clients-4.3.1.jar")

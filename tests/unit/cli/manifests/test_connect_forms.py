@@ -10,7 +10,7 @@ from penstock import ConfigError
 from penstock_cli.manifests.reader import read_manifests
 from penstock_cli.run import plans
 from penstock_model.resources.connector import Connector
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 
 CONFIG = {
     "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",

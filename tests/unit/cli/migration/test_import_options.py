@@ -111,7 +111,7 @@ def test_secrets_go_to_plain_files_in_a_folder_only(file: Path, tmp_path: Path, 
     assert other.read_text() == "mine"
 
 
-def test_another_connector_that_is_wrong_does_not_hinder_the_one_that_is_asked_for(tmp_path: Path) -> None:
+def test_invalid_connector_does_not_prevent_the_import_of_another_one(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     file.write_text(json.dumps([CONNECTOR, {"name": "b", "config": {"topic": "t"}}]))
     assert penstock(file, "--connector", "in").returncode == 0
@@ -188,7 +188,7 @@ def test_a_worker_is_asked_with_the_user_of_the_url_who_is_reported_nowhere() ->
     [
         (401, {}, "refuses with 401 Unauthorized"),
         (200, b"<html>", "returned an unexpected response"),
-        (200, {}, "there are no connectors in what was read"),
+        (200, {}, "the input contains no connectors"),
     ],
 )
 def test_a_worker_that_refuses_or_is_none_is_reported_without_its_user(code: int, answer: Any, told: str) -> None:
@@ -258,7 +258,7 @@ def test_a_folder_of_files_in_all_forms_is_read_and_what_is_no_connector_is_left
     assert [m["metadata"]["name"] for m in yaml.safe_load_all(done.stdout)] == ["a", "b", "c"]
     assert done.returncode == 2
     assert "put.json, document 1: has no manifest: metadata.name: is missing; give it by --name" in done.stderr
-    assert "Left out: 1 document that is no connector (" in done.stderr
+    assert "Left out: 1 document that is not a connector (" in done.stderr
     named = penstock(folder / "put.json", "--name", "orders")
     assert yaml.safe_load(named.stdout)["metadata"]["name"] == "orders"
     assert named.returncode == 0, named.stderr
@@ -282,7 +282,7 @@ def test_a_broken_connector_in_a_folder_is_reported_and_hinders_no_other(tmp_pat
         "twice.yaml: line 2: the key topic occurs here a second time",
         "latin.properties: is not UTF-8 text",
         "half.yaml, document 1: has no metadata or no spec",
-        "Left out: 1 document that is no connector (",
+        "Left out: 1 document that is not a connector (",
     ):
         assert told in done.stderr
     (folder / "good.json").unlink()

@@ -205,7 +205,7 @@ def test_a_text_that_yaml_cannot_hold_is_reported() -> None:
         made({**SOURCE, "x": "\ud83d"})
 
 
-def test_a_variable_of_a_secret_that_only_pods_have_is_no_problem() -> None:
+def test_variable_of_a_secret_that_only_pods_have_is_accepted() -> None:
     one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}"})
     assert "cannot be resolved" not in report(one)
     one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}${vault:x:y}"})

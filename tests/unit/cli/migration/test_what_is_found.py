@@ -152,12 +152,12 @@ def test_restarts_of_strimzi_are_off_unless_they_are_enabled(auto: Any, restart:
     assert only(strimzi(autoRestart=auto)).restart == restart
 
 
-def test_the_old_pause_of_strimzi_counts_where_there_is_no_state() -> None:
+def test_strimzi_pause_is_used_if_state_is_not_set() -> None:
     assert only(strimzi(pause=True)).form["initial_state"] == "PAUSED"
     assert only(strimzi(pause=True, state="running")).form["initial_state"] == "RUNNING"
 
 
-def test_what_strimzi_has_and_penstock_has_not_is_reported() -> None:
+def test_strimzi_features_that_penstock_lacks_are_reported() -> None:
     resource = strimzi(listOffsets={}, mystery=1)
     resource["metadata"]["annotations"] = {"strimzi.io/restart": "true", "mine": "x"}
     assert [n.property for n in only(resource).notes] == [

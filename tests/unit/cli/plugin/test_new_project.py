@@ -10,7 +10,7 @@ import pytest
 
 from penstock import ConfigError
 from penstock_cli.__main__ import main
-from penstock_cli.plugin.classes import LookedAt
+from penstock_cli.plugin.classes import InspectedPlugin
 from penstock_cli.plugin.new_project import FUNCTIONS, new_project
 from penstock_cli.plugin.options import KINDS
 from penstock_cli.plugin.taken_names import refuse_taken_names
@@ -143,7 +143,7 @@ def test_names_that_mean_something_else_already_are_reported(tmp_path: Path, cap
     ],
 )
 def test_a_property_is_taken_where_penstock_reads_it(kind: str, name: str, *, is_taken: bool) -> None:
-    looked = LookedAt(alias="Acme", type=kind, properties=(name,))
+    looked = InspectedPlugin(alias="Acme", type=kind, properties=(name,))
     with pytest.raises(ConfigError, match="would get the value that a user sets") if is_taken else nullcontext():
         refuse_taken_names("acme", [looked])
 
@@ -152,7 +152,9 @@ def test_no_installed_plugin_has_names_that_are_taken() -> None:
     for ref in Plugins.installed().every():
         assert isinstance(ref, PluginRef)
         properties = tuple(p.name for p in ref.cls.Config.properties())
-        refuse_taken_names(ref.distribution, [LookedAt(alias=ref.alias, type=type_of(ref.cls), properties=properties)])
+        refuse_taken_names(
+            ref.distribution, [InspectedPlugin(alias=ref.alias, type=type_of(ref.cls), properties=properties)]
+        )
 
 
 @pytest.mark.slow

@@ -454,7 +454,7 @@ def test_the_pod_of_a_task_that_waits_for_its_refused_secret_says_so() -> None:
     assert len(world.spark_secrets) == 1
 
 
-def test_an_operator_that_was_killed_before_it_made_the_secret_makes_it_later() -> None:
+def test_secret_is_created_later_if_the_operator_was_killed_before() -> None:
     world = new({"max": 1})
     world.kill_before = SECRET
     world.settle()

@@ -35,7 +35,7 @@ def template(source: dict[str, Any], **more: Any) -> dict[str, Any]:
     ],
     ids=lambda s: next(iter(s)),
 )
-def test_a_job_pod_keeps_volumes_that_every_pod_has_for_itself(source: dict[str, Any]) -> None:
+def test_job_pod_keeps_volumes_that_each_pod_has_separately(source: dict[str, Any]) -> None:
     pod = job_pod(template=template(source))
     assert volume(pod) == source
     assert MOUNT in pod["spec"]["containers"][0]["volumeMounts"]

@@ -7,7 +7,7 @@ import pytest
 
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector_status import ConnectorStatus
-from penstock_model.resources.restart_backoff import TaskEnd
+from penstock_model.resources.task_restart import TaskEnd
 from penstock_operator import names
 from penstock_operator.connector.decide.end_classification import kind_and_reason
 from penstock_operator.connector.model.kafka_connectivity import KafkaTrouble

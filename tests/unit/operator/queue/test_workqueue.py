@@ -136,7 +136,7 @@ def test_a_key_runs_again_after_the_time_that_it_asked_for() -> None:
     assert worked.times(A) == [0.0, 7.0]
 
 
-def test_an_earlier_wish_goes_over_a_later_one() -> None:
+def test_earlier_due_time_replaces_a_later_one() -> None:
     async def then(key: Key, run: int) -> float | None:
         return 600.0 if run == 1 else None
 

@@ -42,5 +42,5 @@ def test_a_backtick_that_opens_a_step_must_be_closed(path: str) -> None:
 
 
 @given(st.lists(st.text(min_size=1).filter(lambda s: "`" not in s and not s.endswith("\\")), min_size=1))
-def test_names_in_backticks_are_found_again(names: list[str]) -> None:
+def test_names_in_backticks_are_read_back_unchanged(names: list[str]) -> None:
     assert read_path(".".join(f"`{n}`" for n in names)) == tuple(names)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from penstock_runtime.kafka.lost_records import Losses
+from penstock_runtime.kafka.producer_losses import Losses
 from penstock_runtime.kafka.producer_records import Outgoing, slices
 
 

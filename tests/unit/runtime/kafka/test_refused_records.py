@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Producer
 
 from penstock import RetriableError
 from penstock_runtime.kafka import batch_limits
-from penstock_runtime.kafka.lost_records import Losses
+from penstock_runtime.kafka.producer_losses import Losses
 from penstock_runtime.kafka.producer_records import Outgoing
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings

@@ -28,7 +28,7 @@ from penstock import (
 )
 from penstock_model.resources.connector import Connector
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 
 

@@ -10,7 +10,7 @@ from penstock import ConfigError
 from penstock_cli.run import plans
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.refused_fields import refused_fields
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 
 HEAD = "apiVersion: penstock.dev/v1alpha1\nkind: Connector\nmetadata: {name: a}\n"
 FILE = "    file: /tmp/a\n    topic: t\n"

@@ -8,7 +8,7 @@ import pytest
 from penstock import Config, ConfigError, Int, Password, PollingSource, Problem, SourceConnector, prop
 from penstock_model.resources.connector import Connector
 from penstock_runtime.plan import plan
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 
 

@@ -7,7 +7,7 @@ import pytest
 from penstock import ConfigError
 from penstock_cli.run import plans
 from penstock_cli.standard_input import check_standard_input
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 
 WARNING = "file: is not set, so standard input is read; in a pod that is empty, and nothing is ever read"
 

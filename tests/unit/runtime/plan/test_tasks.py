@@ -10,7 +10,7 @@ from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
 from penstock_runtime.plan import plan
 from penstock_runtime.plan.tasks import split_hash
-from penstock_runtime.plan.worker import worker_from
+from penstock_runtime.plan.worker_check import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 
 from .planning import HOIST, SINK, SOURCE, planned, problems

@@ -28,7 +28,7 @@ class Brokers:
     def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         self.asked += 1
         if not self.there:
-            raise RetriableError("a partition is gone, or has no leader")
+            raise RetriableError("a partition does not exist or has no leader")
         return {of: self.ends_of[of] for of in partitions}
 
 

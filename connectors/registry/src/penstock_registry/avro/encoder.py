@@ -222,7 +222,7 @@ def _primitive(schema: Schema, of: AvroType) -> Encode:
         if bounds is not None and not bounds[0] <= value <= bounds[1]:
             raise DataError(f"the number is too large for {described(schema)}")
         if allowed is not None and value not in allowed:
-            raise DataError(f"the text is no symbol of the enum {of.name}")
+            raise DataError(f"the text is not a symbol of the enum {of.name}")
         if size is not None and len(value) != size:
             raise DataError(f"{size} bytes are expected, not {len(value)}")
         return value

@@ -137,7 +137,7 @@ class _Reader:
                 return self._union(of)
             case "null":
                 raise DataError(
-                    "cannot read a schema of Avro: a null that is no branch of a union has no schema in Connect"
+                    "cannot read a schema of Avro: a null that is not a branch of a union has no schema in Connect"
                 )
             case _:
                 return self._primitive(of)

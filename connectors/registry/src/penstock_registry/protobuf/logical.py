@@ -76,7 +76,7 @@ def _date(value: Any) -> dict[str, Any]:
     try:
         day = date.fromordinal(_EPOCH + days)
     except (ValueError, OverflowError):
-        raise DataError("the Date is not in the years 1 to 9999") from None
+        raise DataError("the Date is outside the years 1 to 9999") from None
     return {"year": day.year, "month": day.month, "day": day.day}
 
 
@@ -107,14 +107,14 @@ def _from_time(message: Any) -> Instant:
 def _timestamp(value: Any) -> dict[str, Any]:
     seconds, rest = divmod(_instant(value, "Timestamp"), 1000)
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
-        raise DataError("the Timestamp is not in the years 1 to 9999")
+        raise DataError("the Timestamp is outside the years 1 to 9999")
     return {"seconds": seconds, "nanos": rest * _NANOS}
 
 
 def _from_timestamp(message: Any) -> Instant:
     seconds, nanos = message.seconds, message.nanos
     if not (_FIRST_SECOND <= seconds <= _LAST_SECOND and 0 <= nanos < 1000 * _NANOS):
-        raise DataError(f"a {names.TIMESTAMP} is not in the years 1 to 9999")
+        raise DataError(f"a {names.TIMESTAMP} is outside the years 1 to 9999")
     return Instant(seconds * 1000 + nanos // _NANOS)
 
 

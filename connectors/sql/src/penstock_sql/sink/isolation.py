@@ -18,7 +18,7 @@ __all__ = ["Isolation"]
 
 
 class Isolation:
-    """Writes rows to their tables, and finds those that the database refuses.
+    """Writer of rows to their tables that finds those that the database refuses.
 
     Args:
         dialect: the dialect of the database.

@@ -166,7 +166,7 @@ def _keys(part: RecordBatch, fields: Mapping[str, _Column], config: SqlSinkConfi
 def _record_key(part: RecordBatch, config: SqlSinkConfig) -> dict[str, _Column]:
     keys, schema, names = part.column("key"), _one(part.key_schema), config.pk_fields
     if keys[0] is None:
-        raise DataError(f"the record has no key, and {config.name_of('pk.mode')} is record_key")
+        raise DataError(f"the record has no key, but {config.name_of('pk.mode')} is record_key")
     if isinstance(keys[0], dict):
         return _chosen(_fields(keys, schema, "key"), config, "key")
     if len(names) != 1:

@@ -171,7 +171,7 @@ class SqlSourceConfig(DatabaseConfig):
             yield Problem("table.blacklist", "table.whitelist names all tables to read: set one of the two")
         if self.query and (self.whitelist or self.blacklist or self.schema_pattern):
             yield Problem(
-                "query", "is read instead of tables: take table.whitelist, table.blacklist, schema.pattern out"
+                "query", "is read instead of tables: remove table.whitelist, table.blacklist and schema.pattern"
             )
         if self.query and self.mode != "bulk" and (word := limit_of(self.query, _dialect(self.url))):
             yield Problem(

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Final
 
 from penstock_model.contracts.task_reports import Report
-from penstock_model.resources import restart_backoff
+from penstock_model.resources import task_restart
 from penstock_model.resources.connector import Restart
 from penstock_model.resources.executors import Executors
 from penstock_operator.connector.decide.executors.report import state_of, task_executors
@@ -241,12 +241,12 @@ class _TaskStep:
 
 
 def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
-    """Return whether a pod is as one that would be made from this plan now."""
+    """Return whether a pod equals one that this plan would create now."""
     return pod.task < len(plan.tasks) and pod_hash(plan, pod.task) == pod.pod_hash
 
 
-def _restart(executor: ExecutorPod, ended: Ended) -> restart_backoff.RestartDecision:
+def _restart(executor: ExecutorPod, ended: Ended) -> task_restart.RestartDecision:
     """Return when an executor is replaced: as a task that is lost, for any end."""
     lived = max(0.0, ended.at - (executor.started or executor.created))
-    history = restart_backoff.RestartHistory(losses=executor.quick_ends)
-    return restart_backoff.next_restart(restart_backoff.TaskEnd.LOST, lived=lived, history=history, policy=Restart())
+    history = task_restart.RestartHistory(losses=executor.quick_ends)
+    return task_restart.next_restart(task_restart.TaskEnd.LOST, lived=lived, history=history, policy=Restart())

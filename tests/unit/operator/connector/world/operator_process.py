@@ -25,7 +25,7 @@ from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
-from penstock_operator.queue.plugin_offers import PluginOffers
+from penstock_operator.queue.plugin_offer_index import PluginOfferIndex
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.rollout.progress import Permission, progress_of_status
 from penstock_operator.settings import Settings
@@ -74,7 +74,7 @@ class OperatorProcess:
         self._key, self._server, self._topic, self._settings = key, server, topic, settings
         self._reconciler = _Recorder()
         self._connectors = ConnectorIndex(settings.worker)
-        self._plugins = PluginOffers()
+        self._plugins = PluginOfferIndex()
         self.woken: list[Key] = []
         self._limiter = _Limiter(permission, settings.rollout, clock, lambda key, delay: self.woken.append(key))
         kube, slots = Kube(server), JobSlots(settings.limits.job_pods)

@@ -88,7 +88,7 @@ class Sqlite(Dialect):
 
     def source_problems(self, address: Address, config: Any) -> Iterable[Problem]:
         if config.by_timestamp:
-            yield Problem("mode", "SQLite has no type for points in time: use incrementing")
+            yield Problem("mode", "SQLite has no type for timestamps: use mode=incrementing")
         if config.query:
             yield Problem("query", "SQLite does not report the column types of a query: read tables instead")
 

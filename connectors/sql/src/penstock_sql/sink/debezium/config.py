@@ -148,7 +148,9 @@ class DebeziumSinkConfig(DatabaseConfig):
                 "source's table was truncated",
             )
         if self.include and self.exclude:
-            yield Problem("field.exclude.list", "field.include.list names all fields to take: set one of the two")
+            yield Problem(
+                "field.exclude.list", "field.include.list already selects the fields: set only one of the two"
+            )
         for name, listed in (("field.include.list", self.include), ("field.exclude.list", self.exclude)):
             if wrong := [entry for entry in listed if ":" not in entry]:
                 yield Problem(name, f"has entries without a topic: {', '.join(wrong)}. Write TOPIC:FIELD")

@@ -1,4 +1,4 @@
-"""Offers of the PluginVersions of all namespaces, as the watch saw them last. Pure, and only a hint.
+"""Index of the offers of all PluginVersions by namespace, as the watch saw them last. Pure, and only a hint.
 
 The plugins that a Connector runs are resolved from data read from the API server; this index announces newer versions
 without a request.
@@ -12,7 +12,7 @@ from typing import Any
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import offered, unverified
 
-__all__ = ["KnownOffers", "PluginOffers"]
+__all__ = ["KnownOffers", "PluginOfferIndex"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class KnownOffers:
     unverified: Mapping[str, str]
 
 
-class PluginOffers:
+class PluginOfferIndex:
     """Offers by namespace. Used in one thread."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Inspect the image of a PluginVersion in a separate process: import all classes and read their configuration definitions.
 
-Run as `python -m penstock_runtime.verify.look REQUEST`, with `ANSWER_VARIABLE` set.
+Run as `python -m penstock_runtime.verify.inspection REQUEST`, with `ANSWER_VARIABLE` set.
 """
 
 import json
@@ -26,13 +26,13 @@ from penstock_runtime.process.termination_message import bounded
 from penstock_runtime.verify.java_classes import list_classes
 from penstock_runtime.verify.watch import ANSWER_VARIABLE, Answer
 
-__all__ = ["Looked", "look"]
+__all__ = ["Inspection", "inspect_image"]
 
 _MOST: Final = 20
 """Maximum number of problems to report."""
 
 
-class Looked(NamedTuple):
+class Inspection(NamedTuple):
     """Result of inspecting an image.
 
     Attributes:
@@ -53,7 +53,7 @@ class Looked(NamedTuple):
                 yield {"undefined": f"the configuration of {name} cannot be read: {cause}"}
 
 
-def look(mount: PluginMount, begin: Callable[[str], None]) -> Looked:
+def inspect_image(mount: PluginMount, begin: Callable[[str], None]) -> Inspection:
     """Return differences between the image and its declaration, or its classes; list the classes of Java plugins.
 
     Args:
@@ -61,10 +61,10 @@ def look(mount: PluginMount, begin: Callable[[str], None]) -> Looked:
         begin: called with the alias of each class before its import.
     """
     if mount.runtime == "Java":
-        return _look_into_jars(mount)
+        return _inspect_jars(mount)
     append_folders([mount.folder])
     if problems := [p.message for p in check_images([mount])]:
-        return Looked(Answer(problems=_short(problems)))
+        return Inspection(Answer(problems=_short(problems)))
     entries = entries_in(mount.folder, mount.plugin)
     definitions = []
     for entry in entries:
@@ -77,20 +77,20 @@ def look(mount: PluginMount, begin: Callable[[str], None]) -> Looked:
             problems += [p.message for p in check_class(mount, mount.places[0], entry.alias, cls, [mount.folder])]
             definitions.append((entry.alias, partial(definition_of, entry.alias, cls, entry.version)))
     if problems:
-        return Looked(Answer(problems=_short(problems)))
+        return Inspection(Answer(problems=_short(problems)))
     warnings = [p.message for p in ignored_copies(mount, [mount.folder])]
-    return Looked(Answer(warnings=_short(warnings), classes=tuple(e.alias for e in entries)), definitions)
+    return Inspection(Answer(warnings=_short(warnings), classes=tuple(e.alias for e in entries)), definitions)
 
 
-def _look_into_jars(mount: PluginMount) -> Looked:
+def _inspect_jars(mount: PluginMount) -> Inspection:
     try:
         found = list_classes(mount)
     except ConfigError as e:
-        return Looked(Answer(problems=_short([p.message for p in e.problems])))
+        return Inspection(Answer(problems=_short([p.message for p in e.problems])))
     except ConnectError as e:
-        return Looked(Answer(trouble=str(bounded(str(e)))))
+        return Inspection(Answer(trouble=str(bounded(str(e)))))
     definitions = [(c.class_name, partial(_definition_in_jars, c, mount.folder)) for c in found.classes]
-    return Looked(Answer(java=found.classes, warnings=_short([*found.warnings])), definitions)
+    return Inspection(Answer(java=found.classes, warnings=_short([*found.warnings])), definitions)
 
 
 def _definition_in_jars(found: FoundClass, folder: str) -> ClassDefinition:
@@ -113,7 +113,9 @@ def main(file: str) -> None:
     os.set_inheritable(descriptor, False)
     with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as answers:
         request = VerificationRequest.from_json(Path(file).read_bytes())
-        found = look(request.mount, lambda alias: print(key, json.dumps({"importing": alias}), sep="", file=answers))
+        found = inspect_image(
+            request.mount, lambda alias: print(key, json.dumps({"importing": alias}), sep="", file=answers)
+        )
         print(key, found.answer.model_dump_json(), sep="", file=answers)
         for line in chain(found.defined(), [{"end": True}]):
             print(key, json.dumps(line), sep="", file=answers)

@@ -7,7 +7,7 @@ from penstock.fields import Fields
 from penstock.record import Header
 from penstock.schema import INT64, OPTIONAL_STRING, STRING, TIMESTAMP, Schema, decimal, struct
 from penstock.values import Instant
-from penstock_runtime.java_plugins.records import RecordReader
+from penstock_runtime.java_plugins.record_reader import RecordReader
 
 LIST, CONSTANT, STRUCT = 0, 1, 2
 

@@ -20,9 +20,9 @@ from penstock_operator.job_slots import JobSlots
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
-from penstock_operator.plugin_version.definitions_map import definitions_labels, definitions_map
-from penstock_operator.plugin_version.pod import labels_of, name_of, verifying_pod
-from penstock_operator.plugin_version.verifying import Seen, Step, failed, published, step, unpublished
+from penstock_operator.plugin_verification.definitions_map import definitions_labels, definitions_map
+from penstock_operator.plugin_verification.verification_step import Seen, Step, failed, published, step, unpublished
+from penstock_operator.plugin_verification.verifying_pod import labels_of, name_of, verifying_pod
 from penstock_operator.reasons import ConditionType
 from penstock_operator.settings import Settings
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock_operator.key import Key
 
-__all__ = ["SharedRoom"]
+__all__ = ["QuotaRoom"]
 
 _MAKES: Final = 60.0
 """Seconds for which executors make room for a pod. If it is refused still, they are not the cause."""
@@ -29,7 +29,7 @@ class _Request:
         return int(number) if past < _MAKES else None
 
 
-class SharedRoom:
+class QuotaRoom:
     """Pods that a quota refuses, and the Connectors with executors, which make room one after the other."""
 
     def __init__(self) -> None:

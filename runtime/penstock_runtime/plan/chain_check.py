@@ -9,7 +9,7 @@ from penstock_model.connect import plugin_chain
 from penstock_model.connect.plugin_chain import Place
 from penstock_model.connect.redaction import literal_secrets
 from penstock_model.connect.variables import Secret
-from penstock_model.validation.steps import check_guard, check_negation, check_type, check_unused
+from penstock_model.validation.predicates import check_guard, check_negation, check_type, check_unused
 from penstock_model.validation.unknown_properties import Known
 from penstock_runtime.plan.plugin_versions import check_syntax, check_version, requested_version
 from penstock_runtime.plan.problems import Findings

@@ -14,9 +14,17 @@ from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
-from penstock_operator.plugin_version.definitions_map import definitions_map, definitions_name
-from penstock_operator.plugin_version.pod import name_of, verifying_pod
-from penstock_operator.plugin_version.verifying import Finding, Logged, Seen, Step, published, step, unpublished
+from penstock_operator.plugin_verification.definitions_map import definitions_map, definitions_name
+from penstock_operator.plugin_verification.verification_step import (
+    Finding,
+    Logged,
+    Seen,
+    Step,
+    published,
+    step,
+    unpublished,
+)
+from penstock_operator.plugin_verification.verifying_pod import name_of, verifying_pod
 from penstock_operator.settings import Settings
 
 NAME, NOW = "ticker-verify-1", 1_000.0
@@ -135,7 +143,7 @@ def test_it_is_looked_at_again_where_the_published_definitions_are_gone_and_stay
     assert (found.create, found.verdict, found.finding) == (NAME, READY, None)
 
 
-def test_what_a_verified_one_has_published_is_kept_by_the_status_until_another_pod_has_decided() -> None:
+def test_published_definitions_stay_in_the_status_until_another_pod_has_verified() -> None:
     assert step(seen(said=READY, verified_by="runtime:2")).finding is None
     assert step(seen(logged(), said=READY, verified_by="runtime:1")).publish is not None
 

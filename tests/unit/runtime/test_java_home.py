@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConnectError
-from penstock_runtime.java import find_java
+from penstock_runtime.java_home import find_java
 
 
 def java_that_says(folder: Path, version: str) -> Path:

@@ -1,7 +1,8 @@
 """Reporter of the plugins in a folder. It runs in a separate process, because imports run the project's code.
 
-`python -m penstock_cli.plugin.look OWN DEPENDENCIES ANSWER`: the folder with only the project comes first, then
-the packages installed here, then the folder with the dependencies in the image. The answer is a JSON list of `LookedAt`.
+`python -m penstock_cli.plugin.inspection OWN DEPENDENCIES ANSWER`: the folder with only the project comes first, then
+the packages installed here, then the folder with the dependencies in the image. The answer is a JSON list of
+`InspectedPlugin`.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from penstock_operator.queue.plugin_offers import PluginOffers
+from penstock_operator.queue.plugin_offer_index import PluginOfferIndex
 
 
 def document(name: str, version: str = "1.0.0", namespace: str = "shop", **spec: Any) -> dict[str, Any]:
@@ -16,13 +16,13 @@ def document(name: str, version: str = "1.0.0", namespace: str = "shop", **spec:
     return {"metadata": {"name": name, "namespace": namespace}, "spec": whole}
 
 
-def names(offers: PluginOffers, namespace: str = "shop") -> list[str] | None:
+def names(offers: PluginOfferIndex, namespace: str = "shop") -> list[str] | None:
     found = offers.of(namespace)
     return None if found is None else [o.name for o in found.offers]
 
 
 def test_nothing_is_known_until_all_have_been_listed() -> None:
-    offers = PluginOffers()
+    offers = PluginOfferIndex()
     offers.seen(document("a"))
     assert names(offers) is None
     offers.listed([document("a"), document("b"), document("c", namespace="bank")], offers.known())
@@ -30,7 +30,7 @@ def test_nothing_is_known_until_all_have_been_listed() -> None:
 
 
 def test_what_was_deleted_unseen_is_gone_with_the_next_list_and_what_came_meanwhile_stays() -> None:
-    offers = PluginOffers()
+    offers = PluginOfferIndex()
     offers.listed([document("a"), document("b")], offers.known())
     known = offers.known()
     offers.seen(document("new"))
@@ -41,7 +41,7 @@ def test_what_was_deleted_unseen_is_gone_with_the_next_list_and_what_came_meanwh
 
 
 def test_what_is_deleted_while_a_list_is_read_is_not_brought_back_by_it() -> None:
-    offers = PluginOffers()
+    offers = PluginOfferIndex()
     offers.listed([document("a")], offers.known())
     known = offers.known()
     offers.gone(document("a"))
@@ -52,13 +52,13 @@ def test_what_is_deleted_while_a_list_is_read_is_not_brought_back_by_it() -> Non
 
 
 def test_one_that_is_not_well_formed_offers_nothing() -> None:
-    offers = PluginOffers()
+    offers = PluginOfferIndex()
     offers.listed([document("a"), document("bad", image="r.example/x:latest")], offers.known())
     assert names(offers) == ["a"]
 
 
 def test_what_no_pod_has_verified_is_known_with_its_cause_until_one_has() -> None:
-    offers, ready = PluginOffers(), {"type": "Ready", "status": "False", "reason": "ErrImagePull", "message": "no"}
+    offers, ready = PluginOfferIndex(), {"type": "Ready", "status": "False", "reason": "ErrImagePull", "message": "no"}
     offers.listed([document("a"), document("b")], offers.known())
 
     def unverified() -> dict[str, str]:

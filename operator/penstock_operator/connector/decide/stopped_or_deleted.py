@@ -96,7 +96,7 @@ def _stopped_task(task: PersistedTask, now: float) -> PersistedTask:
 
 
 def _left_of_ended(staying: Sequence[TaskPod], now: float) -> list[float]:
-    """Return the seconds until each of these pods that has ended is no longer waited for."""
+    """Return, for each of these pods that has ended, the seconds for which to wait for it."""
     return [p.leaves_by - now for p in staying if p.phase is Phase.ENDED and p.leaves_by is not None]
 
 

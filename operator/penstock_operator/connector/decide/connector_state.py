@@ -1,4 +1,4 @@
-"""Summarize the states of a connector's tasks as the state and the verdict of the connector. Pure."""
+"""State of a connector, and the verdict for its condition Ready, from the states of its tasks. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

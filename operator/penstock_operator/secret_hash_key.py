@@ -1,4 +1,4 @@
-"""Key of the release for hashes of Secrets. The operator creates it, once.
+"""Key with which the values of Secrets are hashed, one per release. The operator creates it, once.
 
 A template of the chart cannot: it would create another key at every sync of a GitOps tool, and so restart every task.
 """
@@ -14,7 +14,7 @@ from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import SECRET
 from penstock_operator.settings import Settings
 
-__all__ = ["release_key", "secret_name"]
+__all__ = ["secret_hash_key", "secret_name"]
 
 _LEAST: Final = 16
 _BYTES: Final = 32
@@ -26,7 +26,7 @@ def secret_name(settings: Settings) -> str:
     return f"{settings.release.name}-secret-hash-key"
 
 
-def release_key(path: Path, settings: Settings, kube: Kube) -> bytes:
+def secret_hash_key(path: Path, settings: Settings, kube: Kube) -> bytes:
     """Read the key from the mounted file, or else from the release's Secret, which is created if it does not exist.
 
     Raises:
