@@ -11,7 +11,7 @@ from penstock.errors import ConnectError
 from penstock_web.access import Access
 from penstock_web.authentication import users_only
 from penstock_web.connect_rest.routes import routes as connect_routes
-from penstock_web.connections import Connections, abort, stop_listening
+from penstock_web.connections import Connections, abort, limit_send_buffers, stop_listening
 from penstock_web.console import routes
 from penstock_web.options import WebOptions
 from penstock_web.protection import HEADERS, middleware
@@ -101,11 +101,13 @@ class WebServer:
         assert server is not None
         try:
             listener = await asyncio.get_running_loop().create_server(
-                lambda: connections.protocol(server), self._options.host, self._options.port
+                lambda: connections.protocol(server), self._options.host, self._options.port, start_serving=False
             )
             self.port = listener.sockets[0].getsockname()[1]
             self._started.set()
             await self._closing.wait()
+            limit_send_buffers(listener)
+            await listener.start_serving()
             connections.refuse()
             await stop_listening(listener)
         finally:
