@@ -25,7 +25,7 @@ __all__ = ["Placed", "Site", "address"]
 
 _BREAK: Final = re.compile(r"(?<=[._/@=,:-])(?=\w)|(?<=[a-z])(?=[A-Z])")
 """Places in identifiers: after punctuation and before capitals."""
-_LINK: Final = re.compile(r"(?<=\]\()([^)\s]+)(?=[)\s])")
+_LINK: Final = re.compile(r"\[(?P<text>(?:[^\[\]]|\[[^\[\]]*\])*)\]\((?P<target>[^)\s]+)(?P<title>[^)]*)\)")
 _FENCED: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -86,7 +86,7 @@ class Site:
         return f"---\n{head}---\n\n" + "\n\n".join(self._blocks(page)) + "\n"
 
     def as_markdown(self, page: Page) -> str:
-        """Return a page for readers of Markdown, with links to files outside of the site replaced."""
+        """Return a page for readers of Markdown: links to files outside of the site are addresses of these, or text."""
         parts = _FENCED.split(page.text)
         return "".join(part if _FENCED.match(part) else self._with_links(part, page) for part in parts)
 
@@ -149,8 +149,11 @@ class Site:
 
     def _with_links(self, text: str, page: Page) -> str:
         def replaced(found: re.Match[str]) -> str:
-            placed = self.placed(found[1], page)
-            return placed.address or placed.path
+            placed = self.placed(found["target"], page)
+            if placed.address:
+                return f"[{found['text']}]({placed.address}{found['title']})"
+            text = found["text"].strip("`")
+            return f"`{placed.path}`" if placed.path.endswith(text) else f"{found['text']} (`{placed.path}`)"
 
         return _LINK.sub(replaced, text)
 

@@ -69,6 +69,9 @@ def test_a_link_to_a_file_of_the_repository_leads_there_or_is_text_while_there_i
     staged = site(docs).staged(page(docs, text))
     assert '<span title="examples/a.yaml in the repository">the example</span>' in staged
     assert "<a " not in staged
+    assert "See the example (`examples/a.yaml`)." in site(docs).as_markdown(page(docs, text))
+    named = page(docs, "# A\n\nSee [a.yaml](../examples/a.yaml) or [`a.yaml`](../examples/a.yaml).\n")
+    assert "See `examples/a.yaml` or `examples/a.yaml`." in site(docs).as_markdown(named)
 
 
 def test_a_link_whose_text_is_a_file_name_has_the_title_of_the_page(docs: Path) -> None:
