@@ -183,7 +183,7 @@ FAULTS: Final = (
         "a release's user lacks rights",
         "the user of the worker configuration has no ACLs",
         Says("Unavailable|PrepareFailed", ("uthoriz",)),
-        "grant what docs/kafka-acls.md lists; the connector starts by itself",
+        "grant what [kafka-acls.md](kafka-acls.md) lists; the connector starts by itself",
         _second_as("penstock", "penstock-secret"),
         remove=_login("admin", "admin-secret"),
         is_alone=True,
