@@ -220,8 +220,8 @@ FAULTS: Final = (
         "a poison record",
         "a sink's converter cannot read a record",
         Says("TasksFailed", ("in-0 offset 2", "VALUE_CONVERTER")),
-        "correct the data, or set `errors.tolerance` ([errors.md](errors.md)). If it fails at the first record, the converter probably "
-        "does not fit the data: set `value.converter` (`StringConverter` for text)",
+        "correct the data, or set `errors.tolerance` ([errors.md](errors.md)). If it fails at the first record, the "
+        "converter probably does not fit the data: set `value.converter` (`StringConverter` for text)",
         copies(),
         _poison,
         remove=_configured(errors_tolerance="all"),
