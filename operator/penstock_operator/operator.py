@@ -57,8 +57,11 @@ _STILL: Final = 30.0
 _KAFKA_STILL: Final = 120.0
 _TOPICS_SECONDS: Final = 10.0
 """Seconds between two reconciliations of a Connector for changes only of its active topics."""
-_PROGRESS_SECONDS: Final = 60.0
-"""Seconds between two reconciliations of a Connector for changes only of the time of its last record."""
+_PROGRESS_SECONDS: Final = 30.0
+"""Seconds between two reconciliations of a Connector for changes only of the time of its last record.
+
+Half the time between two reports of a task: otherwise each would wait for a turn if the first one came just before it.
+"""
 _GATHERED: Final = 5.0
 """Seconds for which such a reconciliation waits for reports of the Connector's other tasks."""
 _KAFKA_FIRST: Final = 10.0
