@@ -109,8 +109,8 @@ class TaskStatus(StatusPart):
     )
     last_loop: Time | None = Field(
         None,
-        description="When its loop last completed a round. Only while the task is hindered; otherwise its loop completes all "
-        "the time.",
+        description="When its loop last completed a round. Only while the task is hindered; otherwise its loop completes "
+        "all the time.",
     )
     versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
     executors: ExecutorsStatus | None = Field(
