@@ -251,6 +251,9 @@ def test_an_image_that_is_gone_holds_up_only_lost_tasks_and_new_connectors_and_t
     )
     site.until("late", lambda b: condition(b, "Ready").startswith(waits), "waits")
     assert never in condition(ready(site, second, "False ImagePullBackOff"), "Ready")
+    events = site.api.list("events.k8s.io/v1", "Event", site.namespace)
+    about = [e for e in events if e["regarding"]["name"] == second["metadata"]["name"] and never in e["note"]]
+    assert [(e["type"], e["reason"]) for e in about] == [("Warning", "ImagePullBackOff")]
 
     site.kubelet.can_pull(gone)
     site.settled("orders")
