@@ -79,8 +79,8 @@ class PodReports:
         self._target = TargetState.of(identity)
         self._written: Report | None = None
         self._trouble: str | None = None
-        self._trouble_due = -_TROUBLE_SECONDS
-        """Time when the last change of trouble was or will be written."""
+        self._trouble_written = self._trouble_due = -_SAME_SECONDS
+        """Times when the last change of trouble was written, and when the next one is due, if that is later."""
         self._report = Report(
             connector=spec.connector,
             connector_uid=identity.connector_uid,
@@ -129,19 +129,23 @@ class PodReports:
     def trouble(self, text: str | None) -> None:
         """Report what hinders the task; None: nothing does any more.
 
-        Changes are written at most once a second, and changes of only numbers at most once a minute.
+        Changes are written at most once a second, and changes of only numbers at most once a minute. The last one is written
+        even if no other follows.
         """
         text = bounded(text, _TROUBLE)
         with self._lock:
             now = self._clock()
-            is_same = (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble))
-            if text == self._trouble or (is_same and now < self._trouble_due + _SAME_SECONDS):
+            if text == self._trouble:
                 return
+            is_same = (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble))
             self._trouble = text
             looped = None if text is None else self._looped
             self._report = self._report.model_copy(update={"trouble": text, "last_loop": looped})
-            if self._trouble_due <= now:  # otherwise a report waits to be written, and this one replaces it
-                self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
+            is_written = self._trouble_due <= now  # otherwise a report waits to be written, and this one replaces it
+            if is_written:
+                self._trouble_written = self._trouble_due
+            due = max(now, self._trouble_written + (_SAME_SECONDS if is_same else _TROUBLE_SECONDS))
+            self._trouble_due = due if is_written else min(due, self._trouble_due)
             self._write(after=self._trouble_due - now)
 
     def lag(self, records: int, growth: str | None) -> None:

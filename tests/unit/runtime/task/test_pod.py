@@ -291,14 +291,32 @@ def test_what_hinders_a_start_is_reported_before_the_task_runs(reports: PodRepor
     assert [(r.state, r.trouble) for r in kept.reports] == [("", "cannot connect"), ("", None), ("RUNNING", None)]
 
 
-def test_attempts_are_counted_in_the_report_once_a_minute(reports: PodReports, kept: Kept, clock: Clock) -> None:
+def test_attempts_are_counted_in_the_report_once_a_minute_and_the_last_number_is_reported(
+    reports: PodReports, kept: Kept, clock: Clock
+) -> None:
     reports.state(State.RUNNING)
     begun = clock.now
+    due: dict[float, str | None] = {}  # a report replaces one that waits for the same time
     for attempt in range(1, 8):
         clock.now = begun + (attempt - 1) * 20
         reports.trouble(f"write is tried again (attempt {attempt}): no answer")
-    told = [r.trouble for r in kept.reports[1:]]
-    assert told == [f"write is tried again (attempt {n}): no answer" for n in (1, 4, 7)]
+        due[clock.now + kept.put_after[-1] - begun] = kept.reports[-1].trouble
+    attempts = {0.0: 1, 60.0: 3, 120.0: 6, 180.0: 7}
+    assert due == {at: f"write is tried again (attempt {n}): no answer" for at, n in attempts.items()}
+
+
+def test_an_end_of_trouble_does_not_wait_for_a_report_of_other_numbers(
+    reports: PodReports, kept: Kept, clock: Clock
+) -> None:
+    reports.state(State.RUNNING)
+    for text in ("10 records failed", "40 records failed", None):
+        clock.now += 5
+        reports.trouble(text)
+    assert [(r.trouble, after) for r, after in zip(kept.reports[1:], kept.put_after[1:], strict=True)] == [
+        ("10 records failed", 0.0),
+        ("40 records failed", 55.0),
+        (None, 0.0),
+    ]
 
 
 def test_a_lag_that_grows_is_reported_when_that_begins_and_ends(reports: PodReports, kept: Kept) -> None:
