@@ -205,7 +205,12 @@ class Reason(StrEnum):
 
     # The configuration
     VALID = "Valid", Use.CONFIG_VALID, "the plugin accepts the configuration", "read the warnings, if there are any"
-    NOT_CHECKED = "NotChecked", Use.CONFIG_VALID, "the configuration has not been checked yet", _WAIT
+    NOT_CHECKED = (
+        "NotChecked",
+        Use.CONFIG_VALID,
+        "the configuration has not been checked yet; the message has the cause if something prevents it",
+        "wait, or fix the cause",
+    )
     CONFIG_INVALID = (
         "ConfigInvalid",
         Use.STALLED | Use.CONFIG_VALID | Use.TASK,
