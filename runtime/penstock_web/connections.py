@@ -1,52 +1,210 @@
-"""Connections of a server: how many are open, how long each may be silent before its first request, and their end."""
+"""Connections of a server: how many are open, what clients that keep it waiting hold in memory, and their end."""
 
 import asyncio
-from collections.abc import Iterable
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-__all__ = ["Connections", "abort", "stop_listening"]
+__all__ = ["Connections", "abort", "limit_send_buffers", "reset", "stop_listening"]
 
-_FIRST_REQUEST_SECONDS: Final = 15.0
+_READ_SECONDS: Final = 30.0
+_MOST_BYTES: Final = 16 << 20
+"""Bytes of requests and of answers that are not sent yet. Their copies in the process take at most as much again."""
+_MOST_RECEIVED: Final = 2 << 20
+"""Bytes of one connection's requests that are kept at most; more are discarded, or not read."""
+_SEND_BUFFER: Final = 64 << 10
+"""Bytes of unread answers that the kernel keeps for each client. Without this limit, it keeps megabytes."""
 _ITERATIONS: Final = 8  # of the event loop; a connection needs four: its task, its protocol, `close`, `connection_lost`
 
 
 class Connections:
     """Connections of a server. Used only in its event loop.
 
+    A server waits for a client until it has sent a request, and again until it has read the answer. If there are too many
+    connections, or they hold too many bytes, the one for whose client the server has waited longest is reset. So clients
+    that do not read, or send nothing, fill no memory and keep nobody out. Requests that are being answered, and streams
+    whose clients read, are never reset for others.
+
     Args:
-        most: connections that are open at a time; further ones are closed immediately.
-        seconds: time until a connection's first request is complete.
+        most: connections that are open at a time.
     """
 
-    def __init__(self, most: int, seconds: float = _FIRST_REQUEST_SECONDS) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
-        self._seconds = seconds
-        self._silent: set[object] = set()
+        self._open: dict[asyncio.BaseProtocol, _Connection] = {}
+        self._waiting: dict[_Connection, None] = {}  # in the order in which the server began to wait
+        self._turn = asyncio.Lock()
 
     def refuse(self) -> None:
         """Close each further connection."""
         self._most = 0
 
-    def has_asked(self, request: web.Request) -> None:
-        """Record that a request arrived, so that its connection is kept."""
-        self._silent.discard(request.protocol)
+    @contextmanager
+    def answering(self, request: web.Request) -> Iterator[None]:
+        """Count a request as being answered until the block ends, from the moment at which its body is complete."""
+        connection = self._open.get(request.protocol)
+        if connection is None:  # the client is gone
+            yield
+        else:
+            with connection.answering(request):
+                yield
+
+    async def turn(self) -> None:
+        """Wait until this request may begin: one does in each iteration of the event loop.
+
+        The memory of connections that are reset is free some iterations later, not after a hundred further answers.
+        """
+        async with self._turn:
+            await asyncio.sleep(0)
 
     def protocol(self, server: web.Server) -> asyncio.Protocol:
         """Return the protocol for a new connection."""
-        if len(server.connections) >= self._most:
-            return _Closed()
-        protocol = server()
-        self._silent.add(protocol)
-        asyncio.get_running_loop().call_later(self._seconds, self._end, protocol)
-        return protocol
+        if len(self._open) >= self._most:
+            longest = next(iter(self._waiting), None)
+            if longest is None or self._most == 0:
+                return _Closed()
+            longest.reset()
+        handler = server()
+        self._open[handler] = connection = _Connection(handler, self)
+        return connection
 
-    def _end(self, protocol: RequestHandler) -> None:
-        if protocol in self._silent:
-            self._silent.discard(protocol)
-            protocol.force_close()
+    def wait_for(self, connection: "_Connection") -> None:
+        """Record that the server waits for this client from now on."""
+        self.wait_no_longer(connection)
+        self._waiting[connection] = None
+
+    def wait_no_longer(self, connection: "_Connection") -> None:
+        """Record that the client has done its part."""
+        self._waiting.pop(connection, None)
+
+    def make_room(self, newest: "_Connection") -> None:
+        """Reset connections until the rest hold few enough bytes; one may hold more, such as the only large answer."""
+        held = {connection: connection.held for connection in self._open.values()}
+        total = sum(held.values())
+        for connection in [c for c in self._waiting if held.get(c)]:
+            if total <= _MOST_BYTES or total == newest.held:
+                break
+            total -= held[connection]
+            connection.reset()
+
+    def forget(self, handler: RequestHandler, connection: "_Connection") -> None:
+        """Free the place of a connection that has ended."""
+        self._open.pop(handler, None)
+        self.wait_no_longer(connection)
+
+
+class _Connection(asyncio.Protocol):
+    """Connection that passes everything on to aiohttp's handler, and observes its client."""
+
+    def __init__(self, handler: RequestHandler, connections: Connections) -> None:
+        self._handler = handler
+        self._connections = connections
+        self._transport: asyncio.Transport | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._received = 0
+        self._request: web.Request | None = None
+        self._is_idle = True
+
+    @property
+    def held(self) -> int:
+        """Return how many bytes there are of its requests since it was idle, and of answers that are not sent yet."""
+        return 0 if self._is_quiet() else min(self._received, _MOST_RECEIVED) + self._unsent()
+
+    @contextmanager
+    def answering(self, request: web.Request) -> Iterator[None]:
+        """Count a request as being answered from the moment at which its body is complete."""
+
+        def complete() -> None:
+            if self._request is request:
+                self._connections.wait_no_longer(self)
+
+        self._request, self._is_idle = request, False
+        request.content.on_eof(complete)
+        try:
+            yield
+        finally:
+            self._request, self._is_idle = None, True
+            if self._transport is not None:
+                self._connections.wait_for(self)
+
+    def reset(self) -> None:
+        """Close the connection immediately, and discard what the client has not read."""
+        self._forget()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            reset(transport)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(0)  # a writer waits, and `pause_writing` is called, until all is sent
+        self._connections.wait_for(self)
+        self._handler.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_quiet():
+            self._is_idle = False
+            self._received = 0
+            self._connections.wait_for(self)
+        self._received += len(data)
+        self._connections.make_room(self)
+        self._handler.data_received(data)
+
+    def eof_received(self) -> None:
+        self._handler.eof_received()
+
+    def pause_writing(self) -> None:
+        self._handler.pause_writing()
+        self._deadline = asyncio.get_running_loop().call_later(_READ_SECONDS, self.reset)
+        self._connections.wait_for(self)
+        self._connections.make_room(self)
+
+    def resume_writing(self) -> None:
+        self._cancel_deadline()
+        if self._request is not None:
+            self._connections.wait_no_longer(self)
+        self._handler.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        self._transport = None
+        self._handler.connection_lost(exc)
+
+    def _is_quiet(self) -> bool:
+        """Return whether no request has begun, and all answers are sent."""
+        return self._is_idle and not self._unsent()
+
+    def _unsent(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def _forget(self) -> None:
+        self._cancel_deadline()
+        self._connections.forget(self._handler, self)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def limit_send_buffers(server: asyncio.Server) -> None:
+    """Limit what the kernel keeps of answers for each client of a server that does not serve yet."""
+    for listener in server.sockets:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)  # connections inherit it
+
+
+def reset(transport: asyncio.WriteTransport) -> None:
+    """Close a connection immediately, and discard what the client has not read.
+
+    Without SO_LINGER, the kernel keeps this for minutes in case that the client reads it.
+    """
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 async def stop_listening(server: asyncio.Server) -> None:

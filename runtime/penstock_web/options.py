@@ -30,7 +30,8 @@ class WebOptions:
         is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
         requires_user: answer authenticated users only; needs an `Access`.
-        connections: connections that are open at a time; further ones are closed immediately.
+        connections: connections that are open at a time; a further one takes the place of a client that keeps the server
+            waiting, or is closed.
         streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
         plot_step: seconds between the points of plots: between measurements of a task.
         answered: called with the status of each answer, when it begins.
@@ -44,7 +45,7 @@ class WebOptions:
     is_cluster: bool = True
     transform: Transform | None = None
     requires_user: bool = False
-    connections: int = 512
+    connections: int = 256
     streams: int = 128
     plot_step: float = 60.0
     answered: Callable[[int], None] = _ignored

@@ -43,7 +43,11 @@ def middleware(options: WebOptions, connections: Connections) -> Middleware:
 
     @web.middleware
     async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
-        connections.has_asked(request)
+        with connections.answering(request):
+            await connections.turn()
+            return await answered(request, handler)
+
+    async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
         if (host := request.headers.get("Host")) is not None and not is_own_host(host, options.names):
             setting = "add it to console.hosts of the chart, or use" if options.is_cluster else "use"
             text = f"this console does not answer requests for this host name; {setting} localhost or an IP address\n"

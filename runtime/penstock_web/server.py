@@ -1,17 +1,19 @@
 """Web server: the console, and Kafka Connect's REST API, in a separate thread with its event loop."""
 
 import asyncio
+import logging
 import threading
 from functools import partial
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from penstock.errors import ConnectError
 from penstock_web.access import Access
 from penstock_web.authentication import users_only
 from penstock_web.connect_rest.routes import routes as connect_routes
-from penstock_web.connections import Connections, abort, stop_listening
+from penstock_web.connections import Connections, abort, limit_send_buffers, stop_listening
 from penstock_web.console import routes
 from penstock_web.options import WebOptions
 from penstock_web.protection import HEADERS, middleware
@@ -91,6 +93,7 @@ class WebServer:
         runner = web.AppRunner(
             application(self._source, self._options, self._access, connections),
             access_log=None,  # it would log query strings
+            logger=_log(),
             handle_signals=False,
             keepalive_timeout=30.0,
             handler_cancellation=True,
@@ -101,8 +104,10 @@ class WebServer:
         assert server is not None
         try:
             listener = await asyncio.get_running_loop().create_server(
-                lambda: connections.protocol(server), self._options.host, self._options.port
+                lambda: connections.protocol(server), self._options.host, self._options.port, start_serving=False
             )
+            limit_send_buffers(listener)
+            await listener.start_serving()
             self.port = listener.sockets[0].getsockname()[1]
             self._started.set()
             await self._closing.wait()
@@ -112,6 +117,19 @@ class WebServer:
             transports = [connection.transport for connection in server.connections]
             await runner.cleanup()
             await abort(transports)
+
+
+def _log() -> logging.Logger:
+    """Return the logger of aiohttp, which logs neither malformed requests nor clients that have gone away."""
+    log = logging.getLogger(f"{__name__}.requests")
+    log.addFilter(_is_own_error)
+    return log
+
+
+def _is_own_error(record: logging.LogRecord) -> bool:
+    """Return whether a record is about an error of this server. Messages of clients' errors quote requests, with tokens."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:

@@ -39,7 +39,7 @@ class Console:
 
     def from_a_pod(self, path: str) -> str:
         """Return what the Service answers to a pod of the namespace that `console.from` selects."""
-        url = f"http://{self.release.console}.{self.release.namespace}:{PORT}{path}"
+        url = f"http://{self.release.console}.{self.release.namespace}.svc:{PORT}{path}"
         return self.cluster.python(self._pods, "toolbox", ASK, url)
 
     @contextmanager
@@ -157,14 +157,20 @@ def test_the_service_shows_a_connector_with_its_tasks_and_their_rate(console: Co
     assert orders.pod() in tasks
 
 
-def test_an_open_page_gets_the_change_when_the_pod_of_a_task_is_deleted(console: Console, orders: Connector) -> None:
+def last_record(tasks: str) -> str:
+    """When the last record was delivered, as the rows of tasks show it."""
+    return max(re.findall(r'<td><time datetime="([^"]+)">', tasks), default="")
+
+
+def test_an_open_page_shows_the_pod_of_a_task_fail_and_records_move_again(console: Console, orders: Connector) -> None:
     before = orders.pod()
     uid = orders.lives()[before]
     with console.forwarded() as port:
         stream = Stream(port, page_of(orders))
         orders.kubectl("delete", "pod", before, "--wait=false")
         stream.until("tasks", lambda html: "Running" not in html)
-        stream.until("tasks", lambda html: "Running" in html)
+        back = stream.until("tasks", lambda html: "Running" in html)
+        stream.until("tasks", lambda html: "Running" in html and last_record(html) > last_record(back))
         stream.close()
     orders.until_pods(lambda pods: before not in pods or pods[before]["metadata"]["uid"] != uid, "another pod")
 

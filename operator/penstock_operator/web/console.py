@@ -39,10 +39,13 @@ def console_address(settings: Settings, environment: Mapping[str, str] = os.envi
 
 
 def host_names(settings: Settings) -> frozenset[str]:
-    """Return the names of the console: those of its Service, and `console.hosts`."""
+    """Return the names of the console: those of its Service, and `console.hosts`.
+
+    `<service>.<namespace>` is left out: if the namespace is named like a top-level domain, somebody could register it.
+    """
     service = settings.console.service
-    endings = ("", f".{settings.release.namespace}", f".{settings.release.namespace}.svc")
-    own = {f"{service}{ending}" for ending in (*endings, f"{endings[-1]}.{_CLUSTER_DOMAIN}")} if service else set()
+    full = f"{service}.{settings.release.namespace}.svc"
+    own = {service, full, f"{full}.{_CLUSTER_DOMAIN}"} if service else set()
     return frozenset(own | {name.lower() for name in settings.console.hosts})
 
 

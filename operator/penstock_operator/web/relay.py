@@ -9,15 +9,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from penstock_web.connections import abort, stop_listening
+from penstock_web.connections import abort, limit_send_buffers, reset, stop_listening
 
 __all__ = ["Relay", "address_text", "host_and_port"]
 
 log = logging.getLogger(__name__)
 
 _CONNECT_SECONDS: Final = 3.0
-_MOST: Final = 256
-_PIECE: Final = 64 << 10
+_READ_SECONDS: Final = 30.0
+_MOST: Final = 320
+"""Connections at a time: more than the leader accepts, so that it chooses which of them end."""
+_PIECE: Final = 16 << 10
 _NOBODY: Final = b"No operator leads this release at the moment. This page tries again in 5 seconds.\n"
 _ANSWER: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nRefresh: 5\r\n"
@@ -60,7 +62,11 @@ class Relay:
         Raises:
             OSError: the port is taken.
         """
-        self._server = await asyncio.start_server(self._connected, self._host, self.port)
+        self._server = await asyncio.start_server(
+            self._connected, self._host, self.port, limit=_PIECE, start_serving=False
+        )
+        limit_send_buffers(self._server)
+        await self._server.start_serving()
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
@@ -80,12 +86,16 @@ class Relay:
         if self._is_closed or len(self._connections) >= _MOST:
             writer.close()
             return
+        writer.transport.set_write_buffer_limits(0)  # `drain` waits until all is sent
         task = asyncio.create_task(self._serve(reader, writer))
         self._connections[task] = writer.transport
 
         def ended(task: asyncio.Task[None]) -> None:
             del self._connections[task]
-            writer.close()
+            if writer.transport.get_write_buffer_size():  # `close` would wait for a client that does not read
+                reset(writer.transport)
+            else:
+                writer.close()
 
         task.add_done_callback(ended)
 
@@ -99,13 +109,12 @@ class Relay:
             if target is None:
                 raise OSError("its address is not known")
             async with asyncio.timeout(_CONNECT_SECONDS):
-                inner_reader, inner_writer = await asyncio.open_connection(*target)
+                inner_reader, inner_writer = await asyncio.open_connection(*target, limit=_PIECE)
         except (OSError, TimeoutError) as e:
             log.debug("The console of the operator that leads is not reached: %s", e)
             async with asyncio.timeout(_CONNECT_SECONDS):  # a client that is reset while it writes gets no answer
                 await reader.read(_PIECE)
-            writer.write(_ANSWER)
-            await writer.drain()
+            await _send(writer, _ANSWER)
             return
         try:
             async with asyncio.TaskGroup() as both:
@@ -115,12 +124,22 @@ class Relay:
         except* OSError:
             pass
         finally:
-            inner_writer.close()
+            inner_writer.transport.abort()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Copy until the sender closes its side; then close that side of the other connection."""
     while piece := await reader.read(_PIECE):
-        writer.write(piece)
-        await writer.drain()
+        await _send(writer, piece)
     writer.write_eof()
+
+
+async def _send(writer: asyncio.StreamWriter, piece: bytes) -> None:
+    """Send a piece.
+
+    Raises:
+        TimeoutError: the receiver does not read it in time.
+    """
+    writer.write(piece)
+    async with asyncio.timeout(_READ_SECONDS):
+        await writer.drain()

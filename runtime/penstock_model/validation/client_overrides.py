@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from penstock import Problem
+from penstock_model.connect.consumer_group import default_consumer_group
 from penstock_model.connect.topic_creation_rules import PREFIX
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.kafka_properties.client_kinds import CLIENT_KINDS, ClientKind
@@ -117,7 +118,7 @@ def _when(kind: str, name: str) -> str:
 def _group(config: Mapping[str, str], worker: WorkerConfig, connector: str) -> Iterator[Problem]:
     shared = _below("consumer.", worker.raw).get("group.id", "").strip()
     own = config.get("consumer.override.group.id", "").strip()
-    group = own or shared or f"connect-{connector}"
+    group = own or shared or default_consumer_group(connector)
     if group != worker.group_id:
         return
     if own:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
+from penstock_model.connect.consumer_group import default_consumer_group
 from penstock_runtime.java_plugins.java_class import PREFIX
 
 __all__ = ["GroupMembership", "client_prefix", "with_worker_clients"]
@@ -33,7 +34,7 @@ class GroupMembership:
         prefix = _CLIENTS.get(class_name)
         if prefix is None:
             return None
-        group = properties.get("consumer.override.group.id", f"connect-{connector}")
+        group = properties.get("consumer.override.group.id", default_consumer_group(connector))
         clients = {name.removeprefix(prefix): text for name, text in properties.items() if name.startswith(prefix)}
         return cls(group, f"{group}-{task}", clients)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from penstock.errors import ConfigError, Problem
 from penstock.offsets import Offset, SourcePartition
+from penstock_model.connect.consumer_group import default_consumer_group
 from penstock_model.connect.variables import resolve
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
@@ -145,7 +146,7 @@ def target_by_name(
     is_exact = exactly_once(config.get("delivery.guarantee"), worker)
     if own != worker.offset_storage_topic or (is_exact and settings.bootstrap != shared.bootstrap):
         topics.append((settings, own))
-    group = str(settings.consumer.get("group.id", f"connect-{name}"))
+    group = str(settings.consumer.get("group.id", default_consumer_group(name)))
     place = Place(name, worker.group_id, settings, shared, worker.status_storage_topic, request.owner)
     return Target(kinds, place, False, tuple(topics), group)
 

@@ -19,6 +19,7 @@ from penstock.sink import SinkConnector
 from penstock.source import Limits, SourceConnector
 from penstock_model.connect import plugin_chain, variables
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
+from penstock_model.connect.consumer_group import default_consumer_group
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
 from penstock_model.connect.variables import ProviderTable, Secret, provider_of
 from penstock_model.connect.worker_config import WorkerConfig
@@ -384,7 +385,7 @@ def client_settings(
     if problems:
         raise ConfigError(problems)
     if kind == "sink":
-        clients["consumer"].setdefault("group.id", f"connect-{connector}")
+        clients["consumer"].setdefault("group.id", default_consumer_group(connector))
     settings = ClientSettings(producer=clients["producer"], consumer=clients["consumer"], admin=clients["admin"])
     queue = cgroup.queue(cgroup.memory_limit(), _cores() + 1)
     max_block = own.get("max.block.ms", 60_000) / 1000

@@ -11,6 +11,7 @@ from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Writer
 from penstock_java_compat.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
+from penstock_model.connect.consumer_group import default_consumer_group
 from penstock_runtime.java_plugins.group_sinks import client_prefix, with_worker_clients
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.sink.frames import FramePut
@@ -63,7 +64,7 @@ class SinkContext(TaskContext):
     @property
     def group(self) -> str:
         """`connect-<connector>`, or its override."""
-        return str(self.settings.consumer.get("group.id", f"connect-{self.spec.connector}"))
+        return str(self.settings.consumer.get("group.id", default_consumer_group(self.spec.connector)))
 
     @property
     def client_prefix(self) -> str | None:

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from aiohttp import web
@@ -45,9 +46,9 @@ API_VERSION: Final = "4.3.1"
 _CHECKS: Final = 2
 """Configurations that are checked at a time. Anybody may send one."""
 _LARGE: Final = 2
-"""Answers with all connectors that are made or sent at a time: 0.3 s of CPU time and 1.5 MB for 1,000. Others wait."""
-_SEND_SECONDS: Final = 5.0
-"""Seconds for sending such an answer: a client that does not read would keep others waiting."""
+"""Answers with all connectors that are made at a time: 0.3 s of CPU time and 1.5 MB for 1,000. Others wait."""
+_MOST_LARGE: Final = 32
+"""Such answers that are made or waited for; others get 503, so that they do not take all connections."""
 _MOST_PROPERTIES: Final = 2_000
 _ROOT: Final = "/connect/{namespace}"
 
@@ -106,6 +107,7 @@ class _Api:
         self._access = access
         self._checks = asyncio.Semaphore(_CHECKS)
         self._large = asyncio.Semaphore(_LARGE)
+        self._large_asked = 0
 
     async def root(self, request: web.Request) -> web.Response:
         cluster = self._source.kafka_cluster_id()
@@ -118,28 +120,22 @@ class _Api:
 
     # Connectors
 
-    async def connectors(self, request: web.Request) -> web.StreamResponse:
+    async def connectors(self, request: web.Request) -> web.Response:
         namespace = request.match_info["namespace"]
         there = [c for c in self._source.connectors() if c["metadata"].get("namespace") == namespace]
         there.sort(key=name_of)
         wanted = request.query.getall("expand", [])
         if not wanted:
             return _json([name_of(c) for c in there])
-        async with self._large:  # until it is sent: a client that does not read would keep it in memory
-            text = await _to_the_end(lambda: self._expanded(namespace, there, wanted))
-            response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
-            response.content_length = len(text)
-            await response.prepare(request)
-            try:
-                async with asyncio.timeout(_SEND_SECONDS):
-                    await response.write(text)
-                    await response.write_eof()
-            except (asyncio.CancelledError, TimeoutError) as e:
-                if request.transport is not None:
-                    request.transport.abort()
-                if isinstance(e, asyncio.CancelledError):
-                    raise
-            return response
+        if self._large_asked >= _MOST_LARGE:
+            raise _Problem(503, f"{_MOST_LARGE} clients are waiting for answers with all connectors; try again")
+        self._large_asked += 1
+        try:
+            async with self._large:
+                body = await _to_the_end(lambda: self._expanded(namespace, there, wanted))
+        finally:
+            self._large_asked -= 1
+        return web.Response(body=body, content_type="application/json", charset="utf-8")
 
     def _expanded(self, namespace: str, connectors: list[Document], wanted: list[str]) -> bytes:
         """Return the JSON, made for one connector after the other: other threads wait while one is made."""
@@ -348,7 +344,7 @@ async def _config_of(request: web.Request) -> Mapping[str, str]:
         found = json.loads(await request.read())
     except web.HTTPRequestEntityTooLarge:
         raise _Problem(413, "the configuration is larger than an object in Kubernetes may be") from None
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, web.RequestPayloadError):
         raise _Problem(400, "the body is not JSON; send the configuration as a JSON object") from None
     if isinstance(found, dict) and len(found) > _MOST_PROPERTIES:
         raise _Problem(413, f"the configuration has more than {_MOST_PROPERTIES} properties")
@@ -402,4 +398,7 @@ def _json(value: Any, status: int = 200) -> web.Response:
 
 
 def _error(status: int, message: str) -> web.Response:
-    return _json({"error_code": status, "message": message}, status)
+    response = _json({"error_code": status, "message": message}, status)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers["Retry-After"] = "5"
+    return response

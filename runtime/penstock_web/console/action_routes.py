@@ -138,7 +138,7 @@ class ActionRoutes:
         """Return a field of the JSON in the body."""
         try:
             value = json.loads(await request.read())[name]
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, RecursionError, web.RequestPayloadError):
             raise web.HTTPBadRequest(text=f"the request has no JSON object with the text {name}\n") from None
         if not isinstance(value, str):
             raise web.HTTPBadRequest(text=f"{name} is not a text\n")

@@ -182,8 +182,9 @@ def test_the_pod_can_be_placed_and_labelled(helm: Helm) -> None:
     assert rendered.pod["tolerations"] == [{"key": "control", "operator": "Exists"}]
     assert rendered.pod["affinity"] == {"nodeAffinity": {}}
     env = rendered.pod["containers"][0]["env"]
-    assert env[3:] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
-    assert [e["name"] for e in env[:3]] == [POD_NAME_VARIABLE, POD_UID_VARIABLE, POD_IP_VARIABLE]
+    assert env[4:] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
+    own = [POD_NAME_VARIABLE, POD_UID_VARIABLE, POD_IP_VARIABLE, "MALLOC_MMAP_THRESHOLD_"]
+    assert [e["name"] for e in env[:4]] == own
     labels = deployment["template"]["metadata"]["labels"]
     assert labels["team"] == "data"
     assert deployment["selector"]["matchLabels"].items() <= labels.items()

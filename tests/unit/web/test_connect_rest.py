@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import socket
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.definitions import ClassDefinition, ConfigKey, Definitions
-from penstock_web import protection
 
 from .connect_examples import NAMESPACE, TASKS, connector
 from .connect_requests import CONFIGS, READS, in_common
@@ -463,22 +461,3 @@ def test_large_answers_are_made_two_at_a_time_and_all_are_given() -> None:
     assert max(resources.at_a_time) == 2
     assert [status for status, _ in found] == [200] * 8
     assert {name for _, body in found for name in body} == set(CONFIGS)
-
-
-def test_a_client_that_reads_nothing_keeps_two_places_for_30_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protection, "_SECONDS", 1.0)
-    config = {"connector.class": "FileStreamSink", "file": "f" * 9_000, "topics": "t"}
-    with served(Resources(*(connector(f"c-{n:04}", config, ["Running"]) for n in range(1_000)))) as server:
-        silent = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(2)]
-        for each in silent:
-            each.sendall(
-                f"GET /connect/{NAMESPACE}/connectors?expand=info HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-            )
-        for each in silent:
-            assert each.recv(1, socket.MSG_PEEK)
-        status, body = Client(server.port)("GET", "/connectors?expand=status")
-        while status == 504:
-            status, body = Client(server.port)("GET", "/connectors?expand=status")
-        assert (status, len(body)) == (200, 1_000)
-        for each in silent:
-            each.close()

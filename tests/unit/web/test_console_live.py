@@ -3,12 +3,9 @@
 import copy
 import gc
 import http.client
-import json
-import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -20,44 +17,7 @@ from penstock_web.server import WebServer
 from .resources import Rights
 from .serving import served
 from .shop import Shop, connector, many
-
-
-class Stream:
-    """Stream of a page, from what the page shows."""
-
-    def __init__(self, port: int, path: str, stream: str, seen: str | None = None, client: str = "") -> None:
-        if seen is None:
-            page = _get(port, path)
-            found = re.search(r'data-seen="([^"]+)"', page)
-            assert found is not None
-            seen = found[1]
-        source, headers = (client, 0) if client[:1].isdigit() else None, {"Authorization": f"Bearer {client}"}
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=source)
-        self._connection.request("GET", f"{stream}{'&' if '?' in stream else '?'}seen={seen}", headers=headers)
-        self._answer = self._connection.getresponse()
-        self.status = self._answer.status
-        self.last_id = ""
-
-    def next(self) -> dict[str, Any]:
-        """Wait for the next changes."""
-        while line := self._answer.readline().decode():
-            if line.startswith("id: "):
-                self.last_id = line.removeprefix("id: ").strip()
-            if line.startswith("data: "):
-                return dict(json.loads(line.removeprefix("data: ")))
-        raise AssertionError("the stream has ended")
-
-    def close(self) -> None:
-        self._answer.close()
-        self._connection.close()
-
-
-def _get(port: int, path: str) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", path)
-    text = connection.getresponse().read().decode()
-    connection.close()
-    return text
+from .stream import Stream, get
 
 
 @pytest.fixture
@@ -209,7 +169,7 @@ def test_requests_and_open_streams_are_counted(shop: Shop) -> None:
     statuses: list[int] = []
     streams: list[int] = []
     with served(shop, WebOptions(streams=1, answered=statuses.append, streaming=streams.append)) as server:
-        _get(server.port, "/nowhere")
+        get(server.port, "/nowhere")
         stream, refused = (Stream(server.port, "/", "/stream") for _ in range(2))
         assert statuses == [404, 200, 200, 200, 503]  # each stream begins with its page
         assert streams == [1]
@@ -236,8 +196,13 @@ def test_a_server_closes_connections_that_it_has_just_accepted() -> None:
                 client = socket.create_connection(("127.0.0.1", port), timeout=60)
             except OSError:  # refused; or reset, if it was not accepted yet
                 return
-            with client, suppress(ConnectionResetError):
-                ends.append(client.recv(1))
+            with client:
+                try:
+                    ends.append(client.recv(1))
+                except TimeoutError:
+                    ends.append(b"is open after a minute")
+                except OSError:  # which error a reset is depends on when it arrives
+                    pass
 
     for _ in range(20):
         server = WebServer(Shop(), WebOptions(connections=20))
@@ -250,16 +215,6 @@ def test_a_server_closes_connections_that_it_has_just_accepted() -> None:
             client.join()
         gc.collect()
     assert set(ends) <= {b""}
-
-
-def test_surplus_connections_are_closed() -> None:
-    with served(Shop(), WebOptions(connections=1)) as server:
-        first = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        first.request("GET", "/")
-        first.getresponse().read()
-        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
-            assert second.recv(1) == b""
-        first.close()
 
 
 def test_pages_share_what_was_rendered() -> None:

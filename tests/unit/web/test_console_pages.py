@@ -17,6 +17,7 @@ from .resources import Rights
 from .serving import served
 from .shop import Shop, connector, many
 from .showcase import showcase
+from .stream import Stream
 
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"{{ 7*7 }}"
 
@@ -199,9 +200,16 @@ def test_no_text_of_a_user_becomes_markup() -> None:
             own,
             "/plugins",
             f"/policies?topic={word}&connector={quote(f'{NAME}/{NAME}')}",
+            f"/policies?topic={word}&connector={word}",
         ]
         paths += [f"{own}/{part}" for part in ("config", "events", "offsets", "actions")]
         answers = {path: browser(path) for path in paths}
+        answers["missing"] = 200, browser(f"/connectors/{quote(NAME)}/{quote(NAME)}x")[1]
+        for path in (paths[0], own, "/plugins", paths[4]):
+            page, _, query = path.partition("?")
+            stream = Stream(server.port, path, f"{page.rstrip('/')}/stream?{query}", "x")
+            answers[f"stream of {path}"] = 200, "".join(stream.next()["parts"].values())
+            stream.close()
         answers["transform"] = browser.post(f"{own}/transform", {"record": ATTACK})
         answers["preview"] = browser.post(f"{own}/offsets/preview", {"how": "reset"})
     for path, (status, page) in answers.items():

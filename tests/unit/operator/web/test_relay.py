@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 
 from penstock_operator.web.relay import Relay, address_text, host_and_port
+
+from ...web.slow import Slow
 
 
 @pytest.mark.parametrize(
@@ -124,3 +127,30 @@ def test_too_many_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> Non
         writer.close()
 
     relayed(test)
+
+
+def test_a_client_that_does_not_read_in_time_is_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else such clients would hold all places of the relay."""
+    monkeypatch.setattr("penstock_operator.web.relay._READ_SECONDS", 0.2)
+
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while True:
+                writer.write(b"x" * 65_536)
+                await writer.drain()
+        writer.close()
+
+    async def run() -> None:
+        leader = await asyncio.start_server(pour, "127.0.0.1", 0)
+        relay = Relay(0, lambda: address_text(*leader.sockets[0].getsockname()[:2]), host="127.0.0.1")
+        await relay.start()
+        client = await asyncio.to_thread(Slow, relay.port)
+        try:
+            await asyncio.to_thread(client.until_reset)
+            assert not relay._connections
+        finally:
+            client.close()
+            await relay.close()
+            leader.close()
+
+    asyncio.run(run())
