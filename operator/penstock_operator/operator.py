@@ -39,7 +39,8 @@ from penstock_operator.queue.plugin_offer_index import PluginOfferIndex
 from penstock_operator.queue.resync import orphans, resync, spread
 from penstock_operator.queue.throttle import Throttle
 from penstock_operator.queue.workqueue import WorkQueue
-from penstock_operator.resource_status import resource_status
+from penstock_operator.reasons import event_type
+from penstock_operator.resource_status import new_cause, resource_status
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
 from penstock_operator.thread_pool import Pool
@@ -57,8 +58,11 @@ _STILL: Final = 30.0
 _KAFKA_STILL: Final = 120.0
 _TOPICS_SECONDS: Final = 10.0
 """Seconds between two reconciliations of a Connector for changes only of its active topics."""
-_PROGRESS_SECONDS: Final = 60.0
-"""Seconds between two reconciliations of a Connector for changes only of the time of its last record."""
+_PROGRESS_SECONDS: Final = 30.0
+"""Seconds between two reconciliations of a Connector for changes only of the time of its last record.
+
+Half the time between two reports of a task: otherwise each would wait for a turn if the first one came just before it.
+"""
 _GATHERED: Final = 5.0
 """Seconds for which such a reconciliation waits for reports of the Connector's other tasks."""
 _KAFKA_FIRST: Final = 10.0
@@ -361,7 +365,7 @@ class Operator:
                 self.queue.add(key)
 
     async def _write_status(self, kind: Kind, key: Key) -> float | None:
-        """Write the status of a TopicCreationPolicy or PluginVersion, if it differs."""
+        """Write the status of a TopicCreationPolicy or PluginVersion, if it differs, with an Event for each new cause."""
         kube, now = self._kube.within(self._lease.check), time.time()
         try:
             document = await self._pool(kube.get, kind, key.namespace, key.name)
@@ -382,7 +386,7 @@ class Operator:
             finding = found.finding.fields() if found.finding is not None else None
             status = resource_status(kind, document, names, now, found.verdict, found.verified_by, finding)
         if status is not None:
-            await self._pool(
+            written = await self._pool(
                 kube.apply_status,
                 kind,
                 key.namespace,
@@ -392,6 +396,11 @@ class Operator:
                 manager=STATUS_MANAGER,
                 resource_version=document["metadata"]["resourceVersion"],
             )
+            cause = new_cause(status, document.get("status") or {})
+            if written is not None and cause is not None:
+                reason, message = cause["reason"], cause["message"]
+                type_ = event_type(reason)
+                await self._pool(kube.event, document, type_=type_, reason=reason, message=message, action="Reconcile")
         if found is None:
             return None
         await self._verifier.finish(kube, key, document, found)

@@ -6,7 +6,7 @@ Code names a reason only by its member. `docs/conditions.md` is generated from t
 from enum import Flag, StrEnum, auto
 from typing import Final
 
-__all__ = ["ConditionType", "EventType", "Reason", "Use", "event_type"]
+__all__ = ["ConditionType", "EventType", "Reason", "Use", "event_type", "is_same_cause"]
 
 
 class ConditionType(StrEnum):
@@ -205,7 +205,12 @@ class Reason(StrEnum):
 
     # The configuration
     VALID = "Valid", Use.CONFIG_VALID, "the plugin accepts the configuration", "read the warnings, if there are any"
-    NOT_CHECKED = "NotChecked", Use.CONFIG_VALID, "the configuration has not been checked yet", _WAIT
+    NOT_CHECKED = (
+        "NotChecked",
+        Use.CONFIG_VALID,
+        "the configuration has not been checked yet; the message has the cause if something prevents it",
+        "wait, or fix the cause",
+    )
     CONFIG_INVALID = (
         "ConfigInvalid",
         Use.STALLED | Use.CONFIG_VALID | Use.TASK,
@@ -648,8 +653,15 @@ class Reason(StrEnum):
 
 
 _ROUTINE: Final = frozenset(r for r in Reason if r.event is EventType.NORMAL)
+_ALTERNATING: Final = frozenset((Reason.ERR_IMAGE_PULL, Reason.IMAGE_PULL_BACK_OFF))
+"""Reasons between which a pod changes while its image cannot be pulled."""
 
 
 def event_type(reason: str) -> EventType:
     """Return the type of an Event with this reason: Warning for Kubernetes' own words that are not in this table."""
     return EventType.NORMAL if reason in _ROUTINE else EventType.WARNING
+
+
+def is_same_cause(reason: str, before: str | None) -> bool:
+    """Return whether a reason has the cause of the reason before it, of which there is no new Event."""
+    return reason == before or {reason, before} <= _ALTERNATING

@@ -1,6 +1,6 @@
 """Status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from penstock.errors import ConfigError
@@ -10,9 +10,9 @@ from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.connector.render.conditions import undecided_conditions
 from penstock_operator.kubernetes import kinds
 from penstock_operator.kubernetes.leftovers import without_foreign_conditions
-from penstock_operator.reasons import Reason
+from penstock_operator.reasons import ConditionType, Reason, is_same_cause
 
-__all__ = ["resource_status"]
+__all__ = ["new_cause", "resource_status"]
 
 _MOST_NAMES: Final = 100
 """Limit of names of Connectors in a status."""
@@ -95,3 +95,15 @@ def resource_status(
     optional = ("verifiedBy", *_FOUND)
     is_said = found == {name: there.get(name) for name in found} and all((n in found) == (n in there) for n in optional)
     return None if is_said else found
+
+
+def new_cause(status: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return condition Ready of a status if it is not True and has another cause than before; None: there is no Event."""
+    ready, ready_before = _ready(status), _ready(before)
+    has_cause = ready["status"] != "True" and not is_same_cause(ready["reason"], ready_before.get("reason"))
+    return ready if has_cause else None
+
+
+def _ready(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    conditions: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
+    return next((c for c in conditions if c["type"] == ConditionType.READY), {})

@@ -115,8 +115,8 @@ class Report(_Record):
         lagging: growth of a sink's lag, in words; None: it does not grow, or it is not known.
         progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
             there are none), `steady` (and has run for some more seconds).
-        last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
-        last_loop: with `trouble`, when the loop completed last, likewise; None: it has not completed yet.
+        last_record: when the last record was delivered before this report, in milliseconds; None: none was.
+        last_loop: with `trouble`, when the loop completed last before that, likewise; None: it has not completed yet.
         delivered: number of records that this incarnation had delivered when `figures_at` was measured.
         lag: number of records of its topics that a sink had not delivered then; None: unknown, or a source.
         read_rate: records that a sink has read per second since the figures before, or since it began to run; None: that is

@@ -103,12 +103,14 @@ class TaskStatus(StatusPart):
     retry_at: Time | None = Field(None, description="When it is restarted.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
     last_record: Time | None = Field(
-        None, description="When it last delivered a record, up to a minute too early. Absent if it never has."
+        None,
+        description="When it last delivered a record, as of its last report: while it delivers, it reports once a minute. "
+        "Absent if it never has.",
     )
     last_loop: Time | None = Field(
         None,
-        description="When its loop last completed a round, up to a minute too early. Only while the task is hindered; "
-        "otherwise its loop completes all the time.",
+        description="When its loop last completed a round. Only while the task is hindered; otherwise its loop completes "
+        "all the time.",
     )
     versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
     executors: ExecutorsStatus | None = Field(
@@ -314,7 +316,8 @@ class ConnectorStatus(StatusPart):
     )
     last_record: Time | None = Field(
         None,
-        description="When a task last delivered a record, up to two minutes too early. Absent if none ever has.",
+        description="When a task last delivered a record, as of the last reports: tasks that deliver report once a minute. "
+        "Absent if none ever has.",
     )
     task_summary: str | None = Field(None, description="The number of running tasks and of all tasks, such as 2/2.")
     replicas: Count | None = Field(None, ge=0, description="The number of task pods, for kubectl scale and HPA.")

@@ -21,6 +21,12 @@ def images(site: Site, name: str) -> list[str]:
     return [v["image"]["reference"] for pod in pods for v in pod["spec"]["volumes"] if "image" in v]
 
 
+def events(site: Site) -> list[tuple[str, str, str]]:
+    """Type, reason and object of each Event."""
+    found = site.api.list("events.k8s.io/v1", "Event", site.namespace)
+    return [(e["type"], e["reason"], e["regarding"]["name"]) for e in found]
+
+
 @pytest.mark.slow
 def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another_when_asked(site: Site) -> None:
     operator = site.operator().start().ready()
@@ -251,6 +257,8 @@ def test_an_image_that_is_gone_holds_up_only_lost_tasks_and_new_connectors_and_t
     )
     site.until("late", lambda b: condition(b, "Ready").startswith(waits), "waits")
     assert never in condition(ready(site, second, "False ImagePullBackOff"), "Ready")
+    written = ("Warning", "ImagePullBackOff", second["metadata"]["name"])
+    until(lambda: events(site).count(written) == 1, what="there is an Event of it")
 
     site.kubelet.can_pull(gone)
     site.settled("orders")

@@ -7,7 +7,7 @@ import pytest
 from penstock_operator.connector.model import verdict
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
-from penstock_operator.resource_status import resource_status
+from penstock_operator.resource_status import new_cause, resource_status
 
 NOW = 1_800_000_000.0
 JAVA = "org.apache.kafka.connect.file.FileStreamSinkConnector"
@@ -58,6 +58,29 @@ def test_a_plugin_version_says_what_is_known_of_its_image_and_which_runtime_has_
     bad = resource_status(PLUGIN_VERSION, document(BAD[PLUGIN_VERSION], **status), [], NOW + 60)
     assert bad is not None
     assert "verifiedBy" not in bad
+
+
+def test_a_plugin_version_whose_image_cannot_be_pulled_has_one_cause_for_an_event() -> None:
+    found, causes = document(TICKER), []
+    for reason, kind in (
+        ("Verifying", verdict.Kind.UNDER_WAY),
+        ("ErrImagePull", verdict.Kind.UNDER_WAY),
+        ("ImagePullBackOff", verdict.Kind.UNDER_WAY),
+        ("ErrImagePull", verdict.Kind.UNDER_WAY),
+        ("Verified", verdict.Kind.READY),
+    ):
+        status = resource_status(PLUGIN_VERSION, found, [], NOW, Verdict(kind, reason, f"because of {reason}"))
+        assert status is not None
+        cause = new_cause(status, found["status"])
+        causes.append(cause and (cause["reason"], cause["message"]))
+        found = document(TICKER, **status)
+    assert causes == [
+        ("Verifying", "because of Verifying"),
+        ("ErrImagePull", "because of ErrImagePull"),
+        None,
+        None,
+        None,
+    ]
 
 
 def test_a_policy_names_at_most_a_hundred_connectors_in_order_and_counts_all() -> None:

@@ -179,7 +179,9 @@ def _job_under_way(observed: Observation, persisted: PersistedState, step: JobSt
     return StepOutcome(
         persisted=persisted,
         verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
-        config=unchecked("is being checked"),
+        config=unchecked(
+            "is being checked" if step.reason == Reason.PLANNING else f"is not checked yet: {step.message}"
+        ),
         state="Pending",
         create=create,
         delete=step.delete,

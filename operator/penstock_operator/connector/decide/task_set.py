@@ -90,8 +90,10 @@ def run_tasks(
 def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> StepOutcome:
     """Replace the set of tasks: all old pods end, then old tasks are fenced, then the new ones start."""
     tasks = observed.persisted.tasks
+    has_others = max(len(tasks), len(plan.tasks)) > 1
     if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and keep their counts
-        tasks = {n: _reset_counters(t, observed.now) for n, t in tasks.items()}
+        cause = "together with the other tasks" if has_others else "for a change of configuration"
+        tasks = {n: _reset_counters(t, observed.now, cause) for n, t in tasks.items()}
     persisted = replace(observed.persisted, tasks=tasks)
 
     def under_way(reason: str, message: str) -> Verdict:
@@ -100,7 +102,8 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     before = planning.then(persisted=persisted, plan=plan, state="Pending")
     alive = [p for p in observed.pods.tasks if p.lives(observed.now, observed.release.node_timeout)]
     if alive:
-        text = f"all tasks are restarted together; waits for the end of {pod_names(alive)}"
+        which = "all tasks are restarted together" if has_others else "the task is restarted"
+        text = f"{which}; waits for the end of {pod_names(alive)}"
         return before.then(
             verdict=under_way(Reason.RESTARTING, text),
             delete=tuple(p for p in alive if p.leaving is None),
@@ -147,9 +150,9 @@ def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float
     return min(leaving, default=None)
 
 
-def _reset_counters(task: PersistedTask, now: float) -> PersistedTask:
+def _reset_counters(task: PersistedTask, now: float, cause: str) -> PersistedTask:
     begun = replace(task, has_ended=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
-    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "restarts together with the other tasks")
+    return begun.to("Restarting", now, Reason.SPEC_CHANGED, f"restarts {cause}")
 
 
 def _run_one_by_one(

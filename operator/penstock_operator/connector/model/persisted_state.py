@@ -79,7 +79,7 @@ class PersistedTask:
         trace: trace of the last failure.
         pod_hash: the hash of the contents of the current pod.
         started: when the container of the current pod started.
-        last_record: when its last record was delivered, up to a minute too early; of any incarnation.
+        last_record: when its last known record was delivered, by any incarnation.
         last_loop: while something hinders it, when its loop completed last.
         versions: versions of its plugins, by the property that names each.
     """

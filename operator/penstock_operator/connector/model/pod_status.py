@@ -1,5 +1,6 @@
 """Read from the manifest of a pod the data that decisions need. Pure."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +12,17 @@ from penstock_operator.connector.model.pod_end import Ended, disruption_of, end_
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType, Reason, Use
 
-__all__ = ["SPARK_VOLUME", "ExecutorPod", "JobPod", "Phase", "Pod", "TaskPod", "executor_of", "pod_of"]
+__all__ = [
+    "SPARK_VOLUME",
+    "ExecutorPod",
+    "JobPod",
+    "Phase",
+    "Pod",
+    "TaskPod",
+    "executor_of",
+    "pod_of",
+    "without_source_ports",
+]
 
 _LASTING: Final = frozenset(r for r in Reason if r.use is Use.POD_START)
 """Reasons of a waiting container that do not pass within a second without a change."""
@@ -24,6 +35,7 @@ _LOOK: Final = 30.0
 """Seconds after which a pod that starts slowly is looked at again."""
 _LITTLE_CPU: Final = 0.5
 """Cores."""
+_SOURCE_PORT: Final = re.compile(r":[0-9]{1,5}->")
 SPARK_VOLUME: Final = "penstock-spark"
 """Volume with the secret that a task's pod and its executors share."""
 
@@ -317,9 +329,8 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
     for container in containers:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _LASTING:
-            return _with_remedy(
-                waiting["reason"], waiting.get("message") or f"container {container['name']} cannot start"
-            )
+            message = without_source_ports(waiting.get("message") or f"container {container['name']} cannot start")
+            return _with_remedy(waiting["reason"], message)
     age = now - (instant(manifest["metadata"].get("creationTimestamp")) or now)
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
@@ -334,6 +345,11 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
             message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} shows more"
             return Reason.POD_NOT_STARTING, message
     return None
+
+
+def without_source_ports(text: str) -> str:
+    """Return a text of the kubelet without the source ports of its connections, which differ at each attempt."""
+    return _SOURCE_PORT.sub("->", text)
 
 
 def _claims(manifest: Mapping[str, Any]) -> str:

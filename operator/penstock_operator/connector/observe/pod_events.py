@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from penstock_operator.connector.model.pod_status import ExecutorPod, JobPod, Pod, TaskPod
+from penstock_operator.connector.model.pod_status import ExecutorPod, JobPod, Pod, TaskPod, without_source_ports
 from penstock_operator.connector.observe.subject import Subject
 from penstock_operator.errors import OperatorError
 from penstock_operator.kubernetes.kinds import EVENT
@@ -95,7 +95,7 @@ def _with_cause(pod: OwnPod, cause: tuple[str, str] | None) -> OwnPod:
 
 
 def _words(event: Mapping[str, Any]) -> tuple[str, str]:
-    return str(event.get("reason")), str(event.get("note") or "")[:_LENGTH].strip()
+    return str(event.get("reason")), without_source_ports(str(event.get("note") or ""))[:_LENGTH].strip()
 
 
 async def _warnings(subject: Subject, uids: frozenset[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:

@@ -7,7 +7,7 @@ from typing import Final
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.persisted_state import PersistedState, PersistedTask
 from penstock_operator.connector.model.verdict import Kind
-from penstock_operator.reasons import ConditionType, EventType, Reason, event_type
+from penstock_operator.reasons import ConditionType, EventType, Reason, event_type, is_same_cause
 
 __all__ = ["ConnectorEvent", "events_between"]
 
@@ -36,11 +36,11 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
     if decision.state != before.state:
         text = f"{before.state or 'New'} -> {decision.state}: {verdict.message}"
         yield _event(event_type(decision.state), decision.state, text, "Reconcile")
-    elif verdict.reason != ready_reason and verdict.kind is not Kind.READY:
+    elif verdict.kind is not Kind.READY and not is_same_cause(verdict.reason, ready_reason):
         type_ = EventType.WARNING if verdict.kind is Kind.STALLED else event_type(verdict.reason)
         yield _event(type_, verdict.reason, verdict.message, "Reconcile")
     pending_reason = before.conditions.get(ConditionType.UPDATE_PENDING, {}).get("reason")
-    if pending is not None and pending.reason != pending_reason:
+    if pending is not None and not is_same_cause(pending.reason, pending_reason):
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
     yield from _executors_event(before, decision)
     yield from _autoscaling_event(before, after)
@@ -64,7 +64,9 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
 def _executors_event(before: PersistedState, decision: Decision) -> Iterator[ConnectorEvent]:
     """Yield an Event if executors are missing for another reason than before, unless they only start."""
     state, known = decision.executors.state, before.conditions.get(ConditionType.EXECUTORS_READY, {})
-    if state is None or state.ready or state.reason in (known.get("reason"), Reason.STARTING):
+    if state is None or state.ready or state.reason == Reason.STARTING:
+        return
+    if is_same_cause(state.reason, known.get("reason")):
         return
     yield _event(EventType.WARNING, state.reason, state.message, "Executors")
 

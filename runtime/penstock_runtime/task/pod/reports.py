@@ -1,10 +1,11 @@
 """Reports of a task to the operator, written at each change of state, trouble or generation acted on.
 
 The state is empty until the task runs or is paused: until then only trouble is reported. A task that has begun to run must
-show that it works (`Report.progress`): its first report waits a second for that. While records are delivered, one report is
-written each minute, with the time of the last record and the figures; two more follow when no more records come, so that
-the figures are those of an idle task. Tasks of one connector write theirs in the same second, so that the operator writes
-one status for all of them, and those of other connectors in another second.
+show that it works (`Report.progress`): its first report waits a second for that. The first record is reported immediately,
+and then one report is written each minute while records are delivered, with the time of the last record and the figures;
+two more follow when no more records come, the first of them within a minute, so that the time is that of the last
+record and the figures are those of an idle task. Tasks of one connector write theirs in the same second, so that the
+operator writes one status for all of them, and those of other connectors in another second.
 """
 
 import threading
@@ -67,6 +68,10 @@ class PodReports:
         self._key = report_key(spec.connector, spec.task)
         self._phase = zlib.crc32(spec.connector.encode()) % _MINUTE
         self._looped: int | None = None
+        self._last_record: int | None = None
+        """When the last record was delivered, in milliseconds; None: none was."""
+        self._reported_minute: int | None = None
+        """Start of the minute in which the figures were last reported."""
         self._figures = Figures(is_sink=spec.kind == "sink", clock=clock)
         self._figures_due: int | None = None
         """When figures are reported although no record was delivered, in milliseconds; None: the task does not run."""
@@ -74,8 +79,8 @@ class PodReports:
         self._target = TargetState.of(identity)
         self._written: Report | None = None
         self._trouble: str | None = None
-        self._trouble_due = -_TROUBLE_SECONDS
-        """Time when the last change of trouble was or will be written."""
+        self._trouble_written = self._trouble_due = -_SAME_SECONDS
+        """Times when the last change of trouble was written, and when the next one is due, if that is later."""
         self._report = Report(
             connector=spec.connector,
             connector_uid=identity.connector_uid,
@@ -124,19 +129,23 @@ class PodReports:
     def trouble(self, text: str | None) -> None:
         """Report what hinders the task; None: nothing does any more.
 
-        Changes are written at most once a second, and changes of only numbers at most once a minute.
+        Changes are written at most once a second, and changes of only numbers at most once a minute. The last one is written
+        even if no other follows.
         """
         text = bounded(text, _TROUBLE)
         with self._lock:
             now = self._clock()
-            is_same = (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble))
-            if text == self._trouble or (is_same and now < self._trouble_due + _SAME_SECONDS):
+            if text == self._trouble:
                 return
+            is_same = (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble))
             self._trouble = text
-            looped = None if text is None or self._looped is None else self._minute(self._looped)
+            looped = None if text is None else self._looped
             self._report = self._report.model_copy(update={"trouble": text, "last_loop": looped})
-            if self._trouble_due <= now:  # otherwise a report waits to be written, and this one replaces it
-                self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
+            is_written = self._trouble_due <= now  # otherwise a report waits to be written, and this one replaces it
+            if is_written:
+                self._trouble_written = self._trouble_due
+            due = max(now, self._trouble_written + (_SAME_SECONDS if is_same else _TROUBLE_SECONDS))
+            self._trouble_due = due if is_written else min(due, self._trouble_due)
             self._write(after=self._trouble_due - now)
 
     def lag(self, records: int, growth: str | None) -> None:
@@ -168,19 +177,16 @@ class PodReports:
             self._write()
 
     def batch(self, read: int, delivered: int) -> None:
-        """Count a batch, and report the time of the last record and the figures, unless the minute is already reported."""
+        """Count a batch, and report the time of the last record and the figures, unless that was done in this minute."""
         self._figures.batch(read, delivered)
         if not delivered:
             return
         now = self._now()
-        minute = self._minute(now)
-        if minute == self._report.last_record:
-            return
-        self._figures_due = minute + 2 * _MINUTE
-        with self._lock:
-            changes = {**self._figures.take(), "figures_at": now, "last_record": minute}
-            self._report = self._report.model_copy(update=changes)
-            self._write()
+        is_first, self._last_record = self._last_record is None, now
+        if is_first or self._minute(now) != self._reported_minute:
+            self._report_figures(now)
+        else:
+            self._figures_due = self._minute(now) + _MINUTE
 
     def looped(self, *, proven: bool) -> None:
         """Keep the time for reports of trouble, and report the first round that proves that the task works."""
@@ -196,12 +202,13 @@ class PodReports:
             self._set_progress("steady")
 
     def _report_figures(self, now: int) -> None:
-        """Report the figures of a task that has delivered no record for a minute, if they have changed."""
-        self._figures_due = self._minute(now) + 2 * _MINUTE
+        """Report the time of the last record and the figures, if they have changed."""
+        self._reported_minute = self._minute(now)
+        self._figures_due = self._reported_minute + 2 * _MINUTE
         with self._lock:
-            figures = self._figures.take()
-            if any(getattr(self._report, name) != value for name, value in figures.items()):
-                self._report = self._report.model_copy(update={**figures, "figures_at": now})
+            latest = {**self._figures.take(), "last_record": self._last_record}
+            if any(getattr(self._report, name) != value for name, value in latest.items()):
+                self._report = self._report.model_copy(update={**latest, "figures_at": now})
                 self._write()
 
     def _set_progress(self, progress: str) -> None:
@@ -236,5 +243,5 @@ class PodReports:
 
     def _write(self, *, after: float = 0.0) -> None:
         if (self._report.state or self._trouble or self._written) and (self._report != self._written or after):
-            self._written = self._report
+            self._written = self._report = self._report.model_copy(update={"last_record": self._last_record})
             self._records.put([(self._key, self._report.to_value())], after=after)

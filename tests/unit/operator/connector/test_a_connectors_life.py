@@ -339,6 +339,9 @@ def test_an_unavailable_kafka_while_planning_is_reported_and_retried() -> None:
     )
     world.settle(seconds=30)
     assert world.condition("Ready") == "False Unavailable: no broker at b:1"
+    assert (
+        world.condition("ConfigValid") == "Unknown NotChecked: the configuration is not checked yet: no broker at b:1"
+    )
     assert world.condition("Reconciling").startswith("True")
     assert world.status["operatorState"]["job"]["attempts"] >= 3
     world.plugin = good

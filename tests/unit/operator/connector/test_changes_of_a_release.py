@@ -52,6 +52,17 @@ def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_reported() -> None:
     assert [n.reason for n in world.events][-1] == "ImagePullBackOff"
 
 
+def test_an_image_that_cannot_be_pulled_is_one_event_although_the_reasons_of_the_kubelet_alternate() -> None:
+    world = upgrade_that_cannot_be_pulled()
+    pod = next(name for name, p in world.pods.items() if p.hindrance is not None)
+    for reason in ("ErrImagePull", "ImagePullBackOff") * 3:
+        world.hinder(pod, reason, f"{reason}: read udp 10.1.0.2:{world.now % 60_000:.0f}->10.96.0.10:53: timeout")
+        world.advance(5)
+        world.reconcile()
+        assert world.condition("UpdatePending").startswith(f"True {reason}: {reason}: read udp 10.1.0.2->10.96.0.10:53")
+    assert sum("ImagePull" in e.reason for e in world.events) == 1
+
+
 def test_a_task_that_is_lost_meanwhile_comes_back_with_the_old_image() -> None:
     world = upgrade_that_cannot_be_pulled()
     world.vanish("orders-in-1-1")

@@ -267,6 +267,12 @@ UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedul
         (waiting("ContainerCreating"), "PodNotStarting"),
         (waiting("ImagePullBackOff", message="m"), "ImagePullBackOff: m; check the image's name"),
         (
+            waiting(
+                "ErrImagePull", message="lookup r on 10.96.0.10:53: read udp 10.1.0.2:57454->10.96.0.10:53: timeout"
+            ),
+            "ErrImagePull: lookup r on 10.96.0.10:53: read udp 10.1.0.2->10.96.0.10:53: timeout; check the image's name",
+        ),
+        (
             waiting("CreateContainerConfigError"),
             "CreateContainerConfigError: container task cannot start; create the Secret or ConfigMap",
         ),

@@ -56,6 +56,24 @@ def change(world: World, **config: str) -> list[set[str]]:
     return seen
 
 
+@pytest.mark.parametrize(
+    ("tasks", "because"),
+    [(1, "restarts for a change of configuration"), (2, "restarts together with the other tasks")],
+)
+def test_a_task_restarts_together_with_others_only_if_there_are_others(tasks: int, because: str) -> None:
+    world = running(tasksMax=tasks)
+    world.plugin = plugin("sink")
+    world.change(config={"own": "b"})
+    said = set()
+    for _ in range(100):
+        world.reconcile()
+        said |= {t.get("message") for t in world.status["tasks"] if t["state"] == "Restarting"}
+        world.tick()
+    assert because in said
+    assert any("restarted together" in e.message for e in world.events) is (tasks > 1)
+    assert any("the task is restarted; waits for the end of" in e.message for e in world.events) is (tasks == 1)
+
+
 def prepared(world: World) -> int:
     return sum(r.action is Action.PREPARE for r in world.requests.values())
 
