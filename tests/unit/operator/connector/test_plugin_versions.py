@@ -138,7 +138,9 @@ def test_a_connector_before_its_plugin_version_is_in_progress_and_follows_automa
 def test_a_class_that_no_plugin_version_offers_is_asked_of_the_runtime_and_found_as_soon_as_one_does() -> None:
     world = ticking()
     assert "spec.class: Class Ticker could not be found" in world.condition("ConfigValid")
-    assert world.condition("ConfigValid").endswith("no PluginVersion of this namespace offers Ticker")
+    assert world.condition("ConfigValid").endswith("; no PluginVersion of this namespace offers Ticker")
+    assert "problems" not in world.condition("ConfigValid")
+    assert "problems" not in world.condition("Ready")
     assert [r.mounts for r in world.requests.values()] == [()]
     apply(world, "1.0.0")
     world.settle()
