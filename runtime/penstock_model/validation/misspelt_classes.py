@@ -1,7 +1,7 @@
 """Find the plugin whose name a class name misspells. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 from penstock.config import nearest
 from penstock_model.connect.plugin_chain import AskedPlugin
@@ -49,9 +49,14 @@ def _plugins(kinds: Sequence[str], offers: Sequence[PluginMount]) -> Iterator[tu
 def _is_slip(name: str, known: str) -> bool:
     """Return whether case, a wrong, missing or additional character, or two swapped ones are the only difference."""
     name, known = (n.casefold().removesuffix(CONNECTOR_ENDING.casefold()) for n in (name, known))
-    start = len(commonprefix([name, known]))
+    start = _same_from_start(name, known)
     name, known = name[start:], known[start:]
-    end = len(commonprefix([name[::-1], known[::-1]]))
+    end = _same_from_start(name[::-1], known[::-1])
     name, known = name[: len(name) - end], known[: len(known) - end]
     is_swapped = len(name) == 2 and name == known[::-1]
     return start > 0 and (is_swapped or max(len(name), len(known)) <= 1)
+
+
+def _same_from_start(name: str, other: str) -> int:
+    """Return how many characters are the same before the first different one."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, other, strict=False)))

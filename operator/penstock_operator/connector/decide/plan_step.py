@@ -6,6 +6,7 @@ from typing import Final
 
 from penstock.errors import Problem
 from penstock_model.contracts.job import Action, Outcome, PlanAnswer
+from penstock_model.contracts.texts import joined
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.canary import no_canary
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
@@ -112,8 +113,8 @@ def _refused(
 ) -> StepOutcome:
     """Return the outcome for a wrong configuration: a user must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    rest = "; the tasks keep the last good configuration" if observed.pods.tasks else ""
-    verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
+    rest = ["the tasks keep the last good configuration"] if observed.pods.tasks else []
+    verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{joined(*problems, *rest)}")
     return StepOutcome(
         persisted=persisted,
         verdict=verdict,
@@ -168,7 +169,7 @@ def _with_unoffered(problem: Problem, class_name: str | None) -> str:
     """Return a problem, with the hint that no PluginVersion offers the class; None: it does not concern one."""
     if class_name is None:
         return str(problem)
-    return f"{str(problem).removesuffix('.')}; no PluginVersion of this namespace offers {class_name}"
+    return joined(str(problem), f"no PluginVersion of this namespace offers {class_name}")
 
 
 def _job_under_way(observed: Observation, persisted: PersistedState, step: JobStep, *, has_tasks: bool) -> StepOutcome:

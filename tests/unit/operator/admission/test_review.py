@@ -121,7 +121,11 @@ def test_the_platform_chooses_which_unknown_properties_are_refused(unknown: Any,
     [
         ("value.converter", "JsonConvertor", "JsonConverter"),
         ("value.converter", "jsonconverter", "JsonConverter"),
-        ("value.converter", "org.apache.kafka.connect.json.JsonConvertor", "org.apache.kafka.connect.json.JsonConverter"),
+        (
+            "value.converter",
+            "org.apache.kafka.connect.json.JsonConvertor",
+            "org.apache.kafka.connect.json.JsonConverter",
+        ),
         ("header.converter", "SimpleHeaderConverte", "SimpleHeaderConverter"),
         ("transforms.a.type", "HoistFeild$Value", "HoistField"),
         ("predicates.p.type", "RecordIsTombston", "RecordIsTombstone"),
@@ -146,11 +150,14 @@ def test_a_class_whose_name_misspells_that_of_a_plugin_is_refused(place: str, na
 def test_a_class_that_an_unread_image_may_have_is_not_refused() -> None:
     image = f"new@sha256:{'0' * 64}"
     new = {"metadata": {"name": "new-1"}, "spec": {"runtime": "Java", "image": image}}
-    versions = [*(view().plugin_versions or ()), {"apiVersion": "penstock.dev/v1alpha1", "kind": "PluginVersion", **new}]
+    versions = [
+        *(view().plugin_versions or ()),
+        {"apiVersion": "penstock.dev/v1alpha1", "kind": "PluginVersion", **new},
+    ]
     known = NamespaceView(versions, [], view().definitions)
     answer = reviewed(request({}, class_name="Datagne"), known)
     assert answer.problems == ()
-    assert [str(p) for p in answer.warnings][0] == (
+    assert next(str(p) for p in answer.warnings) == (
         "spec.class: Datagne is not checked yet: it is not built in, and may be in PluginVersion new-1, whose Java classes "
         "are not known before it is verified"
     )

@@ -480,7 +480,10 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     ("status", "text"),
     [
         ({}, "not verified yet, since no pod has inspected its image yet (`kubectl"),
-        (unverified("VerificationFailed", "No module named 'x'.", is_final=True), "not verified: No module named 'x' (`"),
+        (
+            unverified("VerificationFailed", "No module named 'x'.", is_final=True),
+            "not verified: No module named 'x' (`",
+        ),
         (unverified("Unschedulable", "no node"), "not verified: Unschedulable (`kubectl"),
     ],
     ids=["not inspected", "failed", "unschedulable"],
@@ -492,7 +495,9 @@ def test_a_version_that_waits_for_its_verification_is_named_with_the_cause_and_a
     apply(world, "2.0.0", status=status)
     world.change(state="Running")
     world.settle()
-    remedy = "the connector starts once it is" if not status else "correct the cause, or set spec.version: 2.0.0 to use it"
+    remedy = (
+        "the connector starts once it is" if not status else "correct the cause, or set spec.version: 2.0.0 to use it"
+    )
     assert f"which offers Ticker: it is {text}" in world.condition("Ready")
     assert f"shows more); {remedy}" in world.condition("Ready")
     assert "verified, but not in the requested range: available versions: [1.0.0]" in world.condition("Ready")
