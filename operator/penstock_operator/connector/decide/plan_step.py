@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from penstock.errors import Problem
-from penstock_model.contracts.job import Action, Outcome, PlanAnswer
+from penstock_model.contracts.job import Action, JobProblem, Outcome, PlanAnswer
 from penstock_model.contracts.texts import joined
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.canary import no_canary
@@ -165,7 +164,7 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
     return _planned(observed, persisted, plan, save=(plan,), delete=step.delete)
 
 
-def _with_unoffered(problem: Problem, class_name: str | None) -> str:
+def _with_unoffered(problem: JobProblem, class_name: str | None) -> str:
     """Return a problem, with the hint that no PluginVersion offers the class; None: it does not concern one."""
     if class_name is None:
         return str(problem)
