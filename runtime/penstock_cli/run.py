@@ -74,7 +74,11 @@ def plans(
     planned_connectors, warnings = [], []
     problems: list[Problem] = []
     hints: list[Problem] = []
-    for manifest in reader.read_manifests(files):
+    manifests = reader.read_manifests(files)
+    if manifests.note:
+        warnings.append(manifests.note)
+        hints.append(Problem("", manifests.note))
+    for manifest in manifests.connectors:
         try:
             connector_plan = plan(manifest.connector, worker, Plugins.installed(), secrets)
         except ConfigError as e:

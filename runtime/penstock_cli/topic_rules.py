@@ -54,7 +54,7 @@ def show_topics(
     Raises:
         ConfigError: the files are wrong; it has all problems.
     """
-    found = chosen(read_manifests([file], stdin), connector).connector
+    found = chosen(read_manifests([file], stdin).connectors, connector).connector
     rules, limits = _rules(found, policy, secrets, {} if worker is None else read_texts(worker))
     refused = False
     for topic in topics:

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from penstock_cli.supervisor import Task
 from penstock_logging import without_numbers
+from penstock_model.contracts.texts import joined
 
 __all__ = ["Lines", "Table", "View", "current_problem", "grouped", "past_problem"]
 
@@ -181,7 +182,7 @@ def current_problem(task: Task) -> str:
         return task.trouble or ""
     if task.state not in _FAILED_STATES and task.state != "SUPERSEDED":
         return ""
-    return "; ".join(part for part in (task.error, task.follows) if part)
+    return joined(*(part for part in (task.error, task.follows) if part))
 
 
 def past_problem(task: Task) -> str:

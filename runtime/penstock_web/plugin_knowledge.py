@@ -1,6 +1,5 @@
 """Plugins of a namespace, as far as they are known without running them."""
 
-from penstock_model.resources.plugin_offers import offered
 from penstock_model.validation.connector import PluginKnowledge
 from penstock_web.source import Document, WebSource
 
@@ -14,8 +13,8 @@ def plugin_versions_of(source: WebSource, namespace: str) -> list[Document]:
 
 def knowledge_of(source: WebSource, namespace: str) -> PluginKnowledge:
     """Return the knowledge of the plugins of a namespace. Its `published` may block."""
-    return PluginKnowledge(
-        offered(plugin_versions_of(source, namespace)),
+    return PluginKnowledge.of(
+        plugin_versions_of(source, namespace),
         lambda name: source.definitions(namespace, name),
         source.release(),
     )

@@ -1,7 +1,7 @@
 """Decide whether an object may be applied, from the object and the resources of its namespace. Pure.
 
 It refuses only what its author can correct in the object. What depends on other objects, which may be applied later, is a
-warning.
+warning, except for a class whose name misspells that of a plugin.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from penstock.errors import ConfigError, Problem
 from penstock_model.contracts.definitions import Definitions
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
-from penstock_model.resources.plugin_offers import offer_of, offered
+from penstock_model.resources.plugin_offers import offer_of
 from penstock_model.resources.policy_selection import PolicyBinding, bind, rivalry
 from penstock_model.validation.connector import PluginKnowledge, check_connector
 from penstock_model.validation.topics import PolicyUse
@@ -114,8 +114,7 @@ def _connector(document: Mapping[str, Any], scope: _Scope) -> Answer:
         return Answer(e.problems)
     config = resource.spec.config
     binding = _binding(resource, view)
-    offers = None if view.plugin_versions is None else offered(view.plugin_versions)
-    knowledge = PluginKnowledge(offers, view.definitions, scope.release)
+    knowledge = PluginKnowledge.of(view.plugin_versions, view.definitions, scope.release)
     more = [
         *refusals(resource, settings),
         *(_of_sentence(f"spec.{text}") for text in (*with_namespace(config), *too_many(config))),

@@ -121,7 +121,7 @@ class Webhook:
         namespace, began = str(request.get("namespace") or ""), time.monotonic()
         view = self._views.of(namespace)
         answer = review(request, view, self._settings, unknown, _VERSION)
-        if answer.problems:
+        if answer.problems or answer.warnings:
             # Something else may just have been applied that makes the object valid.
             fresh = self._views.of(namespace, since=began)
             if fresh.policies is not view.policies or fresh.plugin_versions is not view.plugin_versions:

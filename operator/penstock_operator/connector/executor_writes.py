@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from penstock_model.contracts.texts import joined
 from penstock_operator.connector.model.api_failures import RESOURCES_OF_EXECUTORS, cause
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.executors import CreateExecutor
@@ -110,7 +111,7 @@ class ExecutorWrites:
     def _keep(self, name: str, error: OperatorError) -> None:
         reason, remedy = cause(error, RESOURCES_OF_EXECUTORS)
         text = (error.answer if isinstance(error, Refused) else "") or str(error)
-        message = f"{text}; {remedy}" if remedy else text
+        message = joined(text, remedy) if remedy else text
         log.info("%s: an object for its executors is not written: %s", self.key, message)
         before, observed = self.observed.pods.refusals.get(name), self.observed
         generation = observed.connector.metadata.generation

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
+from penstock_model.contracts.texts import joined
 from penstock_operator.connector.model.api_failures import cause
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
@@ -139,7 +140,7 @@ async def save_plan(
         cached.refusals[name] = after(
             before,
             reason,
-            f"{text}; {remedy}" if remedy else text,
+            joined(text, remedy) if remedy else text,
             now=observed.now,
             generation=observed.connector.metadata.generation,
         )

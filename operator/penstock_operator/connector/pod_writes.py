@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_model.contracts.pod_layout import SECRETS_DIR
+from penstock_model.contracts.texts import joined
 from penstock_operator.connector.kubernetes_writes import put_config_map
 from penstock_operator.connector.model.api_failures import RESOURCES_OF_JOBS, RESOURCES_OF_TASKS, cause
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
@@ -98,7 +99,7 @@ def refusal_of(
     return after(
         observed.pods.refusals.get(name),
         reason,
-        f"{text}; {remedy}" if remedy else text,
+        joined(text, remedy) if remedy else text,
         now=observed.now,
         generation=observed.connector.metadata.generation,
         pod_hash=pod_hash,

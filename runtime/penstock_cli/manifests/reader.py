@@ -5,6 +5,7 @@ problems are reported when its connector is planned.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from penstock_cli.manifests.yaml_text import Document, documents
 from penstock_java_compat.properties import parse_properties
 from penstock_model.resources.connector import API_VERSION, UNNAMED, Connector, Reading
 
-__all__ = ["Manifest", "chosen", "read_manifests", "read_resources"]
+__all__ = ["Manifest", "Manifests", "chosen", "read_manifests", "read_resources"]
 
 _TO_IMPORT: Final[Mapping[str, Sequence[str]]] = {
     "kafka.strimzi.io": ("KafkaConnector", "KafkaConnect"),
@@ -25,7 +26,6 @@ _TO_IMPORT: Final[Mapping[str, Sequence[str]]] = {
     "platform.confluent.io": ("Connector",),
 }
 """Kinds of other operators, by API group."""
-_LATER: Final = ("TopicCreationPolicy", "PluginVersion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,49 @@ class Manifest:
         return self.read
 
 
-def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> tuple[Manifest, ...]:
-    """Return the manifests in these files, in order; `-` is standard input.
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Manifests of files.
+
+    Attributes:
+        connectors: the resources that should be connectors, in order.
+        skipped: how many resources of each other kind there are.
+    """
+
+    connectors: tuple[Manifest, ...]
+    skipped: Mapping[str, int]
+
+    @property
+    def note(self) -> str | None:
+        """Return a sentence about the skipped resources; None: there are none."""
+        if not self.skipped:
+            return None
+        number = sum(self.skipped.values())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.skipped.items()))
+        return f"skipped {number} resource{'s' if number > 1 else ''} of other kinds: {kinds}"
+
+
+def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> Manifests:
+    """Return the manifests in these files; `-` is standard input. Files may contain resources of other kinds.
 
     Raises:
-        ConfigError: there is no manifest in them.
+        ConfigError: there is no connector in them.
     """
     found: list[Manifest] = []
+    skipped = Counter[str]()
     for file in files:
         try:
             name, text = _text(file, stdin or sys.stdin)
         except ConfigError as e:
             found.append(Manifest("command line", e))
         else:
-            found += _manifests(name, text)
+            found += _manifests(name, text, skipped)
+    read = Manifests(tuple(_with_unique_names(found)), skipped)
     if not found:
-        raise ConfigError("no Connector was found; specify files that contain one")
-    return tuple(_with_unique_names(found))
+        raise ConfigError(
+            f"no Connector was found; specify files that contain one{f' ({read.note})' if read.note else ''}"
+        )
+    return read
 
 
 def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
@@ -110,8 +136,6 @@ def chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
     if name is None:
         if len(manifests) == 1:
             return manifests[0]
-        if len(readable) == 1 and all(_is_of_another_kind(m) for m in manifests if m is not readable[0][0]):
-            return readable[0][0]
         wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
         names = ", ".join(c.connect_name for _, c in readable)
         raise ConfigError(
@@ -124,11 +148,6 @@ def chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
     wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
     what = "several are called" if of_name else "there is no connector"
     raise ConfigError([Problem("--connector", f"{what} {name}; there are: {names}"), *wrong])
-
-
-def _is_of_another_kind(manifest: Manifest) -> bool:
-    """Return whether the manifest is of another kind, such as TopicCreationPolicy."""
-    return bool(_problems(manifest)) and all(p.property == "kind" for p in _problems(manifest))
 
 
 def _problems(manifest: Manifest) -> tuple[Problem, ...]:
@@ -148,7 +167,8 @@ def _text(file: str | Path, stdin: TextIO) -> tuple[str, str]:
         raise ConfigError(Problem(str(file), f"cannot be read: {e.strerror}")) from None
 
 
-def _manifests(file: str, text: str) -> Iterator[Manifest]:
+def _manifests(file: str, text: str, skipped: Counter[str]) -> Iterator[Manifest]:
+    """Yield the connectors of a file, and count what it has of other kinds."""
     if connect_forms.looks_like_properties(file, text):
         try:
             yield _connect_form(file, parse_properties(text), Reading())
@@ -162,6 +182,9 @@ def _manifests(file: str, text: str) -> Iterator[Manifest]:
             continue
         flaws = document.problems  # of the text; reported once, with the first item of a list
         for value in _items(document.value):
+            if not flaws and isinstance(value, dict) and _is_of_another_kind(value):
+                skipped[str(value["kind"])] += 1
+                continue
             yield _manifest(file, document, value, flaws)
             flaws = ()
 
@@ -207,18 +230,27 @@ def _read(where: str, read: Callable[[], Connector], text: Reading) -> Manifest:
     return Manifest(where, connector.with_reading(both))
 
 
+def _is_of_another_kind(value: Mapping[str, Any]) -> bool:
+    """Return whether a resource is neither a connector of any operator nor a misspelt Connector."""
+    kind = value.get("kind")
+    group = str(value.get("apiVersion") or "").partition("/")[0]
+    return (
+        isinstance(kind, str)
+        and kind not in ("Connector", *_TO_IMPORT.get(group, ()))
+        and nearest(kind, ["Connector"]) is None
+        and not connect_forms.is_connect_form(value)
+    )
+
+
 def _no_connector(value: Mapping[str, Any]) -> Problem | None:
     kind = value.get("kind")
     group = str(value.get("apiVersion") or "").partition("/")[0]
     if kind in _TO_IMPORT.get(group, ()):
         return Problem("kind", f"{kind} is a resource of {group}; `penstock import FILE` makes a Connector of it")
-    if kind in _LATER:
-        return Problem("kind", f"{kind} is not supported by `penstock run` yet; remove the document")
     if kind is None:
         return Problem("kind", "is missing; write kind: Connector")
     if kind != "Connector":
-        near = nearest(str(kind), ["Connector"])
-        hint = f"did you mean {near}?" if near else "`penstock run` takes Connector"
+        hint = "did you mean Connector?" if nearest(str(kind), ["Connector"]) else "write kind: Connector"
         return Problem("kind", f"{kind} is not known; {hint}")
     if value.get("apiVersion") is None:
         return Problem("apiVersion", f"is missing; write apiVersion: {API_VERSION}")

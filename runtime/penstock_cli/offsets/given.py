@@ -33,7 +33,7 @@ def request_of(options: OffsetsOptions) -> tuple[JobRequest, Redactor]:
         raise ConfigError(
             Problem("--bootstrap-servers", "is missing: name the Kafka that has the offsets, here or by --worker")
         )
-    manifest = chosen(read_manifests([options.file]), options.connector)
+    manifest = chosen(read_manifests([options.file]).connectors, options.connector)
     try:
         resource = manifest.connector
         if resource.reading.problems:

@@ -90,7 +90,7 @@ def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: Te
 
 
 def _trial(options: TransformOptions, stdin: TextIO) -> tuple[str, Trial]:
-    manifest = chosen(read_manifests([options.file], stdin), options.connector)
+    manifest = chosen(read_manifests([options.file], stdin).connectors, options.connector)
     try:
         worker = {} if options.worker is None else read_texts(options.worker)
         return manifest.where, Trial.of(manifest.connector, Plugins.installed(), options.secrets, worker=worker)

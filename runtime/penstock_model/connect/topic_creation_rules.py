@@ -21,6 +21,8 @@ __all__ = ["PREFIX", "TopicGroup", "TopicRules", "ineffective_properties"]
 _C = TypeVar("_C", bound=Config)
 PREFIX: Final = "topic.creation."
 _DEFAULT: Final = "default"
+_ENABLE: Final = "enable"
+"""The one of these properties that a worker has, and no connector."""
 
 
 def _count(kind: str, bits: int, message: str) -> AfterValidator:
@@ -205,6 +207,12 @@ def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
     known = {*names, _DEFAULT}
     for name in own:
         if name == "groups":
+            continue
+        if name == _ENABLE:
+            yield Problem(
+                f"{PREFIX}{name}",
+                "has no effect in a connector, since it is a property of the worker (chart value worker); remove it here",
+            )
             continue
         fitting = [group for group in known if name.startswith(f"{group}.")]
         if not fitting:

@@ -13,6 +13,7 @@ from penstock_model.contracts.base import Part
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_spec import TaskState
+from penstock_model.contracts.texts import cut_trace
 
 __all__ = [
     "Claim",
@@ -256,7 +257,7 @@ class TerminationMessage(_Record):
                 return text
             if length == 0:
                 return None
-            return _CUT + text[-length:] if end else text[:length] + _CUT
+            return f"{_CUT}\n{cut_trace(text, length)}" if end else text[:length] + _CUT
 
         return self.model_copy(
             update={"trace": kept(self.trace, trace, end=True), "message": kept(self.message, message, end=False)}

@@ -28,6 +28,7 @@ from penstock_model.resources.plugin_version import PluginVersion, PluginVersion
 
 __all__ = [
     "KINDS",
+    "NOT_INSPECTED",
     "class_names",
     "is_java",
     "is_unread",
@@ -47,6 +48,8 @@ KINDS: Final[Mapping[str, PluginKind]] = {
     "predicate": "predicate",
 }
 """The kinds of plugin, by the words of a PluginVersion."""
+NOT_INSPECTED: Final = "no pod has inspected its image yet"
+"""Cause of a PluginVersion that is not verified, while its verification has neither ended nor met an obstacle."""
 
 
 def offer_of(document: Mapping[str, Any]) -> PluginMount:
@@ -142,7 +145,7 @@ def unverified(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         ready = conditions.get("Ready", {})
         if ready.get("status") == "True":
             continue
-        reason, why = str(ready.get("reason") or ""), "no pod has inspected its image yet"
+        reason, why = str(ready.get("reason") or ""), NOT_INSPECTED
         if conditions.get("Stalled", {}).get("status") == "True":
             why = str(ready.get("message") or reason)
         elif reason not in ("", "Verifying"):

@@ -1,10 +1,10 @@
 """Check all of a Connector that can be known without running its plugins. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from penstock.errors import Problem
 from penstock_java_compat.property_text import trimmed
@@ -20,6 +20,7 @@ from penstock_model.contracts.definitions import ClassDefinition, Definitions
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.partial import PLACEHOLDER
+from penstock_model.resources.plugin_offers import is_unread, offered, unverified
 from penstock_model.resources.refused_fields import refused_fields
 from penstock_model.validation.client_overrides import check_clients
 from penstock_model.validation.findings import Findings
@@ -46,11 +47,25 @@ class PluginKnowledge:
         offers: offers of the PluginVersions of the namespace; None: they could not be read.
         published: returns the definitions that a PluginVersion has published; None: there are none.
         release: version of the built-in plugins.
+        unverified: names of the PluginVersions that have not been verified.
+        unread: names of those whose Java classes no pod has found yet.
     """
 
     offers: Sequence[PluginMount] | None
     published: Callable[[str], Definitions | None]
     release: str
+    unverified: Collection[str] = ()
+    unread: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls, documents: Sequence[Mapping[str, Any]] | None, published: Callable[[str], Definitions | None], release: str
+    ) -> "PluginKnowledge":
+        """Return the knowledge of a namespace with these PluginVersions; None: they could not be read."""
+        if documents is None:
+            return cls(None, published, release)
+        unread = sorted(d["metadata"]["name"] for d in documents if is_unread(d))
+        return cls(offered(documents), published, release, frozenset(unverified(documents)), unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +106,7 @@ def check_connector(
         worker: worker configuration, resolved.
         knowledge: knowledge of plugins, without the plugins.
         policy: how a TopicCreationPolicy applies.
-        is_refused: whether an unknown property is a problem, and not only a warning.
+        is_refused: whether an unknown property, or a misspelt class, is a problem, and not only a warning.
         more: problems that were found elsewhere.
 
     Raises:
@@ -112,7 +127,7 @@ def check_connector(
     if own is not None and CONNECTOR not in plugins.other_versions:
         findings.problems += value_problems(own, checked.own, "", checked.opaque)
     _check_topic_names(resource, checked, kind, findings)
-    unknown = _unknown_properties(checked, kind, plugins)
+    unknown = [*plugins.misspelt, *_unknown_properties(checked, kind, plugins)]
     findings.problems += (u.problem for u in unknown if is_refused(u))
     findings.warnings += (u.problem for u in unknown if not is_refused(u))
     redactor = _redactor(resource, worker, plugins)
@@ -140,7 +155,15 @@ def _known_plugins(
     unreadable = {p.property for p in wrong}
     readable = [replace(a, version=None) if a.version_property in unreadable else a for a in asked]
     written = {p.name: trimmed(p.type or "") for p in places}
-    plugins = find_definitions(readable, knowledge.offers, knowledge.published, knowledge.release, written)
+    plugins = find_definitions(
+        readable,
+        knowledge.offers,
+        knowledge.published,
+        knowledge.release,
+        written,
+        knowledge.unverified,
+        knowledge.unread,
+    )
     findings.warnings += plugins.warnings
     others = plugins.other_versions | {a.place for a in asked if a.version_property in unreadable}
     return replace(plugins, other_versions=frozenset(others))

@@ -1,6 +1,6 @@
 """Find the configuration definitions of the plugins that a Connector requires. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.errors import Problem
@@ -13,6 +13,8 @@ from penstock_model.contracts.definitions import ClassDefinition, Definitions
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import KINDS
 from penstock_model.resources.version_selection import resolve_plugins
+from penstock_model.validation.misspelt_classes import misspelt, similar
+from penstock_model.validation.unknown_properties import Unknown
 
 __all__ = ["KnownPlugins", "find_definitions", "version_problems"]
 
@@ -25,11 +27,13 @@ class KnownPlugins:
         definitions: by place (`connector`, `transforms.hoist`), those that are known.
         other_versions: places that request another version, whose properties may be others (Connect's rule).
         warnings: why others are unknown, and versions that do not exist.
+        misspelt: classes that nothing offers, with names that misspell those of plugins.
     """
 
     definitions: Mapping[str, ClassDefinition] = field(default_factory=dict)
     other_versions: frozenset[str] = frozenset()
     warnings: tuple[Problem, ...] = ()
+    misspelt: tuple[Unknown, ...] = ()
 
 
 def version_problems(asked: Iterable[AskedPlugin]) -> list[Problem]:
@@ -55,6 +59,8 @@ def find_definitions(
     published: Callable[[str], Definitions | None],
     release: str,
     written: Mapping[str, str],
+    unverified: Collection[str] = (),
+    unread: Sequence[str] = (),
 ) -> KnownPlugins:
     """Return the definitions of the plugins in the versions that a Connector would run if it were planned now.
 
@@ -64,15 +70,18 @@ def find_definitions(
         published: returns the definitions that a PluginVersion has published; None: there are none.
         release: version of the built-in plugins.
         written: names of the classes by place, with `$Key` or `$Value`.
+        unverified: names of the PluginVersions that have not been verified.
+        unread: names of those whose Java classes no pod has found yet.
     """
     if offers is None:
         asked, offers = [a for a in asked if is_built_in(a.kind, a.name)], ()
-    asked = list(asked)
-    resolved = resolve_plugins([a for a in asked if not is_built_in(a.kind, a.name)], list(offers))
+    asked, offers = list(asked), list(offers)
+    resolved = resolve_plugins([a for a in asked if not is_built_in(a.kind, a.name)], offers)
     warnings = [p for p in resolved.problems if not p.property.startswith("worker configuration")]
     mounts = {place: mount for mount in resolved.mounts for place in mount.places}
     found: dict[str, ClassDefinition] = {}
     other_versions: set[str] = set()
+    slips: list[Unknown] = []
     reported = {p.property for p in warnings}
     for a in asked:
         if is_built_in(a.kind, a.name):
@@ -86,21 +95,48 @@ def find_definitions(
             definition = None if there is None else _of(a, there, mount.version, written)
             if definition is None and not a.from_worker:
                 text = (
-                    f"the properties of {a.name} are not checked yet: PluginVersion {mount.name} has not published its "
-                    "configuration definitions"
+                    f"PluginVersion {mount.name} offers {a.name} and is not verified yet, so its properties are not checked"
+                    if mount.name in unverified
+                    else f"the properties of {a.name} are not checked yet: PluginVersion {mount.name} has not published "
+                    "its configuration definitions"
                 )
                 warnings.append(Problem(a.type_property, text))
         else:
             definition = None
             if not reported & {a.type_property, a.version_property} and not a.from_worker:
-                text = (
-                    f"no PluginVersion of this namespace offers {a.name}, and it is not built in; create the PluginVersion, "
-                    "unless the runtime image contains the class"
-                )
-                warnings.append(Problem(a.type_property, text))
+                if unread:
+                    warnings.append(Problem(a.type_property, _unread(a, unread)))
+                elif near := misspelt(a, offers):
+                    slips.append(Unknown(Problem(a.type_property, _misspelt(a, near)), is_similar=True))
+                else:
+                    warnings.append(Problem(a.type_property, _not_offered(a, similar(a, offers))))
         if definition is not None:
             found[a.place] = definition
-    return KnownPlugins(found, frozenset(other_versions), tuple(warnings))
+    return KnownPlugins(found, frozenset(other_versions), tuple(warnings), tuple(slips))
+
+
+def _not_offered(asked: AskedPlugin, near: str | None) -> str:
+    hint = f"did you mean {near}? If not, create" if near else "create"
+    return (
+        f"no PluginVersion of this namespace offers {asked.name}, and it is not built in; {hint} the PluginVersion, "
+        "unless the runtime image contains the class"
+    )
+
+
+def _misspelt(asked: AskedPlugin, near: str) -> str:
+    """Return the beginning of the plan's message, and what to do if the name is right."""
+    return (
+        f"Invalid value {asked.name} for configuration {asked.type_property}: Class {asked.name} could not be found. "
+        f"Did you mean {near}? If not, create the PluginVersion that offers {asked.name} first"
+    )
+
+
+def _unread(asked: AskedPlugin, unread: Sequence[str]) -> str:
+    named = ", ".join(unread)
+    return (
+        f"{asked.name} is not checked yet: it is not built in, and may be in PluginVersion {named}, "
+        f"whose Java classes are not known before {'they are' if len(unread) > 1 else 'it is'} verified"
+    )
 
 
 def _of(

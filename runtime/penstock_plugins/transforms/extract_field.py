@@ -11,6 +11,7 @@ from penstock_plugins.structs.copy import replace_null_with_default, require_map
 from penstock_plugins.structs.field_path import read_path
 from penstock_plugins.structs.key_value import Values
 from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
+from penstock_plugins.structs.known_fields import known_fields
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["ExtractField"]
@@ -80,7 +81,7 @@ class ExtractField(KeyValueTransform):
                 return None, None
             path, item = self._schemaless, require_map(value, _PURPOSE)
             if not self._names:
-                raise self._unknown()
+                raise self._unknown(None)
         else:
             if value is not None:
                 require_struct(schema, value, _PURPOSE)
@@ -119,7 +120,7 @@ class ExtractField(KeyValueTransform):
     def _path_through(self, schema: Schema) -> _Path:
         """Return the path through structs of this schema."""
         if not self._names:
-            raise self._unknown()
+            raise self._unknown(None)
         steps = []
         for name in self._names:
             if schema.type is not Type.STRUCT:
@@ -129,15 +130,15 @@ class ExtractField(KeyValueTransform):
                 )
             field = schema.field(name)
             if field is None:
-                raise self._unknown()
+                raise self._unknown(schema)
             steps.append(_Step(name, field.schema.default))
             schema = field.schema
         if not self._replace_null:  # applies only to the last field; structs on the path always read defaults
             steps[-1] = _Step(steps[-1].name, None)
         return _Path(tuple(steps), schema)
 
-    def _unknown(self) -> ValueError:
-        return ValueError(f"Unknown field: {self._field}")
+    def _unknown(self, schema: Schema | None) -> ValueError:
+        return ValueError(f"Unknown field: {self._field}{known_fields(schema)}")
 
 
 def _read(steps: tuple[_Step, ...], item: Any) -> Any:

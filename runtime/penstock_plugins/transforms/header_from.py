@@ -21,6 +21,7 @@ from penstock_plugins.structs.field_names import NonEmptyNames
 from penstock_plugins.structs.header_columns import appended_headers, header_column
 from penstock_plugins.structs.key_value import Values, column_of, side_of
 from penstock_plugins.structs.key_value_transform import KeyValueTransform, TransformedColumn
+from penstock_plugins.structs.known_fields import known_fields
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["HeaderFrom"]
@@ -93,10 +94,7 @@ class _MissingField(_Source):
 
     def value(self, value: Any) -> Any:
         """Raise TypeError."""
-        fields = () if self.schema is None else self.schema.fields
-        raise TypeError(
-            f"HeaderFrom: 'fields' names a field that the struct does not have. It has: {', '.join(f.name for f in fields)}"
-        )
+        raise TypeError(f"HeaderFrom: 'fields' names an unknown field{known_fields(self.schema)}")
 
     def column(self, values: Values) -> Column:
         """Raise TypeError."""

@@ -6,6 +6,7 @@ from penstock import Config, DataError, Fields, Importance, Record, RecordBatch,
 from penstock_plugins.connect.values import common_schema
 from penstock_plugins.structs.copy import FieldCopy, StructCopy, replace_null_with_default, require_map, require_struct
 from penstock_plugins.structs.field_names import NonEmptyDistinctNames
+from penstock_plugins.structs.known_fields import known_fields
 from penstock_plugins.structs.schema_cache import SchemaCache
 
 __all__ = ["ValueToKey"]
@@ -75,7 +76,7 @@ class ValueToKey(Transform):
         for name in self._names:
             field = schema.field(name)
             if field is None:
-                raise DataError(f"Field does not exist: {name}")
+                raise DataError(f"Field does not exist: {name}{known_fields(schema)}")
             fields.append(field)
         new_schema = Schema(Type.STRUCT, fields=tuple(fields))
         return StructCopy(new_schema, (FieldCopy(f, f) for f in fields), replace_null=self._replace_null)

@@ -22,6 +22,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
 from penstock_model.contracts.job_answer import RequestTexts, answer_line
 from penstock_model.contracts.task_reports import TerminationMessage
+from penstock_model.contracts.texts import cut_trace
 from penstock_model.resources.connector import Connector
 from penstock_runtime import logs
 from penstock_runtime.job.answer import answer_request
@@ -119,7 +120,7 @@ def _message(answer: JobAnswer) -> str | None:
 
 
 def _failed(error: Exception, redact: Callable[[str], str]) -> ExitCode:
-    trace = redact("".join(traceback.format_exception(error)))[-_TRACE:]
+    trace = cut_trace(redact("".join(traceback.format_exception(error))), _TRACE)
     message = redact(f"{type(error).__name__}: {error}")
     log.error("The job has failed: %s", message, extra={"trace": trace})
     termination_message.write(TerminationMessage(exit_code=ExitCode.FAILED, message=message, trace=trace))

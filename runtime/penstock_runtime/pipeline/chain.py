@@ -159,7 +159,7 @@ def _given(batch: RecordBatch, made: Sequence[object], positions: Sequence[int])
     row = list(batch.positions).index(wrong)
     record = batch.record(row)
     if record.original is None:
-        return f" (given record {row} of a portion for topic '{record.topic}')"
+        return f" (given record {row} of a batch for topic '{record.topic}')"
     topic, partition, offset = record.original
     return f" (given the record at {topic}-{partition} offset {offset})"
 

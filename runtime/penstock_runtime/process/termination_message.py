@@ -7,6 +7,7 @@ from typing import Final
 
 from penstock_model.contracts.pod_layout import TERMINATION_LOG
 from penstock_model.contracts.task_reports import TerminationMessage
+from penstock_model.contracts.texts import cut_trace
 
 __all__ = ["TERMINATION_LOG_VARIABLE", "bounded", "is_missing", "write"]
 
@@ -46,7 +47,7 @@ def write(message: TerminationMessage) -> None:
         update={
             "message": bounded(message.message),
             "trouble": bounded(message.trouble, 1_000),
-            "trace": message.trace and message.trace[-_TRACE:],
+            "trace": message.trace and cut_trace(message.trace, _TRACE),
         }
     )
     with suppress(OSError):

@@ -133,7 +133,7 @@ class Delivery:
         row = worst.position - batch.positions[0]
         record, task = batch.record(row), f"{self.connector}-{self.task}"
         place = f"topic '{record.topic}'" + ("" if record.partition is None else f" partition {record.partition}")
-        error = fatal(worst, self.policy, where=f"record {row} of a portion of {where} for {place}", task=task)
+        error = fatal(worst, self.policy, where=f"record {row} of a batch of {where} for {place}", task=task)
         # Kafka Connect logs failures of transforms and converters; a record that the producer refuses only if tolerated.
         if worst.stage is not Stage.KAFKA_PRODUCE:
             if self.policy.log:

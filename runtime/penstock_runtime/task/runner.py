@@ -23,6 +23,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
+from penstock_model.contracts.texts import cut_trace
 from penstock_model.resources.task_settings import SparkStart, TaskSettings
 from penstock_runtime import logs
 from penstock_runtime.java_plugins.hosts import close_host, expect_long_work, use_java
@@ -96,7 +97,7 @@ class _End:
             unavailable = isinstance(error, KafkaUnreachable)
             return cls(ExitCode.UNAVAILABLE if unavailable else ExitCode.SUPERSEDED, message)
         code = ExitCode.CONFIG_INVALID if isinstance(error, ConfigError) else ExitCode.FAILED
-        trace = printable(redact("".join(traceback.format_exception(error))))[-_TRACE_LIMIT:]
+        trace = cut_trace(printable(redact("".join(traceback.format_exception(error)))), _TRACE_LIMIT)
         jvm = next((e for e in (error, error.__cause__) if isinstance(e, JvmLost)), None)  # the cause: within a write
         if jvm is not None:
             return cls(ExitCode.LOST, message, trace, "OOMKilled" if isinstance(jvm, JvmOomKilled) else "JvmLost")

@@ -186,7 +186,7 @@ def test_a_record_that_its_topic_does_not_take_fails_the_task_by_name(lab: Lab, 
     script = [[{"value": "v", "key": "k"}, "bad", {"value": "w", "key": "k"}]]
     _, task = lab.source(script, topic, **{"delivery.guarantee": guarantee})
     message = failed(task)
-    assert "record 1 of a portion" in message
+    assert "record 1 of a batch" in message
     assert f"Writing a record of 71 bytes to topic '{topic}' partition 0" in message
 
 

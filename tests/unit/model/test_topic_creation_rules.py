@@ -86,7 +86,10 @@ def test_settings_stay_as_they_were_written() -> None:
             {"groups": "orders", "order__partitions": "1"},
             "has no effect: order is not in the list topic.creation.groups; did you mean orders?",
         ),
-        ({"enable": "true"}, "has no effect: enable is not in the list topic.creation.groups"),
+        (
+            {"enable": "true"},
+            "has no effect in a connector, since it is a property of the worker (chart value worker); remove it here",
+        ),
         ({"default__include": "x("}, "has no effect: the default group has the topics that match no group"),
         ({"groups": "default"}, "default need not be listed: it has the topics that match no group"),
         (

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from penstock_model.contracts.job import Action, Outcome, PlanAnswer
+from penstock_model.contracts.job import Action, JobProblem, Outcome, PlanAnswer
+from penstock_model.contracts.texts import joined
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.canary import no_canary
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
@@ -111,8 +112,8 @@ def _refused(
 ) -> StepOutcome:
     """Return the outcome for a wrong configuration: a user must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    rest = "; the tasks keep the last good configuration" if observed.pods.tasks else ""
-    verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
+    rest = ["the tasks keep the last good configuration"] if observed.pods.tasks else []
+    verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{joined(*problems, *rest)}")
     return StepOutcome(
         persisted=persisted,
         verdict=verdict,
@@ -151,12 +152,9 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
     if answer is None:
         return _job_under_way(observed, persisted, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
-        problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
-        refused = {p.property for p in answer.problems}
-        unoffered = dict.fromkeys(
-            name for field, name in observed.requested.plugin.unoffered.items() if field in refused
-        )
-        problems += tuple(f"no PluginVersion of this namespace offers {name}" for name in unoffered)
+        unoffered = observed.requested.plugin.unoffered
+        problems = tuple(_with_unoffered(p, unoffered.get(p.property)) for p in answer.problems)
+        problems = problems or (answer.message or "the plugin refuses it",)
         persisted = replace(persisted, refused=observed.requested.hash, refusal=problems)
         return _refused(observed, persisted, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
@@ -164,6 +162,13 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
     if answer.epoch is not None and not has_tasks:
         persisted = replace(persisted, epoch=answer.epoch, fence=plan.fence(observed.connector.connect_name))
     return _planned(observed, persisted, plan, save=(plan,), delete=step.delete)
+
+
+def _with_unoffered(problem: JobProblem, class_name: str | None) -> str:
+    """Return a problem, with the hint that no PluginVersion offers the class; None: it does not concern one."""
+    if class_name is None:
+        return str(problem)
+    return joined(str(problem), f"no PluginVersion of this namespace offers {class_name}")
 
 
 def _job_under_way(observed: Observation, persisted: PersistedState, step: JobStep, *, has_tasks: bool) -> StepOutcome:

@@ -12,6 +12,7 @@ from typing import Final
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
+from penstock_model.contracts.texts import cut_trace, joined
 from penstock_model.resources import task_restart
 from penstock_operator.connector.decide.end_classification import kind_and_reason
 from penstock_operator.connector.decide.task_observation import TaskObservation
@@ -219,12 +220,12 @@ def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> Tas
     report = observed.report
     if report is not None and report.pod_uid == pod.uid and report.trace:
         trace = report.trace
-    observed = replace(observed, persisted=replace(persisted, trace=trace[-_TRACE_LENGTH:] if trace else None))
+    observed = replace(observed, persisted=replace(persisted, trace=cut_trace(trace, _TRACE_LENGTH) if trace else None))
     if ended.code == ExitCode.OK and pod.leaving is not None:
         return _end_incarnation(observed, pod, kind, Reason.DELETED, f"pod {pod.name} was deleted", at=ended.at)
     message = ended.describe()
     if reason == Reason.SUPERSEDED and observed.fenced_by:
-        message = f"{message}; {observed.fenced_by}"
+        message = joined(message, observed.fenced_by)
     return _end_incarnation(observed, pod, kind, reason, message, at=ended.at)
 
 
@@ -249,7 +250,7 @@ def _end_incarnation(
         text = message
     else:
         restart = task_restart.next_restart(kind, lived=lived, history=history, policy=observed.policy)
-        delay, history, text = restart.delay, restart.history, f"{message}; {restart.reason}"
+        delay, history, text = restart.delay, restart.history, joined(message, restart.reason)
     state = "Failed" if kind in (task_restart.TaskEnd.FAILED, task_restart.TaskEnd.REFUSED) else "Pending"
     ended = persisted.to(
         state,
@@ -357,7 +358,7 @@ def _as_unreported(
     is_up = state in ("Running", "Paused")
     if pod is not None and not is_up and not has_begun and _until_slow(pod, observed.now) == 0.0:
         texts.append(slow)
-    return persisted.to(state, observed.now, reason, "; ".join(filter(None, texts)))
+    return persisted.to(state, observed.now, reason, joined(*filter(None, texts)))
 
 
 def _until_slow(pod: TaskPod, now: float) -> float | None:

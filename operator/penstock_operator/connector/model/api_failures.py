@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
+from penstock_model.contracts.texts import joined
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.reasons import Reason
@@ -108,7 +109,7 @@ class ApiTrouble:
         if now - self._since < lasts:
             return
         reason, remedy = cause(error)
-        message = "; ".join(part for part in (str(error), remedy, _RETRIED) if part)
+        message = joined(*(part for part in (str(error), remedy, _RETRIED) if part))
         verdict = Verdict(Kind.UNKNOWN if looking else Kind.UNDER_WAY, reason, message)
         if self.verdict is not None:
             is_same = (verdict.kind, verdict.reason) == (self.verdict.kind, self.verdict.reason)

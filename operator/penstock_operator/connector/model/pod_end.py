@@ -7,6 +7,7 @@ from typing import Any, Final
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.pod_layout import EXECUTOR_CONTAINER, JOB_CONTAINER, TASK_CONTAINER
 from penstock_model.contracts.task_reports import TerminationMessage
+from penstock_model.contracts.texts import joined
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import Reason
 
@@ -106,7 +107,7 @@ class Ended:
             return "the task did not answer its health check for minutes: its process was frozen, and was killed"
         if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
             text = f"{self.reason}: {self.message}" if self.message else self.reason
-            return f"{text}; raise task.temporarySize of the release" if _SCRATCH_FULL in self.message else text
+            return joined(text, "raise task.temporarySize of the release") if _SCRATCH_FULL in self.message else text
         if self.word is not None and self.word.message:
             return self.word.message
         if self.code > 128:

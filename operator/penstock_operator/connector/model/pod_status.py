@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import EXECUTOR_CONTAINER, JOB_CONTAINER, TASK_CONTAINER
+from penstock_model.contracts.texts import joined
 from penstock_operator import names
 from penstock_operator.connector.model.pod_end import Ended, disruption_of, end_of, last_word_due, main_container
 from penstock_operator.kubernetes.times import instant
@@ -365,4 +366,4 @@ def _claims(manifest: Mapping[str, Any]) -> str:
 
 def _with_remedy(reason: str, message: str) -> tuple[str, str]:
     remedy = _REMEDIES.get(reason)
-    return reason, message if remedy is None else f"{message}; {remedy}"
+    return reason, message if remedy is None else joined(message, remedy)

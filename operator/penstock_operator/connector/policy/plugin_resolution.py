@@ -7,14 +7,15 @@ from typing import Any, Final
 from penstock.errors import Problem
 from penstock_model.connect.plugin_chain import CONNECTOR, AskedPlugin, asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
-from penstock_model.connect.version_messages import not_found, reported_once, there_are
+from penstock_model.connect.version_messages import newest_first, not_found, reported_once, there_are
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.plugin_offers import class_names, is_unread, offered, offering, unverified
+from penstock_model.resources.plugin_offers import NOT_INSPECTED, class_names, is_unread, offered, offering, unverified
 from penstock_model.resources.version_selection import ResolvedPlugins, resolve_plugins
 from penstock_operator.connector.model.plans import Plan, PluginRequest
 from penstock_operator.connector.model.resolutions import PluginResolution
+from penstock_operator.reasons import Reason
 
 __all__ = ["newer", "passed_over", "resolve"]
 
@@ -23,9 +24,11 @@ _UNREAD: Final = (
     "the pod; correct that, or delete a PluginVersion that is not needed"
 )
 _UNVERIFIED: Final = (
-    "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` shows more), since none that fits "
-    "is, {3}; request exactly version {2}, or correct the cause: the verifying pod does not use spec.template, so a pull "
-    "Secret belongs in images.pullSecrets of the release, or in the namespace's default ServiceAccount"
+    "cannot use PluginVersion {0}, which offers {1}: {2} (`kubectl describe pluginversion {0}` shows more); {3}"
+)
+_CORRECT_IMAGE: Final = (
+    "correct its image, or name the pull Secret in images.pullSecrets of the release or in the namespace's default "
+    "ServiceAccount, since the verifying pod does not use spec.template"
 )
 
 
@@ -118,16 +121,29 @@ def _with_waits(
             continue
         if fits:
             newest = max(fits, key=lambda o: Version(o.version))
-            available = there_are(o.version for o in offering(asked, usable) or there)
-            text = _UNVERIFIED.format(newest.name, unseen[newest.name], newest.version, available)
+            text = _unverified(asked, newest, unseen[newest.name], offering(asked, usable))
             waits[asked.place] = asked.version_property, Problem(asked.type_property, text)
         elif all(p.property != asked.version_property for p in resolved.problems):
-            text = not_found(asked.name, _range(asked), [o.version for o in there])
+            unfit = ", ".join(reversed(newest_first(o.version for o in there)))
+            text = f"{not_found(asked.name, _range(asked), [])}; not verified: [{unfit}]"
             waits[asked.place] = "", Problem(asked.version_property, text)
     answered = {version for version, _ in waits.values()}
     rest = tuple(p for p in resolved.problems if p.property not in answered)
     is_missing = resolved.is_missing and bool(rest)
     return ResolvedPlugins(resolved.mounts, rest, is_missing).waiting_for(p for _, p in waits.values())
+
+
+def _unverified(asked: AskedPlugin, newest: PluginMount, why: str, verified: Sequence[PluginMount]) -> str:
+    """Return why the newest version that fits cannot be used, and what to do."""
+    if why == Reason.IMAGE_PULL_BACK_OFF:
+        cause, remedy = f"it is not verified, since its image cannot be pulled: {why}", _CORRECT_IMAGE
+    elif why == NOT_INSPECTED:
+        cause, remedy = f"it is not verified yet, since {why}", "the connector starts once it is"
+    else:
+        cause = f"it is not verified: {why.removesuffix('.')}"
+        remedy = f"correct the cause, or set {asked.version_property}: {newest.version} to use it nevertheless"
+    others = f"; verified, but not in the requested range: {there_are(o.version for o in verified)}" if verified else ""
+    return f"{_UNVERIFIED.format(newest.name, asked.name, cause, remedy)}{others}"
 
 
 def _range(asked: AskedPlugin) -> VersionRange | None:

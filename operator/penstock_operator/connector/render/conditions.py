@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock_model.contracts.texts import joined
 from penstock_operator.connector.model.autoscaling import AutoscalingCondition
 from penstock_operator.connector.model.executors import ExecutorsState
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
@@ -84,7 +85,7 @@ def all_conditions(
     writer = _Writer(previous, generation, now)
     valid = "Unknown" if config.valid is None else str(config.valid)
     conditions = writer.of_verdict(verdict)
-    conditions.append(writer.condition(ConditionType.CONFIG_VALID, valid, config.reason, "; ".join(config.messages)))
+    conditions.append(writer.condition(ConditionType.CONFIG_VALID, valid, config.reason, joined(*config.messages)))
     if pending is not None:
         conditions.append(writer.condition(ConditionType.UPDATE_PENDING, "True", pending.reason, pending.message))
     if lagging:

@@ -23,7 +23,7 @@ PROPERTIES = "".join(f"{n}={t}\n" for n, t in {"name": "a", **CONFIG}.items())
 
 def read(folder: Path, text: str, name: str = "a.json") -> Connector:
     (folder / name).write_text(text)
-    (manifest,) = read_manifests([folder / name])
+    (manifest,) = read_manifests([folder / name]).connectors
     return manifest.connector
 
 

@@ -21,7 +21,7 @@ def connector(**spec: Any) -> Connector:
 
 
 def read(text: str) -> list[Connector]:
-    return [m.connector for m in read_manifests(["-"], io.StringIO(text))]
+    return [m.connector for m in read_manifests(["-"], io.StringIO(text)).connectors]
 
 
 def told(manifests: Iterable[Manifest]) -> list[str]:
@@ -34,7 +34,7 @@ def told(manifests: Iterable[Manifest]) -> list[str]:
 
 
 def problems(text: str) -> list[str]:
-    return told(read_manifests(["-"], io.StringIO(text)))
+    return told(read_manifests(["-"], io.StringIO(text)).connectors)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> Non
     one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
     one.write_text(f"{GOOD}  tasksMax: x\n---\n{HEAD}metadata: {{name: b}}\nspec: {{}}\n")
     two.write_text("kind: Conector\n---\n- a\n---\na: [\n---\n" + GOOD.replace("name: a", "name: d") + "  state: On\n")
-    found = told(read_manifests([one, two, tmp_path / "none.yaml"]))
+    found = told(read_manifests([one, two, tmp_path / "none.yaml"]).connectors)
     assert [f.split(": ")[:2] for f in found] == [
         [f"{one}, document 1 (line 1), Connector a", "spec.tasksMax"],
         [f"{one}, document 2 (line 8), Connector b", "spec.class"],
@@ -166,10 +166,8 @@ def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind: TopicCreationPolicy\n", "TopicCreationPolicy is not supported by `penstock run` yet"),
-        ("kind: PluginVersion\n", "PluginVersion is not supported by `penstock run` yet"),
         ("kind: Conector\n", "Conector is not known; did you mean Connector?"),
-        ("kind: Deployment\n", "Deployment is not known; `penstock run` takes Connector"),
+        ("kind: 1\n", "1 is not known; write kind: Connector"),
         (
             "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n",
             "KafkaConnector is a resource of kafka.strimzi.io; `penstock import FILE` makes a Connector of it",
@@ -192,6 +190,18 @@ def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> Non
 )
 def test_what_is_no_connector_is_reported(text: str, message: str) -> None:
     assert message in problems(text)[0]
+
+
+def test_resources_of_other_kinds_are_skipped_and_counted() -> None:
+    others = "kind: Namespace\n---\nkind: PluginVersion\n---\nkind: List\nitems: [{kind: Namespace}]\n---\n"
+    found = read_manifests(["-"], io.StringIO(others + GOOD))
+    assert [m.connector.metadata.name for m in found.connectors] == ["a"]
+    assert found.note == "skipped 3 resources of other kinds: 2 Namespace, 1 PluginVersion"
+    assert read_manifests(["-"], io.StringIO(GOOD)).note is None
+    with pytest.raises(
+        ConfigError, match=r"no Connector was found; .* \(skipped 1 resource of other kinds: 1 Namespace\)"
+    ):
+        read("kind: Namespace\n")
 
 
 def test_files_without_a_connector_are_refused() -> None:

@@ -116,6 +116,53 @@ def test_the_platform_chooses_which_unknown_properties_are_refused(unknown: Any,
     assert set(warned(answer)) == {f"spec.config.{name}" for name in both} - problems
 
 
+@pytest.mark.parametrize(
+    ("place", "name", "near"),
+    [
+        ("value.converter", "JsonConvertor", "JsonConverter"),
+        ("value.converter", "jsonconverter", "JsonConverter"),
+        (
+            "value.converter",
+            "org.apache.kafka.connect.json.JsonConvertor",
+            "org.apache.kafka.connect.json.JsonConverter",
+        ),
+        ("header.converter", "SimpleHeaderConverte", "SimpleHeaderConverter"),
+        ("transforms.a.type", "HoistFeild$Value", "HoistField"),
+        ("predicates.p.type", "RecordIsTombston", "RecordIsTombstone"),
+        ("value.converter", "ShopConvertor", "ShopConverter"),
+        ("value.converter", "JsonSchemaConverter", None),
+        ("value.converter", "BsonConverter", None),
+        ("value.converter", "StructConverter", None),
+        ("value.converter", "com.acme.JsonConvertor", None),
+        ("transforms.a.type", "JsonConvertor", None),
+    ],
+)
+def test_a_class_whose_name_misspells_that_of_a_plugin_is_refused(place: str, name: str, near: str | None) -> None:
+    config = {"transforms": "a", "transforms.a.type": "Filter", "transforms.a.predicate": "p", "predicates": "p"}
+    config |= {"predicates.p.type": "RecordIsTombstone", place: name}
+    answer = reviewed(request(config))
+    (found,) = (p for p in (*answer.problems, *answer.warnings) if p.property == place)
+    assert refused(answer) == ([f"spec.config.{place}"] if near else [])
+    assert near is None or f" could not be found. Did you mean {near}? " in found.message
+    assert reviewed(request(config), unknown="Warn").problems == ()
+
+
+def test_a_class_that_an_unread_image_may_have_is_not_refused() -> None:
+    image = f"new@sha256:{'0' * 64}"
+    new = {"metadata": {"name": "new-1"}, "spec": {"runtime": "Java", "image": image}}
+    versions = [
+        *(view().plugin_versions or ()),
+        {"apiVersion": "penstock.dev/v1alpha1", "kind": "PluginVersion", **new},
+    ]
+    known = NamespaceView(versions, [], view().definitions)
+    answer = reviewed(request({}, class_name="Datagne"), known)
+    assert answer.problems == ()
+    assert next(str(p) for p in answer.warnings) == (
+        "spec.class: Datagne is not checked yet: it is not built in, and may be in PluginVersion new-1, whose Java classes "
+        "are not known before it is verified"
+    )
+
+
 def test_values_that_only_a_pod_knows_are_not_judged() -> None:
     variables = {
         "topic": "${env:TOPIC}",

@@ -7,12 +7,12 @@ import pytest
 from penstock_operator.admission import webhook as module
 from penstock_operator.admission.webhook import Webhook
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.kinds import Kind
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, Kind
 from penstock_operator.metrics import Metrics
 
 from .test_review import WRONG, request
 from .test_wrong_manifests import NAMESPACE, settings
-from .world import manifest
+from .world import VERSIONS, manifest
 
 Json = dict[str, Any]
 
@@ -67,6 +67,27 @@ def test_reviews_are_counted_by_kind_and_result(webhook: Webhook, metrics: Metri
         ("TopicCreationPolicy", "refused"): 1,
     }
     assert "penstock_operator_review_seconds_count 4.0" in metrics.page().decode()
+
+
+def test_a_plugin_version_that_was_applied_just_before_its_connector_is_known() -> None:
+    class Shop(Nothing):
+        versions: tuple[Json, ...] = ()
+
+        def list(self, kind: Kind, namespace: str | None, **more: Any) -> list[Json]:
+            return [*self.versions] if kind is PLUGIN_VERSION else []
+
+    shop = Shop()
+    webhook = Webhook(settings(), shop, lambda kind, result, seconds: None)
+    unseen = next(v for v in VERSIONS if v["metadata"]["name"] == "unseen-1")
+    version = request({}, object=unseen)
+    version["kind"]["kind"] = "PluginVersion"
+    webhook.respond("/validate", {"request": version})
+    shop.versions = (unseen,)
+    answer = webhook.respond("/validate", {"request": request({}, class_name="Unseen")})
+    assert answer is not None
+    assert answer["response"]["warnings"] == [
+        "spec.class: PluginVersion unseen-1 offers Unseen and is not verified yet, so its properties are not checked"
+    ]
 
 
 @pytest.mark.parametrize("other", [{"operation": "DELETE"}, {"kind": {"kind": "x" * 100}}], ids=["deletion", "kind"])

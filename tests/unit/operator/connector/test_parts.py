@@ -187,7 +187,7 @@ FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
         (
             {**ended(0, "Completed"), "reason": "Evicted", "message": SCRATCH_FULL},
             True,
-            'Evicted: Usage of EmptyDir volume "scratch" exceeds the limit "10Mi".; raise task.temporarySize of the release',
+            'Evicted: Usage of EmptyDir volume "scratch" exceeds the limit "10Mi"; raise task.temporarySize of the release',
         ),
         (
             {**ended(0, "Completed"), "conditions": [target("TerminationByKubelet", SHUT_DOWN)]},

@@ -138,7 +138,9 @@ def test_a_connector_before_its_plugin_version_is_in_progress_and_follows_automa
 def test_a_class_that_no_plugin_version_offers_is_asked_of_the_runtime_and_found_as_soon_as_one_does() -> None:
     world = ticking()
     assert "spec.class: Class Ticker could not be found" in world.condition("ConfigValid")
-    assert world.condition("ConfigValid").endswith("no PluginVersion of this namespace offers Ticker")
+    assert world.condition("ConfigValid").endswith("; no PluginVersion of this namespace offers Ticker")
+    assert "problems" not in world.condition("ConfigValid")
+    assert "problems" not in world.condition("Ready")
     assert [r.mounts for r in world.requests.values()] == [()]
     apply(world, "1.0.0")
     world.settle()
@@ -462,26 +464,53 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     world.change(config={"a": "b"})
     world.settle()
     assert world.lives == []
-    assert world.condition("Ready").startswith(
-        "False PluginVersionMissing: spec.class: waits until PluginVersion ticker-2.0.0 is verified (ImagePullBackOff; "
+    assert world.condition("Ready") == (
+        "False PluginVersionMissing: spec.class: cannot use PluginVersion ticker-2.0.0, which offers Ticker: it is not "
+        "verified, since its image cannot be pulled: ImagePullBackOff (`kubectl describe pluginversion ticker-2.0.0` shows "
+        "more); correct its image, or name the pull Secret in images.pullSecrets of the release or in the namespace's "
+        "default ServiceAccount, since the verifying pod does not use spec.template"
     )
-    versions = "available versions: [2.0.0] (default and recommended: 2.0.0)"
-    assert f"{versions}; request exactly version 2.0.0, or correct the cause" in world.condition("Ready")
-    assert "images.pullSecrets of the release, or in the namespace's default ServiceAccount" in world.condition("Ready")
     assert world.condition("Stalled") == "False NotStalled: "
     set_status(world, "2.0.0", VERIFIED)
     world.settle()
     assert runs(world) == "2.0.0"
 
 
-def test_a_range_that_an_unverified_version_does_not_fit_names_it_as_there() -> None:
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ({}, "not verified yet, since no pod has inspected its image yet (`kubectl"),
+        (
+            unverified("VerificationFailed", "No module named 'x'.", is_final=True),
+            "not verified: No module named 'x' (`",
+        ),
+        (unverified("Unschedulable", "no node"), "not verified: Unschedulable (`kubectl"),
+    ],
+    ids=["not inspected", "failed", "unschedulable"],
+)
+def test_a_version_that_waits_for_its_verification_is_named_with_the_cause_and_a_remedy(
+    status: dict[str, Any], text: str
+) -> None:
+    world = ticking("1.0.0", state="Stopped", version="[2,)")
+    apply(world, "2.0.0", status=status)
+    world.change(state="Running")
+    world.settle()
+    remedy = (
+        "the connector starts once it is" if not status else "correct the cause, or set spec.version: 2.0.0 to use it"
+    )
+    assert f"which offers Ticker: it is {text}" in world.condition("Ready")
+    assert f"shows more); {remedy}" in world.condition("Ready")
+    assert "verified, but not in the requested range: available versions: [1.0.0]" in world.condition("Ready")
+
+
+def test_a_range_that_an_unverified_version_does_not_fit_names_it_as_not_verified() -> None:
     world = ticking(version="[1,2)")
     apply(world, "2.0.0", status=unverified())
     world.change(config={"a": "b"})
     world.settle()
     assert world.condition("Ready") == (
         "False PluginVersionMissing: spec.version: Plugin Ticker not found that matches the version range [1,2), "
-        "available versions: [2.0.0] (default and recommended: 2.0.0)"
+        "available versions: []; not verified: [2.0.0]"
     )
 
 

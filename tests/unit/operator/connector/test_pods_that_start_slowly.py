@@ -86,7 +86,7 @@ def test_an_eviction_that_only_an_event_names_is_named() -> None:
     world.end(task, 0, "Completed")
     warn(world, "Evicted", 'Usage of EmptyDir volume "work" exceeds the limit "1Mi". ', pod=task)
     world.reconcile()
-    assert 'Evicted: Usage of EmptyDir volume "work" exceeds the limit "1Mi".; lost' in world.condition("Ready")
+    assert 'Evicted: Usage of EmptyDir volume "work" exceeds the limit "1Mi"; lost' in world.condition("Ready")
 
 
 def lists_of_events(world: World, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -115,7 +115,12 @@ def test_a_pod_that_says_no_more_what_it_was_made_from_is_replaced() -> None:
 @pytest.mark.parametrize(
     ("code", "reason", "message", "shown"),
     [
-        (None, "Evicted", "The node was low on resource: memory.", "Evicted: The node was low on resource: memory."),
+        (
+            None,
+            "Evicted",
+            "The node was low on resource: memory.",
+            "Evicted: The node was low on resource: memory; lost",
+        ),
         (137, "OOMKilled", "", "OOMKilled: the task used more memory than its limit"),
         (137, "Error", "", "the process was ended by signal 9"),
         (4, "Error", "Spark's JVM is gone", "Spark's JVM is gone"),

@@ -230,6 +230,16 @@ def test_a_null_is_extracted_as_the_default_where_that_is_wanted(fill: str, valu
     assert batch.value == [value, 3]
 
 
+def test_a_field_that_a_struct_does_not_have_is_reported_with_those_that_it_has() -> None:
+    plugin = configured(ExtractField(), field="y")
+    with pytest.raises(ValueError, match=r"^Unknown field: y; the struct has x, n$"):
+        plugin.apply(of({"x": None, "n": None}, POINT))
+    wide = struct({f"f{n}": STRING for n in range(12)})
+    key = configured(ValueToKey(), fields="y")
+    with pytest.raises(DataError, match=r"^Field does not exist: y; the struct has f0, f1, .*, f9 and 2 more$"):
+        key.apply(of(dict.fromkeys((f"f{n}" for n in range(12)), "a"), wide))
+
+
 def test_an_empty_path_fails_on_records_and_not_before() -> None:
     plugin = configured(ExtractField(), field="", field_syntax_version="V2")
     for record in (of({"a": 1}), of({"x": None, "n": None}, POINT), of(None, STRING)):

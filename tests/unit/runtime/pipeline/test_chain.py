@@ -404,7 +404,7 @@ class Short(Mark):
     [
         (
             Dicts(),
-            "Dicts.apply returned a value of type dict as a record (given record 0 of a portion for topic 't'), and not a "
+            "Dicts.apply returned a value of type dict as a record (given record 0 of a batch for topic 't'), and not a "
             "Record, or None to drop it",
         ),
         (Times(), "Times.apply returned a value of type str as the timestamp of a record, and not milliseconds"),

@@ -216,7 +216,7 @@ def test_without_tolerance_only_the_dead_letter_is_sent(
     (letter,) = buried
     assert (letter.topic, letter.value) == ("dlq", [b"bad1"])
     assert str(e.value).startswith(
-        "Tolerance exceeded in error handler: record 1 of a portion of source c for topic 't' failed in task c-1 at stage "
+        "Tolerance exceeded in error handler: record 1 of a batch of source c for topic 't' failed in task c-1 at stage "
         "TRANSFORMATION (org.example.Refusing): DataError: refused"
     )
     assert isinstance(e.value.__cause__, DataError)
@@ -224,7 +224,7 @@ def test_without_tolerance_only_the_dead_letter_is_sent(
 
 
 def test_the_partition_is_named_where_the_source_has_chosen_one() -> None:
-    with pytest.raises(ConnectError, match="record 0 of a portion of source c for topic 't' partition 3 failed"):
+    with pytest.raises(ConnectError, match="record 0 of a batch of source c for topic 't' partition 3 failed"):
         delivery(ErrorPolicy()).run_stage([batch("bad", partition=3)], Topic(), Summary(), where="source c")
 
 
