@@ -1,5 +1,6 @@
 """Options of the web server."""
 
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ class WebOptions:
     Attributes:
         host: address to listen on; None: all interfaces, IPv4 and IPv6.
         port: port to listen on; 0: any free one.
+        listener: socket that listens already, used in place of `host` and `port`. It stays open when the server is closed.
         names: host names in lower case that requests may be for, besides `localhost` and addresses.
         title: what runs the connectors, in the head of each page.
         is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
@@ -40,6 +42,7 @@ class WebOptions:
 
     host: str | None = "127.0.0.1"
     port: int = 0
+    listener: socket.socket | None = None
     names: frozenset[str] = frozenset()
     title: str = "Penstock"
     is_cluster: bool = True

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -103,9 +104,7 @@ class WebServer:
         server = runner.server
         assert server is not None
         try:
-            listener = await asyncio.get_running_loop().create_server(
-                lambda: connections.protocol(server), self._options.host, self._options.port, start_serving=False
-            )
+            listener = await self._listen(lambda: connections.protocol(server))
             limit_send_buffers(listener)
             await listener.start_serving()
             self.port = listener.sockets[0].getsockname()[1]
@@ -117,6 +116,12 @@ class WebServer:
             transports = [connection.transport for connection in server.connections]
             await runner.cleanup()
             await abort(transports)
+
+    async def _listen(self, protocol: Callable[[], asyncio.Protocol]) -> asyncio.Server:
+        loop, options = asyncio.get_running_loop(), self._options
+        if options.listener is not None:
+            return await loop.create_server(protocol, sock=options.listener.dup(), start_serving=False)
+        return await loop.create_server(protocol, options.host, options.port, start_serving=False)
 
 
 def _log() -> logging.Logger:

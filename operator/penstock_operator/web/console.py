@@ -4,6 +4,7 @@ import asyncio
 import importlib.metadata
 import logging
 import os
+import socket
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -68,7 +69,9 @@ class Console:
         self._quick = kube.within_seconds(_CONNECT_SECONDS, _READ_SECONDS)
         self._run = Pool(_CALLS, seconds=_CALL_SECONDS)
         self.source = OperatorSource(settings, _VERSION, self._quick, self._run)
-        self._relay: Relay | None = Relay(settings.console.port, leader)
+        self._leader = leader
+        self._listener: socket.socket | None = None
+        self._relay: Relay | None = None
         self._server: WebServer | None = None
         self._changing = asyncio.Lock()
         self._is_closed = False
@@ -76,11 +79,14 @@ class Console:
     async def stand_by(self) -> None:
         """Pass connections on to the operator that leads, until `serve`."""
         async with self._changing:
-            if self._relay is not None:
-                try:
-                    await self._relay.start()
-                except OSError as e:
-                    log.error("cannot serve the console on port %d: %s", self._settings.console.port, e.strerror)
+            port = self._settings.console.port
+            try:
+                self._listener = _listener(port)
+            except OSError as e:
+                log.error("cannot serve the console on port %d: %s", port, e.strerror)
+            else:
+                self._relay = Relay(self._listener, self._leader)
+                await self._relay.start()
 
     async def serve(self) -> None:
         """Serve the console, as the operator that leads."""
@@ -97,6 +103,7 @@ class Console:
             options = WebOptions(
                 host=None,
                 port=console.port,
+                listener=self._listener,
                 names=host_names(self._settings),
                 title=title,
                 transform=Trials(self.source),
@@ -120,5 +127,20 @@ class Console:
                 await self._relay.close()
             if self._server is not None:
                 await asyncio.to_thread(self._server.close)
+            if self._listener is not None:
+                self._listener.close()
         self._run.close()
         self._quick.close()
+
+
+def _listener(port: int) -> socket.socket:
+    """Return a socket that listens on all interfaces.
+
+    Relay and web server share it, so that no connection is refused between them: this would end `kubectl port-forward`.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    is_dual = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if is_dual else socket.AF_INET
+    return socket.create_server(("", port), family=family, backlog=128, dualstack_ipv6=is_dual)

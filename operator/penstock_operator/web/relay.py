@@ -5,6 +5,7 @@ A Service selects all operators, and needs no right to select one of them.
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -43,34 +44,28 @@ class Relay:
     """Passes on the bytes of connections, until closed.
 
     Args:
-        port: port to listen on; 0: any free one.
+        listener: socket whose connections it accepts. It stays open when the relay is closed.
         leader: returns the address of the operator that leads; None: it is not known.
-        host: address to listen on; None: all interfaces.
     """
 
-    def __init__(self, port: int, leader: Callable[[], str | None], host: str | None = None) -> None:
-        self.port = port
-        self._host = host
+    def __init__(self, listener: socket.socket, leader: Callable[[], str | None]) -> None:
+        self.port: int = listener.getsockname()[1]
+        self._listener = listener
         self._leader = leader
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], asyncio.WriteTransport] = {}
         self._is_closed = False
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            OSError: the port is taken.
-        """
+        """Accept connections."""
         self._server = await asyncio.start_server(
-            self._connected, self._host, self.port, limit=_PIECE, start_serving=False
+            self._connected, sock=self._listener.dup(), limit=_PIECE, start_serving=False
         )
         limit_send_buffers(self._server)
         await self._server.start_serving()
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Stop listening, and close all connections."""
+        """Accept no further connections, and close all that were accepted."""
         self._is_closed = True  # connections that were accepted just now are reported while it stops listening
         if self._server is not None:
             await stop_listening(self._server)

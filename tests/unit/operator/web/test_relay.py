@@ -1,13 +1,17 @@
 """An operator on standby passes its users on to the one that leads."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
 
 from penstock_operator.web.relay import Relay, address_text, host_and_port
+from penstock_web.options import WebOptions
+from penstock_web.server import WebServer
 
+from ...web.shop import Shop
 from ...web.slow import Slow
 
 
@@ -37,14 +41,15 @@ def relayed(test: Callable[[Relay, asyncio.Server], Awaitable[None]], address: s
     async def run() -> None:
         leader = await asyncio.start_server(echo, "127.0.0.1", 0)
         own = address_text(*leader.sockets[0].getsockname()[:2])
-        relay = Relay(0, lambda: own if address == "" else address, host="127.0.0.1")
-        await relay.start()
-        try:
-            async with asyncio.timeout(20):
-                await test(relay, leader)
-        finally:
-            await relay.close()
-            leader.close()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            relay = Relay(listener, lambda: own if address == "" else address)
+            await relay.start()
+            try:
+                async with asyncio.timeout(20):
+                    await test(relay, leader)
+            finally:
+                await relay.close()
+                leader.close()
 
     asyncio.run(run())
 
@@ -83,8 +88,6 @@ def test_connections_end_when_this_operator_takes_over() -> None:
         assert await reader.read(1) == b"a"
         await relay.close()
         assert await reader.read() == b""
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.0.0.1", relay.port)
         writer.close()
 
     relayed(test)
@@ -98,7 +101,8 @@ def test_a_silent_client_is_closed_when_the_leader_closes_the_connection() -> No
 
     async def run() -> None:
         leader = await asyncio.start_server(close, "127.0.0.1", 0)
-        relay = Relay(0, lambda: address_text(*leader.sockets[0].getsockname()[:2]), host="127.0.0.1")
+        listener = socket.create_server(("127.0.0.1", 0))
+        relay = Relay(listener, lambda: address_text(*leader.sockets[0].getsockname()[:2]))
         await relay.start()
         try:
             async with asyncio.timeout(20):
@@ -109,6 +113,7 @@ def test_a_silent_client_is_closed_when_the_leader_closes_the_connection() -> No
                 writer.close()
         finally:
             await relay.close()
+            listener.close()
             leader.close()
 
     asyncio.run(run())
@@ -142,7 +147,8 @@ def test_a_client_that_does_not_read_in_time_is_reset(monkeypatch: pytest.Monkey
 
     async def run() -> None:
         leader = await asyncio.start_server(pour, "127.0.0.1", 0)
-        relay = Relay(0, lambda: address_text(*leader.sockets[0].getsockname()[:2]), host="127.0.0.1")
+        listener = socket.create_server(("127.0.0.1", 0))
+        relay = Relay(listener, lambda: address_text(*leader.sockets[0].getsockname()[:2]))
         await relay.start()
         client = await asyncio.to_thread(Slow, relay.port)
         try:
@@ -151,6 +157,29 @@ def test_a_client_that_does_not_read_in_time_is_reset(monkeypatch: pytest.Monkey
         finally:
             client.close()
             await relay.close()
+            listener.close()
             leader.close()
+
+    asyncio.run(run())
+
+
+def test_a_client_that_connects_while_an_operator_takes_over_is_served_by_its_console() -> None:
+    """`kubectl port-forward` ends at the first connection that is refused."""
+
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            relay = Relay(listener, lambda: None)
+            await relay.start()
+            await relay.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
+            server = WebServer(Shop(), WebOptions(listener=listener))
+            await asyncio.to_thread(server.start)
+            try:
+                writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                async with asyncio.timeout(20):
+                    assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+                writer.close()
+            finally:
+                await asyncio.to_thread(server.close)
 
     asyncio.run(run())
