@@ -316,7 +316,10 @@ def _text(error: KafkaError) -> str:
 
 
 def _bytes(column: Sequence[bytes | None]) -> int:
-    return sum(map(len, filter(None, column)))
+    try:
+        return sum(map(len, column))  # type: ignore[arg-type]
+    except TypeError:  # some are None
+        return sum(map(len, filter(None, column)))
 
 
 def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPartition, list[Message]]:
