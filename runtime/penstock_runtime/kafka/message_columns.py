@@ -1,42 +1,48 @@
-"""Headers of messages, read on first use: the client creates new Python objects at each access."""
+"""Columns of messages that are made on first use, because few sinks need them: the client creates new objects each time."""
 
-from collections.abc import Iterator, Sequence
-from typing import overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar, overload
 
 from confluent_kafka import Message
 
-from penstock._unread_headers import RawHeader
+__all__ = ["MessageColumn"]
 
-__all__ = ["MessageHeaders"]
+T = TypeVar("T")
 
 
-class MessageHeaders(Sequence[list[RawHeader]]):
-    """Names and bytes of each message's headers."""
+class MessageColumn(Sequence[T], Generic[T]):
+    """One value of each message.
 
-    __slots__ = ("_messages", "_rows")
+    Args:
+        messages: the messages.
+        read: returns the value of each message.
+    """
 
-    def __init__(self, messages: Sequence[Message]) -> None:
+    __slots__ = ("_messages", "_read", "_rows")
+
+    def __init__(self, messages: Sequence[Message], read: Callable[[Sequence[Message]], list[T]]) -> None:
         self._messages = messages
-        self._rows: list[list[RawHeader]] | None = None
+        self._read = read
+        self._rows: list[T] | None = None
 
     @property
-    def rows(self) -> list[list[RawHeader]]:
-        """Headers of each message."""
+    def rows(self) -> list[T]:
+        """Value of each message."""
         if self._rows is None:
-            self._rows = [headers or [] for headers in map(Message.headers, self._messages)]  # type: ignore[misc]
+            self._rows = self._read(self._messages)
         return self._rows
 
     def __len__(self) -> int:
         return len(self._messages)
 
-    def __iter__(self) -> Iterator[list[RawHeader]]:
+    def __iter__(self) -> Iterator[T]:
         return iter(self.rows)
 
     @overload
-    def __getitem__(self, at: int) -> list[RawHeader]: ...
+    def __getitem__(self, at: int) -> T: ...
 
     @overload
-    def __getitem__(self, at: slice) -> "MessageHeaders": ...
+    def __getitem__(self, at: slice) -> "MessageColumn[T]": ...
 
-    def __getitem__(self, at: int | slice) -> "list[RawHeader] | MessageHeaders":
-        return MessageHeaders(self._messages[at]) if isinstance(at, slice) else self.rows[at]
+    def __getitem__(self, at: int | slice) -> "T | MessageColumn[T]":
+        return MessageColumn(self._messages[at], self._read) if isinstance(at, slice) else self.rows[at]
