@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from penstock._named_parameters import NamedParameters
+from penstock._unread import UnreadTimestamps
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, Problem
 from penstock.offsets import OffsetUpdates, SourcePartition
@@ -49,8 +50,8 @@ _COLUMNS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
     ("topic", (str, _NONE), "a text"),
     ("partition", (Integral, _NONE), "a whole number, or None where Kafka's partitioner chooses"),
     (
-        "timestamp",
-        (Integral, _NONE),
+        "held_timestamp",
+        (Integral, _NONE, UnreadTimestamps),
         "milliseconds since 1970 as a whole number (Instant.of makes one of a datetime), or None",
     ),
     ("key_schema", (Schema, _NONE), "a Schema, or None"),
@@ -237,7 +238,7 @@ def batch(found: Any, method: str, where: Callable[[], str] = str, before: Recor
             continue
         for kind in set(map(type, cells)) if isinstance(cells, list) else (type(cells),):
             if not issubclass(kind, kinds):
-                raise wrong(method, kind, expected, f" as the {column.replace('_', ' ')} of a record{where()}")
+                raise wrong(method, kind, expected, f" as the {_shown(column)} of a record{where()}")
     headers = found.held_headers
     if isinstance(headers, list) and (before is None or headers is not before.held_headers):
         for kind in set(map(type, headers)):
@@ -250,7 +251,7 @@ def batch(found: Any, method: str, where: Callable[[], str] = str, before: Recor
 
 
 def _of_one_length(found: RecordBatch, method: str, where: Callable[[], str]) -> RecordBatch:
-    columns = ("topic", "partition", "timestamp", "key", "key_schema", "value_schema", "held_headers")
+    columns = ("topic", "partition", "held_timestamp", "key", "key_schema", "value_schema", "held_headers")
     lists = {column: getattr(found, column) for column in columns}
     if found.fields is None:
         lists["value"] = found.value
@@ -261,6 +262,10 @@ def _of_one_length(found: RecordBatch, method: str, where: Callable[[], str]) ->
                 f"{column.removeprefix('held_')}{where()}. {_TELL}"
             )
     return found
+
+
+def _shown(column: str) -> str:
+    return column.removeprefix("held_").replace("_", " ")
 
 
 def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Final, Self, TypeVar
 
 from penstock._common_schema import common_schema
-from penstock._unread_headers import UnreadHeaders
+from penstock._unread import UnreadHeaders, UnreadTimestamps
 from penstock.fields import Fields, row_picker
 from penstock.record import Header, Original, Record
 from penstock.schema import Schema
@@ -22,7 +22,7 @@ _R = TypeVar("_R")
 _PLAIN: Final = ("topic", "partition", "key", "key_schema", "value_schema", "timestamp", "timestamp_type", "offset")
 _COLUMNS: Final = (*_PLAIN, "headers")
 _OTHERS: Final = ("length", "original_partition", "original_topic", "owned", "positions")
-_COPIED: Final = (*_PLAIN, *_OTHERS)
+_COPIED: Final = (*(name for name in _PLAIN if name != "timestamp"), *_OTHERS)
 
 
 class RecordBatch:
@@ -37,7 +37,7 @@ class RecordBatch:
         key_schema, value_schema: the schema of all records (None for no schema), or a list.
         headers: `()` if no record has headers, else a list of tuples of `Header`. Headers of sink records may be converted
             only when this attribute is read; `has_header`, `with_header` and `without_headers` do not need their values.
-        timestamp: milliseconds, None, or a list.
+        timestamp: milliseconds, None, or a list. That of sink records may be made only when this attribute is read.
         timestamp_type: `CreateTime`, `LogAppendTime` or `NoTimestampType`, or a list, for sink records; else None.
         offset: the Kafka offsets of sink records in ascending order, or None.
         positions: the position of each row in the batch that was read; dropped rows leave gaps.
@@ -46,11 +46,12 @@ class RecordBatch:
         original_topic, original_partition: the partition that sink records were consumed from (KIP-793); see also `offset`.
     """
 
-    __slots__ = (*_COPIED, "held_headers", "_value", "fields")
+    __slots__ = (*_COPIED, "held_headers", "held_timestamp", "_value", "fields")
 
     fields: Fields | None
     _value: list[Any] | None
     held_headers: tuple[()] | list[tuple[Header, ...]] | UnreadHeaders
+    held_timestamp: int | None | list[int | None] | UnreadTimestamps
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class RecordBatch:
         key_schema: Schema | None | list[Schema | None] = None,
         headers: tuple[()] | list[tuple[Header, ...]] | UnreadHeaders = (),
         partition: int | None | list[int | None] = None,
-        timestamp: int | None | list[int | None] = None,
+        timestamp: int | None | list[int | None] | UnreadTimestamps = None,
         offset: Sequence[int] | None = None,
         positions: Sequence[int] | None = None,
         owned: bool = False,
@@ -79,7 +80,7 @@ class RecordBatch:
         self.key_schema = key_schema
         self.held_headers = headers
         self.partition = partition
-        self.timestamp = timestamp
+        self.held_timestamp = timestamp
         self.offset = offset
         self.positions: Sequence[int] = range(length) if positions is None else positions
         self.owned = owned
@@ -104,6 +105,16 @@ class RecordBatch:
         """Return the headers of each record as a list of tuples, or `()` if no record has headers."""
         held = self.held_headers
         return held.rows if isinstance(held, UnreadHeaders) else held
+
+    @property
+    def timestamp(self) -> int | None | list[int | None]:
+        """Return the timestamp of all records, or a list."""
+        held = self.held_timestamp
+        return held.rows if isinstance(held, UnreadTimestamps) else held
+
+    @timestamp.setter
+    def timestamp(self, timestamp: int | None | list[int | None]) -> None:
+        self.held_timestamp = timestamp
 
     def has_header(self, name: str) -> bool | list[bool]:
         """Return whether each record has a header with this name, or False if no record has headers."""
@@ -147,6 +158,7 @@ class RecordBatch:
         else:
             new._value, new.fields = self._value, self.fields
         new.held_headers = columns.get("headers", self.held_headers)
+        new.held_timestamp = columns.get("timestamp", self.held_timestamp)
         return new
 
     def column(self, name: str) -> list[Any]:

@@ -9,6 +9,7 @@ access.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, overload
 
 __all__ = ["Column", "Fields", "Same", "row_picker"]
@@ -33,6 +34,7 @@ class Fields(Sequence[dict[str, Any]]):
         columns: the columns by field name, in field order; at least one.
         length: the number of rows.
         rows: the same rows as dicts, if they exist already.
+        types: the types of the values of some columns, by field name, if a converter knows them from a schema.
 
     Raises:
         ValueError: a column has a different length.
@@ -40,14 +42,24 @@ class Fields(Sequence[dict[str, Any]]):
 
     __slots__ = ("_kinds", "_length", "_rows", "columns")
 
-    def __init__(self, columns: Mapping[str, Column], length: int, *, rows: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Column],
+        length: int,
+        *,
+        rows: list[dict[str, Any]] | None = None,
+        types: Mapping[str, frozenset[type]] = MappingProxyType({}),
+    ) -> None:
         for name, column in columns.items():
             if isinstance(column, list) and len(column) != length:
                 raise ValueError(f"Column '{name}' has {len(column)} values for {length} rows")
         self.columns = columns
         self._length = length
         self._rows = rows
-        self._kinds: dict[int, tuple[list[Any], frozenset[type]]] = {}
+        # Keep a reference to each column: its id could be reused after it is deleted.
+        self._kinds: dict[int, tuple[Column, frozenset[type]]] = {
+            id(columns[name]): (columns[name], known) for name, known in types.items()
+        }
 
     @classmethod
     def of(cls, rows: Sequence[Any]) -> "Fields | None":
@@ -107,7 +119,6 @@ class Fields(Sequence[dict[str, Any]]):
             return frozenset((type(column.value),))
         known = self._kinds.get(id(column))
         if known is None:
-            # Keep a reference to the column: its id could be reused after it is deleted.
             known = self._kinds[id(column)] = (column, frozenset(map(type, column)))
         return known[1]
 

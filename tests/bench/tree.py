@@ -18,13 +18,13 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _EVERY: Final = 0.5
 PARENT: Final = "penstock run"
 _ROLES: Final = (
+    ("SparkSubmit", "JVM"),  # its command names the module of the workers
     ("penstock_cli", PARENT),
     ("penstock_runtime.spark_daemon", "workers"),
     ("penstock_runtime.task", "driver"),
     ("pyspark/daemon", "workers"),
     ("pyspark.daemon", "workers"),
     ("ConnectStandalone", "Kafka Connect"),
-    ("SparkSubmit", "JVM"),
     ("dev.penstock.host", "Java plugins"),
 )
 

@@ -85,6 +85,17 @@ def test_records_read_together_equal_records_read_singly(records: list[Any]) -> 
     assert repr(together(reader, data)) == repr([reader.read(each)[1] for each in data])
 
 
+@settings(deadline=None)
+@given(st.lists(_RECORDS, min_size=1, max_size=3))
+def test_the_types_of_columns_are_those_of_their_values(records: list[Any]) -> None:
+    of = parsed(_SCHEMA)
+    reader = AvroReader(of, AvroSettings(), None)
+    fields = reader.read_all([data_of(of, record) for record in records])[1]
+    assert isinstance(fields, Fields)
+    for name, column in fields.columns.items():
+        assert fields.types(name) == frozenset(map(type, column))
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.lists(_NUMBERS, min_size=1, max_size=3), min_size=1, max_size=3), st.booleans())
 def test_numbers_that_are_mostly_equally_wide_are_read_as_they_are(batches: list[list[int]], nulls: bool) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
-from operator import itemgetter
 from typing import Final, TypeVar
 
 from confluent_kafka import (
@@ -22,7 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as Position
 
-from penstock._unread_headers import RawHeader
+from penstock._unread import RawHeader
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
 from penstock_kafka.client_renewal import ClientRenewal, close_in_background
@@ -32,7 +31,7 @@ from penstock_kafka.watermarks import GONE, end_offsets, names_of, watermarks_of
 from penstock_runtime.kafka.admin import topic_ids
 from penstock_runtime.kafka.broker_health import BrokerHealth
 from penstock_runtime.kafka.groups import Groups
-from penstock_runtime.kafka.message_headers import MessageHeaders
+from penstock_runtime.kafka.message_columns import MessageColumn
 from penstock_runtime.kafka.offset_commits import GroupCommits
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.process.liveness import LOOP
@@ -46,7 +45,6 @@ _SECONDS: Final = 30.0
 _SHORTLY: Final = 10.0
 """Seconds to wait for requests that are repeated often."""
 _HURRY: Final = 10
-_MILLISECONDS: Final = itemgetter(1)
 _RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
 _TIMESTAMP_TYPES: Final = {
     TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
@@ -73,7 +71,7 @@ class Consumed:
     value: list[bytes | None]
     key: list[bytes | None] | None
     headers: Sequence[list[RawHeader]] | None
-    timestamp: list[int | None]
+    timestamp: Sequence[int | None]
     timestamp_type: int | list[int] = TIMESTAMP_CREATE_TIME
     """The client's number of the type; one for all records, or one for each."""
     _size: int = field(default=-1, init=False, repr=False, compare=False)
@@ -316,7 +314,10 @@ def _text(error: KafkaError) -> str:
 
 
 def _bytes(column: Sequence[bytes | None]) -> int:
-    return sum(map(len, filter(None, column)))
+    try:
+        return sum(map(len, column))  # type: ignore[arg-type]
+    except TypeError:  # some are None
+        return sum(map(len, filter(None, column)))
 
 
 def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPartition, list[Message]]:
@@ -334,25 +335,25 @@ def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPar
 
 def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
     keys = list(map(Message.key, run))
-    timestamp: list[int | None] = list(map(_MILLISECONDS, map(Message.timestamp, run)))
     # A topic changes its timestamp type at most once in practice: checking every record would be a waste.
     kind: int | list[int] = run[0].timestamp()[0]
     if kind != run[-1].timestamp()[0]:
         kind = [k for k, _ in map(Message.timestamp, run)]
-    if kind != TIMESTAMP_CREATE_TIME:
-        timestamp = _times(kind, timestamp)
     return Consumed(
         source=of,
         offset=list(map(Message.offset, run)),  # type: ignore[arg-type]
         value=list(map(Message.value, run)),
         key=None if keys.count(None) == len(keys) else keys,
-        headers=MessageHeaders(run),
-        timestamp=timestamp,
+        headers=MessageColumn(run, _headers),
+        timestamp=MessageColumn(run, _timestamps),
         timestamp_type=kind,
     )
 
 
-def _times(kind: int | list[int], timestamp: list[int | None]) -> list[int | None]:
-    """Replace the client's -1 for a missing timestamp by None, as in Kafka Connect."""
-    kinds = kind if isinstance(kind, list) else [kind] * len(timestamp)
-    return [None if k == TIMESTAMP_NOT_AVAILABLE else t for k, t in zip(kinds, timestamp, strict=True)]
+def _headers(messages: Sequence[Message]) -> list[list[RawHeader]]:
+    return [headers or [] for headers in map(Message.headers, messages)]  # type: ignore[misc]
+
+
+def _timestamps(messages: Sequence[Message]) -> list[int | None]:
+    """Return the timestamps; None replaces the client's -1 for a missing one, as in Kafka Connect."""
+    return [None if kind == TIMESTAMP_NOT_AVAILABLE else time for kind, time in map(Message.timestamp, messages)]

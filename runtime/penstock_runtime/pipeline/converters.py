@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from penstock import _returned as returned
 from penstock._common_schema import common_schema
-from penstock._unread_headers import RawHeader, UnreadHeaders
+from penstock._unread import RawHeader, UnreadHeaders, UnreadTimestamps
 from penstock.batch import RecordBatch, in_groups
 from penstock.errors import ConnectError, DataError
 from penstock.fields import Fields
@@ -262,7 +262,9 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Retry
         value=values,
         value_schema=value_schema,
         headers=headers,
-        timestamp=consumed.timestamp if whole else [consumed.timestamp[r] for r in rows],
+        timestamp=UnreadTimestamps(
+            lambda: list(consumed.timestamp) if whole else [consumed.timestamp[row] for row in rows]
+        ),
         timestamp_type=types if whole or isinstance(types, str) else [types[r] for r in rows],
         offset=consumed.offset if whole else [consumed.offset[r] for r in rows],
         positions=rows,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from penstock._unread_headers import RawHeader
+from penstock._unread import RawHeader
 from penstock.plugin import Converter
 
 __all__ = ["joined", "split_columns"]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 from penstock._common_schema import common_schema
-from penstock._unread_headers import RawHeader
+from penstock._unread import RawHeader
 from penstock.batch import RecordBatch
 from penstock.fields import Fields
 from penstock_runtime.java_plugins.converters import JavaConverter, RawHeaders, Written

@@ -25,7 +25,16 @@ from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offset_ranges import RangeReader, puts
 from penstock_runtime.sink.sink_process import SinkProcess
-from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited, waits_until
+from penstock_runtime.spark.worker import (
+    Answer,
+    context_of,
+    exclude_loaded,
+    failure,
+    redact,
+    wait_for,
+    waited,
+    waits_until,
+)
 
 __all__ = [
     "RangeLimits",
@@ -215,4 +224,5 @@ def sink_of(task: RangesPart) -> tuple[RangeReader, SinkProcess]:
         found = _sinks[task.spec] = reader, process, setup
         atexit.register(setup.close_chain)
         atexit.register(process.close)  # runs before it
+        exclude_loaded()
     return found[0], found[1]

@@ -18,7 +18,7 @@ from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.source_process import SourceProcess, Work
 from penstock_runtime.source.worker_slots import Holder, Offer
-from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited
+from penstock_runtime.spark.worker import Answer, context_of, exclude_loaded, failure, redact, wait_for, waited
 
 __all__ = ["deliver_on_worker", "payload"]
 
@@ -101,6 +101,7 @@ def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
         found = _processes[task.spec] = process, setup
         atexit.register(setup.close_chain)
         atexit.register(process.close)  # runs before it
+        exclude_loaded()
     return found
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
@@ -27,10 +28,22 @@ from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.error_tolerance import printable, sentence
+from penstock_runtime.pipeline.gc_tuning import tune_gc
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 
-__all__ = ["Answer", "Part", "context_of", "failure", "part", "redact", "wait_for", "waited", "waits_until"]
+__all__ = [
+    "Answer",
+    "Part",
+    "context_of",
+    "exclude_loaded",
+    "failure",
+    "part",
+    "redact",
+    "wait_for",
+    "waited",
+    "waits_until",
+]
 
 C = TypeVar("C", bound=TaskContext)
 
@@ -153,3 +166,12 @@ def context_of(kind: type[C], spec: str, slots: str, secrets: Mapping[str, str] 
     become_log_lines(setup.redactor)
     atexit.register(last_lines)
     return setup
+
+
+@cache
+def exclude_loaded() -> None:
+    """Exclude what this worker has loaded from garbage collection, once: Spark's full collection after each job takes 10 ms.
+
+    A repetition would also keep what earlier contexts have left.
+    """
+    tune_gc()

@@ -59,6 +59,12 @@ class TestRows:
         assert more.types("b") == {type(None)}
         assert more.types("c") == {str}
 
+    def test_types_that_a_converter_knows_are_kept_with_their_columns(self) -> None:
+        fields = Fields({"a": [1], "b": ["x"]}, 1, types={"a": frozenset((int,))})
+        more = fields.having({"c": fields.columns["a"], "a": ["y"]})
+        assert [*fields.types("a"), *fields.types("b")] == [int, str]
+        assert [*more.types("c"), *more.types("a")] == [int, str]
+
 
 class TestInABatch:
     def test_the_dicts_are_made_when_they_are_looked_at(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from fastavro import schemaless_reader
 
@@ -16,6 +16,17 @@ from penstock_registry.avro.to_schema import connect_schema, is_anything
 from penstock_registry.avro.types import AvroType
 
 __all__ = ["AvroReader"]
+
+_PYTHON_TYPES: Final = {
+    "boolean": bool,
+    "bytes": bytes,
+    "double": float,
+    "fixed": bytes,
+    "float": float,
+    "int": int,
+    "long": int,
+    "string": str,
+}
 
 
 class AvroReader:
@@ -50,6 +61,12 @@ class AvroReader:
                 self._decoders = [
                     (n, decode) for n, decode in zip(self._names, decoders, strict=True) if decode is not None
                 ]
+                decoded = {name for name, _ in self._decoders}
+                self._types = {
+                    f.name: frozenset((_PYTHON_TYPES[f.type.kind],))
+                    for f in of.fields
+                    if f.type.kind in _PYTHON_TYPES and f.name not in decoded
+                }
 
     def read(self, data: bytes) -> tuple[Schema | None, Any]:
         """Return the schema and the value of a message."""
@@ -89,4 +106,4 @@ class AvroReader:
         named = dict(zip(self._names, columns, strict=True))
         for name, decode in self._decoders:
             named[name] = [None if value is None else decode(value) for value in named[name]]
-        return Fields(named, length)
+        return Fields(named, length, types=self._types)

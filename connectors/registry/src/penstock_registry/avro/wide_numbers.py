@@ -43,19 +43,19 @@ def wide_numbers(stored: Sequence[bytes | None], size: int) -> list[int | None]:
     Raises:
         Varied: a number is shorter or longer than `size` bytes.
     """
-    present = [each for each in stored if each is not None]
-    if len(present) == len(stored):
-        return list(_read(present, size))
-    numbers = iter(_read(present, size))
+    try:
+        return list(_read(stored, size))
+    except TypeError:  # some are None
+        numbers = iter(_read([each for each in stored if each is not None], size))
     return [None if each is None else next(numbers) for each in stored]
 
 
-def _read(stored: Sequence[bytes], size: int) -> Sequence[int]:
+def _read(stored: Sequence[bytes | None], size: int) -> Sequence[int]:
     count = len(stored)
     if not count:
         return []
     gap = bytes(_WIDEST - size)
-    data = gap.join(stored) + gap
+    data = gap.join(stored) + gap  # type: ignore[arg-type]  # a TypeError if one is None
     last, more, sevens, low, middle, high, value, ones = _masks(count, size)
     joined = int.from_bytes(data, "little")
     if len(data) != _WIDEST * count or joined & (last | more) != more:

@@ -1,11 +1,11 @@
-"""Headers of sink records, which are converted only when they are read, because most sinks never read them."""
+"""Headers and timestamps of sink records, which are made only when they are read, because most sinks never read them."""
 
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final
 
 from penstock.record import Header
 
-__all__ = ["RawHeader", "UnreadHeaders"]
+__all__ = ["RawHeader", "UnreadHeaders", "UnreadTimestamps"]
 
 RawHeader = tuple[str, bytes | None]
 """Name and bytes."""
@@ -88,3 +88,28 @@ class UnreadHeaders:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle and copy the headers as plain columns."""
         return (list if self.rows else tuple), (self.rows,)
+
+
+class UnreadTimestamps:
+    """Timestamps of the records of a batch. They are made at the first access, once for all batches that share them.
+
+    Args:
+        read: returns them; must not fail.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, read: Callable[[], list[int | None]]) -> None:
+        self._rows: Callable[[], list[int | None]] | list[int | None] = read
+
+    @property
+    def rows(self) -> list[int | None]:
+        """Timestamp of each record."""
+        rows = self._rows
+        if callable(rows):
+            rows = self._rows = rows()
+        return rows
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle and copy the timestamps as a plain column."""
+        return list, (self.rows,)

@@ -1,8 +1,9 @@
-"""Headers of sink records are read when somebody asks for their values, and are what they would be if read at once."""
+"""Headers and timestamps of sink records are read when somebody asks, and are what they would be if read at once."""
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from operator import methodcaller
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from penstock import DataError, Header, RecordBatch
 from penstock import TopicPartition as Partition
-from penstock._unread_headers import RawHeader, UnreadHeaders
+from penstock import _returned as returned
+from penstock._unread import RawHeader, UnreadHeaders, UnreadTimestamps
 from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 from penstock_plugins.converters.text import StringConverter
 from penstock_runtime.kafka.consumers import Consumed
@@ -135,3 +137,58 @@ def test_a_converter_that_reads_in_another_way_than_its_base_has_to_say_that_it_
         pass
 
     assert (SimpleHeaderConverter.reads_anything, Same.reads_anything, Strict.reads_anything) == (True, True, False)
+
+
+class Times(Sequence[int | None]):
+    """Counts how often it is listed."""
+
+    def __init__(self, *times: int | None) -> None:
+        self._times = times
+        self.listed = 0
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._times[at]
+
+    def __iter__(self) -> Iterator[int | None]:
+        self.listed += 1
+        return iter(self._times)
+
+
+def timed(times: Times) -> RecordBatch:
+    text = StringConverter()
+    text.configure(text.Config.parse({}), is_key=False)
+    consumed = Consumed(Partition("t", 0), [*range(len(times))], [b"v"] * len(times), None, None, times)
+    operator = RetryWithToleranceOperator(ErrorPolicy())
+    return convert_consumed(Converters(text, text, Counting(), ("k", "v", "h")), consumed, operator)
+
+
+def test_nobody_lists_timestamps_that_nobody_asks_for() -> None:
+    times = Times(5, None, 7)
+    batch = timed(times)
+    assert returned.batch(batch.replace(topic="u"), "apply_batch", before=batch).length == 3
+    assert times.listed == 0
+
+
+def test_all_batches_that_share_timestamps_list_them_once() -> None:
+    times = Times(5, None, 7)
+    batch = timed(times)
+    other = batch.replace(topic="u")
+    assert other.timestamp == batch.column("timestamp") == [5, None, 7]
+    assert [record.timestamp for record in batch.take([0, 2]).records()] == [5, 7]
+    assert RecordBatch.merged(batch.take([1]), batch.take([0, 2])).timestamp == [5, None, 7]
+    assert times.listed == 1
+
+
+def test_timestamps_that_nobody_has_asked_for_are_pickled_as_a_list() -> None:
+    assert pickle.loads(pickle.dumps(timed(Times(5, None)))).held_timestamp == [5, None]
+
+
+def test_timestamps_may_be_replaced() -> None:
+    batch = timed(Times(5, None))
+    assert isinstance(batch.held_timestamp, UnreadTimestamps)
+    assert batch.replace(timestamp=9).timestamp == 9
+    batch.timestamp = [1, 2]
+    assert batch.replace(topic="u").timestamp == [1, 2]
