@@ -131,7 +131,7 @@ def test_what_a_later_field_hides_is_looked_at_as_well(depth: int) -> None:
     batch = [f'{{"schema":{schema},"payload":{hidden}}}'.encode()] * 2
     plugin = _enveloped()
     each = outcome(lambda: [plugin.to_connect("t", m)[1] for m in batch])
-    assert repr(outcome(lambda: plugin.to_connect_batch("t", batch)[1])) == repr(each)
+    assert repr(outcome(lambda: [*plugin.to_connect_batch("t", batch)[1]])) == repr(each)
 
 
 @pytest.mark.parametrize("enveloped", [True, False])

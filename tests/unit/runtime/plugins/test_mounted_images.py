@@ -142,6 +142,7 @@ def test_a_transform_of_the_image_is_compared_too(folder: Path) -> None:
     assert "holds Filter as a transform, and it declares a predicate" in str(problem)
 
 
+@pytest.mark.filterwarnings("ignore:Implicit None:DeprecationWarning")  # of Python 3.13, for metadata without a name
 def test_a_distribution_whose_metadata_cannot_be_read_is_passed_over(folder: Path) -> None:
     (folder / "odd-1.0.dist-info").mkdir()
     (folder / "odd-1.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\xfe\nVersion: 1\n")
