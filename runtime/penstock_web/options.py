@@ -26,7 +26,7 @@ class WebOptions:
     Attributes:
         host: address to listen on; None: all interfaces, IPv4 and IPv6.
         port: port to listen on; 0: any free one.
-        listener: socket that listens already, used in place of `host` and `port`. It stays open when the server is closed.
+        listener: socket that listens already, used instead of `host` and `port`. It stays open when the server is closed.
         names: host names in lower case that requests may be for, besides `localhost` and addresses.
         title: what runs the connectors, in the head of each page.
         is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
