@@ -1,7 +1,8 @@
 """Validating admission webhook of a release: its certificate, its server and its answers.
 
-It has its own threads, and never ends the operator: while it does not answer, the API server accepts every object, and the
-conditions report later what it would have refused.
+It has its own threads, and never ends the operator. While it does not answer, the API server accepts every object
+(`helm/penstock/templates/webhook.yaml`: `failurePolicy: Ignore`, a timeout of 2 s), and the conditions report later what it
+would have refused.
 """
 
 import importlib.metadata

@@ -64,7 +64,10 @@ class QuotaRoom:
         return () if turn == before else tuple(k for k in self._executors if k != key and k.namespace == key.namespace)
 
     def pod_without(self, key: Key, now: float) -> str | None:
-        """Return the pod of another Connector for which executors of the namespace make room; None: there is none."""
+        """Return the pod for which executors must make room now, of the Connector of the namespace that has waited longest.
+
+        None: no pod of another Connector waits for room.
+        """
         found = self._request(key, now)
         return None if found is None else found[1].pod
 

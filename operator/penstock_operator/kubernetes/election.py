@@ -107,8 +107,8 @@ class Election:
             return Move("take", self._manifest(lease) if _is_challenged(lease) or not is_current else None)
         if self.held_until is not None:
             raise LeaseLost(
-                f"The operator {self.holder or '(none now)'} has taken the Lease {self._namespace}/{self._name}; this one "
-                f"ends"
+                f"cannot remain leader: the Lease {self._namespace}/{self._name} "
+                f"{f'is now held by {self.holder}' if self.holder else 'was released by another client'}; this process exits"
             )
         if self.holder != before:
             self.answers = False

@@ -25,9 +25,12 @@ def keep_secrets(folder: Path, made: Sequence[Imported]) -> None:
             for key, text in keys.items():
                 path = folder / name / key
                 if texts.setdefault(path, text) != text:
-                    problems.append(Problem(f"--secrets-to {path}", _other("a connector of another namespace has")))
+                    cause = "a connector of another namespace has a different secret of this name"
+                    problems.append(_refused(path, f"{cause}; import each namespace into its own folder"))
     try:
-        problems += (Problem(f"--secrets-to {p}", _other("it holds")) for p, t in texts.items() if _holds_other(p, t))
+        for path, text in texts.items():
+            if (obstacle := _obstacle(path, text)) is not None:
+                problems.append(_refused(path, obstacle))
         if not problems:
             for path, text in texts.items():
                 _write(path, text)
@@ -37,16 +40,19 @@ def keep_secrets(folder: Path, made: Sequence[Imported]) -> None:
         raise ConfigError(problems)
 
 
-def _other(what: str) -> str:
-    return f"{what} another secret under that name, which is not overwritten: give another folder"
+def _refused(path: Path, cause: str) -> Problem:
+    return Problem("--secrets-to", f"cannot write secret {path}: {cause}")
 
 
-def _holds_other(path: Path, text: str) -> bool:
+def _obstacle(path: Path, text: str) -> str | None:
+    """Return why a file must not be written, and the remedy; None: it may be."""
     try:
         is_file = stat.S_ISREG(path.lstat().st_mode)
     except FileNotFoundError:
-        return False
-    return not is_file or path.read_bytes() != text.encode()
+        return None
+    if not is_file:
+        return "it is not a regular file; remove it, or choose another folder"
+    return None if path.read_bytes() == text.encode() else "the file exists with other content; choose another folder"
 
 
 def _write(path: Path, text: str) -> None:

@@ -58,7 +58,8 @@ class Rollout(Part):
     canary_duration: Duration = Field(
         "5m",
         validate_default=True,
-        description="How long those tasks must run without a failure before the others change.",
+        description="How long the first canaryTasks tasks must run with the new versions without a failure before the "
+        "others change.",
     )
 
 
@@ -68,8 +69,8 @@ class Deletion(Part):
     offsets: Literal["Keep", "Reset"] = Field(
         "Keep",
         description="Keep: a connector that is created again with the same name continues where this one stopped. Reset: "
-        "its offsets are removed once its tasks have stopped; a finalizer holds the resource until then, for a "
-        "limited time.",
+        "its offsets are removed once its tasks have stopped; a finalizer holds the resource until then, for at "
+        "most ten minutes, or an hour if the reset cannot even be tried.",
     )
 
 

@@ -254,7 +254,7 @@ class AutoscalingState(StatusPart):
 
     tasks_max: int | None = Field(None, ge=1, description="The spec.tasksMax with which it began.")
     high_since: Time | None = Field(None, description="Since when a task is too far behind.")
-    high_lag: int | None = Field(None, ge=0, description="The lag of all tasks then, in records.")
+    high_lag: int | None = Field(None, ge=0, description="The lag of all tasks at highSince, in records.")
     low_since: Time | None = Field(None, description="Since when one task less would be enough.")
     lowered: bool | None = Field(None, description="Whether the last change was to fewer tasks.")
     undone: int | None = Field(

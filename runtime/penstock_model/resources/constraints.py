@@ -12,24 +12,24 @@ from typing import Any, Final, Literal
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-__all__ = ["SCALAR_SCHEMA", "AtMost", "Mark", "Matches", "list_of", "open_object", "rule", "ruled"]
+__all__ = ["ONE_VALUE", "SCALAR_SCHEMA", "AtMost", "Mark", "Matches", "list_of", "open_object", "rule", "ruled"]
 
-SCALAR_SCHEMA: Final[dict[str, Any]] = {
+ONE_VALUE: Final[dict[str, Any]] = {
     "x-kubernetes-preserve-unknown-fields": True,
     "minItems": 1,
     "maxItems": 0,
     "minProperties": 1,
     "maxProperties": 0,
-    "multipleOf": 1,
-    "minimum": -(2**53),
-    "maximum": 2**53,
 }
-"""String, integer that every JSON parser keeps, or boolean.
+"""String, number or boolean.
 
 A structural schema cannot allow several types, so this one has no type, and limits that lists and mappings exceed. CEL does
 not see such values, nor the mapping that holds them, so the API server answers with the limit only; the operator and
 `penstock validate` say what to write.
 """
+
+SCALAR_SCHEMA: Final[dict[str, Any]] = {**ONE_VALUE, "multipleOf": 1, "minimum": -(2**53), "maximum": 2**53}
+"""String, integer that every JSON parser keeps, or boolean."""
 
 
 class Mark:

@@ -7,9 +7,9 @@ from typing import Final
 from pydantic import ConfigDict, Field
 
 from penstock.errors import Problem
-from penstock_model.resources.base import ConfigMapping, Part
+from penstock_model.resources.base import Part
 from penstock_model.resources.constraints import rule, ruled
-from penstock_model.resources.quantity import MALFORMED, is_quantity, quantity
+from penstock_model.resources.quantity import Quantities, quantity
 
 __all__ = ["ExecutorResources", "Executors", "refused_executors"]
 
@@ -26,12 +26,12 @@ _PLACE: Final = "spec.spark.executors"
 class ExecutorResources(Part):
     """Resources of an executor's container, as in Kubernetes."""
 
-    requests: ConfigMapping = Field(
+    requests: Quantities = Field(
         {"cpu": "1"},
         examples=[{"cpu": "2", "memory": "4Gi"}],
         description="What the container requests. By default cpu: 1, and as much memory as its limit.",
     )
-    limits: ConfigMapping = Field(
+    limits: Quantities = Field(
         {"memory": _MEMORY}, examples=[{"memory": "4Gi"}], description="Its limits. By default memory: 2Gi."
     )
 
@@ -82,14 +82,7 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
     """Return a problem for each value that is wrong or excludes another one."""
     if executors.min > executors.max:
         yield Problem(f"{_PLACE}.min", "must not be greater than max; lower it, or raise max")
-    resources, is_readable = executors.resources, True
-    for part in ("requests", "limits"):
-        for name, text in getattr(resources, part).items():
-            if not is_quantity(text):
-                is_readable = False
-                yield Problem(f"{_PLACE}.resources.{part}.{name}", MALFORMED)
-    if not is_readable:
-        return
+    resources = executors.resources
     for name, text in resources.limits.items():
         if name in resources.requests and quantity(resources.requests[name]) > quantity(text):
             message = f"must not be greater than limits.{name}, which is {text}; lower it, or raise the limit"

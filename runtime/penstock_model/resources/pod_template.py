@@ -89,7 +89,7 @@ class PodTemplate(Part):
         "mounted unless automountServiceAccountToken is true.",
     )
     automount_service_account_token: bool | None = Field(
-        None, strict=True, description="Whether the token of that ServiceAccount is mounted."
+        None, strict=True, description="Whether the token of the pod's ServiceAccount is mounted."
     )
     image_pull_policy: str | None = Field(None, description="When the runtime's image is pulled.")
     image_pull_secrets: Secrets | None = Field(None, description="Secrets for the registries of images, by name.")

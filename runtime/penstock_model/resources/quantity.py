@@ -2,19 +2,21 @@
 
 import re
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Any, Final
 
-__all__ = ["MALFORMED", "is_quantity", "quantity"]
+from pydantic import BeforeValidator
 
-MALFORMED: Final = "is not a quantity: write a number with or without a unit, such as 500m, 2 or 1Gi"
-_PATTERN: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?")
+from penstock_model.resources.constraints import ONE_VALUE, Mark
+from penstock_model.resources.values import text_of
+
+__all__ = ["Quantities", "quantity"]
+
+_MALFORMED: Final = "is not a quantity: write a number with or without a unit, such as 500m, 2 or 1Gi"
+_PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+"""Kubernetes' pattern, without negative quantities, which requests and limits must not be."""
+_PARTS: Final = re.compile(r"\+?([0-9.]+)(.*)")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = "KMGTPE"
-
-
-def is_quantity(text: str) -> bool:
-    """Return whether a text is a quantity that is not negative."""
-    return _PATTERN.fullmatch(text) is not None
 
 
 def quantity(text: str) -> Decimal:
@@ -23,11 +25,28 @@ def quantity(text: str) -> Decimal:
     Raises:
         ValueError: the text is not a quantity, or negative.
     """
-    if (found := _PATTERN.fullmatch(text)) is None:
-        raise ValueError(MALFORMED)
-    number, unit = Decimal(found[1]), found[2] or ""
+    found = _PARTS.fullmatch(text) if re.fullmatch(_PATTERN, text) else None
+    if found is None:
+        raise ValueError(_MALFORMED)
+    number, unit = Decimal(found[1]), found[2]
     if unit.endswith("i"):
         return number * Decimal(1024) ** (_BINARY.index(unit[0]) + 1)
     if unit in _DECIMAL:
         return number.scaleb(_DECIMAL[unit])
     return number.scaleb(int(unit[1:]))
+
+
+def _text(value: Any) -> str:
+    """Return a quantity as a text: `0.5` for the number 0.5."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError(_MALFORMED)  # noqa: TRY004 (pydantic reports ValueErrors)
+    text = text_of(value)
+    quantity(text)
+    return text
+
+
+Quantities = Annotated[
+    dict[str, Annotated[str, BeforeValidator(_text)]],
+    Mark(additionalProperties={**ONE_VALUE, "pattern": _PATTERN, "minimum": 0, "not": {"enum": [True, False]}}),
+]
+"""Quantities by the name of their resource. Each is a text or a number, `500m`, `1` or `0.5`, as in a pod."""

@@ -103,7 +103,7 @@ class RateLimits(Part):
         le=10**12,
         strict=True,
         examples=[1048576],
-        description="The maximum number of bytes of keys and values per second, likewise.",
+        description="The maximum number of bytes of keys and values per second, averaged over about a second.",
     )
 
 

@@ -75,7 +75,8 @@ def target_to_ask(verb: str, request: JobRequest, client_errors: ClientErrors) -
     except ConfigError:
         raise
     except Exception as e:
-        text = f"The plugin cannot be asked, and nothing was {_DONE[verb]}: {type(e).__name__}: {e}"
+        cause = f"{type(e).__name__}: {e}"
+        text = f"cannot load the plugin or call its alterOffsets ({cause}); nothing was {_DONE[verb]}"
         raise OffsetsRefused(text) from e
 
 

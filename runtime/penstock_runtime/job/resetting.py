@@ -58,7 +58,9 @@ def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
         warnings = (Problem("", f"The connector's configuration is not valid, so {what}"), *e.problems)
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
         target = target_by_name(request, client_errors)
-        warnings = (Problem("", f"The plugin cannot be asked ({type(e).__name__}: {e}); offsets were reset by name"),)
+        what = "the offsets under the connector's name were reset without it"
+        cause = f"{type(e).__name__}: {e}"
+        warnings = (Problem("", f"cannot load the plugin or call its alterOffsets ({cause}); {what}"),)
     return _reset(request, target, client_errors), warnings
 
 

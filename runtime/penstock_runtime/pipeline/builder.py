@@ -51,7 +51,12 @@ def build_steps(
 
 
 def made(place: str, reference: PluginReference, context: ContextOf) -> Plugin:
-    """Return a new object of a plugin, with the context of its place and version.
+    """Load a plugin and return a new, unconfigured instance of it.
+
+    Args:
+        place: place of the plugin in the configuration (`transforms.hoist`).
+        reference: the plugin, as a plan found it.
+        context: makes the context that the instance receives.
 
     Raises:
         ConfigError: the plugin cannot be loaded.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from penstock.errors import ConfigError
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.executors import Executors
 from penstock_model.resources.quantity import quantity
@@ -42,14 +43,32 @@ def test_tasks_get_the_executors_without_defaults() -> None:
 
 
 def test_all_wrong_values_are_refused_at_once() -> None:
-    wrong = {"min": 3, "max": 2, "resources": {"requests": {"cpu": "much"}, "limits": {"memory": "-1Gi"}}}
+    wrong = {"min": 3, "max": 2, "resources": {"limits": {"memory": "512Mi"}}}
 
     places = [problem.property for problem in refused_fields(connector(wrong).spec)]
 
-    assert places == [
-        "spec.spark.executors.min",
-        "spec.spark.executors.resources.requests.cpu",
-        "spec.spark.executors.resources.limits.memory",
+    assert places == ["spec.spark.executors.min", "spec.spark.executors.resources"]
+
+
+@pytest.mark.parametrize(("written", "text"), [(1, "1"), (0.5, "0.5"), (1.0, "1"), ("0.5", "0.5"), ("500m", "500m")])
+def test_a_quantity_may_be_a_number_as_in_a_pod(written: object, text: str) -> None:
+    resources = Executors.model_validate({"max": 1, "resources": {"requests": {"cpu": written}}}).resources
+
+    assert resources.requests == {"cpu": text}
+    assert resources.cores == 1
+
+
+@pytest.mark.parametrize("wrong", ["much", "-1", "1e100", "1 Gi", "1Gi\n", "", -1, True, None, ["1"], {"a": "1"}])
+def test_what_is_not_a_quantity_is_refused_with_its_place_and_what_to_write(wrong: object) -> None:
+    with pytest.raises(ConfigError) as refused:
+        connector({"max": 1, "resources": {"requests": {"cpu": wrong}, "limits": {"memory": wrong}}})
+
+    assert [(p.property, p.message) for p in refused.value.problems] == [
+        (
+            f"spec.spark.executors.resources.{place}",
+            "is not a quantity: write a number with or without a unit, such as 500m, 2 or 1Gi",
+        )
+        for place in ("requests.cpu", "limits.memory")
     ]
 
 

@@ -9,7 +9,7 @@ from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegi
 from httpx2 import InvalidURL
 
 from penstock import ConfigError, DataError, Problem
-from penstock_registry.calls import Calls
+from penstock_registry.call_errors import Calls
 from penstock_registry.config import RegistryConfig
 from penstock_registry.references import Reference, collect_references
 from penstock_registry.urls import without_password

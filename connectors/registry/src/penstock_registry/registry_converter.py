@@ -9,7 +9,7 @@ from cachetools import LRUCache
 
 from penstock import Converter, DataError, Fields, Schema
 from penstock.fields import row_picker
-from penstock_registry.calls import InvalidSchemaError
+from penstock_registry.call_errors import InvalidSchemaError
 from penstock_registry.registry import Found, Registry
 from penstock_registry.subjects import Strategy
 from penstock_registry.wire import Id, RawHeader, WireFormat

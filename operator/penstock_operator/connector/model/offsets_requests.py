@@ -1,7 +1,8 @@
 """Actions on offsets and topics that annotations request (KIP-875, KIP-558). Pure.
 
-The value of `list-offsets`, `reset-offsets` and `reset-topics` of `penstock.dev/` is a token of the user's choice; that of
-`penstock.dev/alter-offsets` a token, white space and KIP-875's JSON, so that no write can pair a token with other content.
+The annotations `penstock.dev/list-offsets`, `penstock.dev/reset-offsets` and `penstock.dev/reset-topics` hold a token chosen
+by the user. `penstock.dev/alter-offsets` holds a token, white space and KIP-875's JSON in one value, so that token and JSON
+are always written together.
 The annotation stays where it is, since Git may hold it; the status has the requested actions, once per token
 (`offsetsActions`). A refused action has used its token up, so that a request from long ago is not carried out later.
 """

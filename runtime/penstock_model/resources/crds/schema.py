@@ -34,6 +34,7 @@ _KEPT: Final = frozenset(
         "maxItems",
         "minProperties",
         "maxProperties",
+        "not",
     )
 )
 Json = dict[str, Any]

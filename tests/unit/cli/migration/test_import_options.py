@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from penstock.errors import ConfigError
+from penstock_cli.migration.manifest import Imported
+from penstock_cli.migration.secret_files import keep_secrets
+
 from ..command import Done
 from ..command import penstock as command
 
@@ -93,7 +97,16 @@ def test_a_secret_that_is_kept_already_is_not_overwritten_by_another_one(file: P
     kept.write_text("another")
     done = penstock(file, "--secrets-to", folder)
     assert (done.returncode, done.stdout, kept.read_text()) == (2, "", "another")
-    assert "it holds another secret under that name, which is not overwritten" in done.stderr
+    assert f"cannot write secret {kept}: the file exists with other content; choose another folder" in done.stderr
+
+
+def test_two_connectors_of_different_namespaces_do_not_share_a_secret_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        keep_secrets(tmp_path, [*(Imported(n, {}, "", 1, secrets={"db": {"password": n}}) for n in ("one", "two"))])
+    assert f"cannot write secret {tmp_path / 'db' / 'password'}: a connector of another namespace has" in str(
+        refused.value
+    )
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("what", ["symlink", "file"])
@@ -109,6 +122,9 @@ def test_secrets_go_to_plain_files_in_a_folder_only(file: Path, tmp_path: Path, 
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert other.read_text() == "mine"
+    if what == "symlink":
+        link = folder / "in-imported" / "db.password"
+        assert f"cannot write secret {link}: it is not a regular file; remove it, or choose another" in done.stderr
 
 
 def test_invalid_connector_does_not_prevent_the_import_of_another_one(tmp_path: Path) -> None:

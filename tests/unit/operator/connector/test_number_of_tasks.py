@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock_model.resources.autoscaling import Autoscaling
 from penstock_operator.connector.decide.autoscaling.load import TaskLoad
-from penstock_operator.connector.decide.autoscaling.number import choose_number
+from penstock_operator.connector.decide.autoscaling.scaling_decision import choose_number
 from penstock_operator.connector.model.autoscaling import AutoscaledTasks, AutoscalingDecision
 from penstock_operator.reasons import Reason
 

@@ -170,3 +170,15 @@ def test_those_that_are_left_take_over_within_half_a_minute(dead: set[int], phas
                 process.attempt(now)
         now += 0.25
         assert now - begun < BOUND
+
+
+@pytest.mark.parametrize(
+    ("holder", "cause"), [("operator-2", "is now held by operator-2"), ("", "was released by another client")]
+)
+def test_leader_without_its_lease_says_who_has_it_and_exits(holder: str, cause: str) -> None:
+    election = Election("shop", "penstock", "operator-1")
+    move = election.look(None, now=0.0)
+    assert election.wrote(move, {"metadata": {"resourceVersion": "1"}}, asked=0.0, now=0.0)
+    with pytest.raises(LeaseLost) as lost:
+        election.look({"metadata": {"resourceVersion": "2"}, "spec": {"holderIdentity": holder}}, now=1.0)
+    assert str(lost.value) == f"cannot remain leader: the Lease shop/penstock {cause}; this process exits"

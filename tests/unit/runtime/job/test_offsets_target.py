@@ -7,9 +7,13 @@ import pytest
 
 from penstock import ConnectError, Offset, RetriableError, SourcePartition
 from penstock_model.contracts.job import Action, JobRequest
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_plugins.connectors.datagen.source import Datagen
-from penstock_runtime.job.offsets_target import target_by_name, target_of_valid
-from penstock_runtime.job.with_kafka import ClientErrors
+from penstock_runtime.fencing.plan_fence import PlanFence
+from penstock_runtime.job.offsets_change import Change, target_to_ask
+from penstock_runtime.job.offsets_target import Target, target_by_name, target_of_valid
+from penstock_runtime.job.resetting import reset
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused
 
 ELSEWHERE = {"producer.override.bootstrap.servers": "elsewhere:9092"}
 
@@ -97,3 +101,47 @@ def test_offsets_are_altered_with_the_connectors_configuration_while_its_system_
     assert target.ask is not None
     with pytest.raises(ConnectError, match="asked about t"):
         target.ask({})
+
+
+def broken(action: Action, monkeypatch: pytest.MonkeyPatch) -> JobRequest:
+    """Request of a valid connector whose plugin fails when it is loaded again to be asked."""
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no licence")
+
+    monkeypatch.setattr("penstock_runtime.job.offsets_target.task_context", fails)
+    return JobRequest(
+        action=action,
+        id="",
+        worker={"bootstrap.servers": "kafka:9092"},
+        connector={
+            "metadata": {"name": "orders", "namespace": "shop"},
+            "spec": {"class": "Datagen", "config": {"topic": "t"}},
+        },
+    )
+
+
+def test_broken_plugin_of_a_connector_that_is_not_deleted_keeps_its_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = broken(Action.OFFSETS, monkeypatch)
+    with pytest.raises(OffsetsRefused) as refused:
+        target_to_ask("reset", request, ClientErrors())
+    assert str(refused.value) == (
+        "cannot load the plugin or call its alterOffsets (RuntimeError: no licence); nothing was reset"
+    )
+
+
+def test_broken_plugin_of_a_deleted_connector_does_not_keep_its_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = broken(Action.RESET_OFFSETS, monkeypatch)
+    reset_targets: list[Target] = []
+
+    def carry_out(verb: str, target: Target, *_: Any) -> tuple[Change, bool]:
+        reset_targets.append(target)
+        return Change(PlanFence(target.place, PlanEpoch(generation=1, plan="p")), {}), False
+
+    monkeypatch.setattr("penstock_runtime.job.resetting.carry_out", carry_out)
+    _, (warning,) = reset(request)
+    assert str(warning) == (
+        "cannot load the plugin or call its alterOffsets (RuntimeError: no licence); the offsets under the connector's name "
+        "were reset without it"
+    )
+    assert [target.place.connector for target in reset_targets] == ["shop.orders"]

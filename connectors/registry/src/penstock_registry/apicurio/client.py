@@ -12,7 +12,7 @@ from penstock import ConfigError, Problem
 from penstock_registry.apicurio.config import ApicurioAvroConfig
 from penstock_registry.apicurio.strategies import Artifact
 from penstock_registry.apicurio.wire_format import other_kind
-from penstock_registry.calls import Calls
+from penstock_registry.call_errors import Calls
 from penstock_registry.references import Reference, collect_references
 from penstock_registry.registry import Found
 from penstock_registry.urls import without_password

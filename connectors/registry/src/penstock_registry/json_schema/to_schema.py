@@ -155,7 +155,7 @@ class _Reader:
         return draft
 
     def _all_of(self, of: JsonType, *, optional: bool, version: int | None) -> Schema:
-        """Return the schema of a combination: a struct with the fields of all, else that of the most telling type."""
+        """Return the schema of `allOf`: a struct with the properties of all branches, else that of the dominant branch."""
         fields: dict[str, JsonType] = {}
         required: dict[str, bool] = {}
         for branch in of.branches:
@@ -164,7 +164,7 @@ class _Reader:
             needed = frozenset(name for name, is_required in required.items() if is_required)
             return Schema(Type.STRUCT, optional=optional, fields=self._fields(fields.items(), needed))
         last = {_family(branch): branch for branch in of.branches}
-        chosen = _telling(last)
+        chosen = _dominant_type(last)
         if chosen is None:
             kinds = ", ".join(branch.kind for branch in of.branches)
             raise DataError(
@@ -253,8 +253,12 @@ def _family(of: JsonType) -> str:
             return kind
 
 
-def _telling(of: dict[str, JsonType]) -> JsonType | None:
-    """Return the type that a combination without properties is in Connect."""
+def _dominant_type(of: dict[str, JsonType]) -> JsonType | None:
+    """Return the branch of `allOf` that determines Connect's type if no branch has properties; None: there is none.
+
+    Args:
+        of: the last branch of each family of types.
+    """
     text, number = of.get("string"), of.get("number")
     if "combination" in of:
         return of["combination"]

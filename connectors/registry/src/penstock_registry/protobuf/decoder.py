@@ -35,7 +35,7 @@ def message_decoder(message: Descriptor, schema: Schema, settings: ProtobufSetti
 
 
 def columns(message: Descriptor, schema: Schema, settings: ProtobufSettings) -> dict[str, Column]:
-    """Return how the values of the fields are read, in the order of the schema."""
+    """Return a function for each field that reads its value from a message, in the order of the schema."""
     found: dict[str, Column] = {}
     for oneof in message.oneofs:
         members = [each for each in oneof.fields if real_oneof(each) is not None]

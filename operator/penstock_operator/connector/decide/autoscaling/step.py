@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.autoscaling.load import TaskLoad, load_of
-from penstock_operator.connector.decide.autoscaling.number import choose_number
+from penstock_operator.connector.decide.autoscaling.scaling_decision import choose_number
 from penstock_operator.connector.decide.step_outcome import StepOutcome
 from penstock_operator.connector.model.autoscaling import AutoscaledTasks, AutoscalingCondition, AutoscalingDecision
 from penstock_operator.connector.model.executors import ExecutorsDecision

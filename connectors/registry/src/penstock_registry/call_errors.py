@@ -1,4 +1,7 @@
-"""Calls to a registry, with their errors in words."""
+"""Errors of calls to a registry, as errors of Penstock that name the registry and the cause.
+
+Timeouts are in `config`. Nothing is retried here: the runtime retries after a `RetriableError`.
+"""
 
 import logging
 from collections.abc import Callable, Iterator

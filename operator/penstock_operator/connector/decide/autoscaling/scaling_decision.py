@@ -1,7 +1,7 @@
-"""Number of tasks for a load. Pure.
+"""Decide how many tasks a sink has under its load. Pure.
 
-It grows in proportion to the lag, at most twofold in one step, since each change restarts all tasks. It shrinks by one
-after the tasks have had little to do for long. A change to fewer tasks that had to be undone doubles the wait for the
+The number grows in proportion to the lag, at most twofold in one step, since each change restarts all tasks. It shrinks by
+one after the tasks have had little to do for long. A change to fewer tasks that had to be undone doubles the wait for the
 next one, so that the number cannot alternate.
 """
 
