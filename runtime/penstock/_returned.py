@@ -256,7 +256,7 @@ def _of_one_length(found: RecordBatch, method: str, where: Callable[[], str]) ->
     if found.fields is None:
         lists["value"] = found.value
     for column, cells in lists.items():
-        if isinstance(cells, list) and len(cells) != found.length:
+        if isinstance(cells, (list, UnreadTimestamps)) and len(cells) != found.length:
             raise ReturnedWrong(
                 f"{method} returned a batch of {found.length} records with {len(cells)} in the column "
                 f"{column.removeprefix('held_')}{where()}. {_TELL}"

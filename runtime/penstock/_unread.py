@@ -95,11 +95,13 @@ class UnreadTimestamps:
 
     Args:
         read: returns them; must not fail.
+        length: number of records.
     """
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_length", "_rows")
 
-    def __init__(self, read: Callable[[], list[int | None]]) -> None:
+    def __init__(self, read: Callable[[], list[int | None]], length: int) -> None:
+        self._length = length
         self._rows: Callable[[], list[int | None]] | list[int | None] = read
 
     @property
@@ -109,6 +111,9 @@ class UnreadTimestamps:
         if callable(rows):
             rows = self._rows = rows()
         return rows
+
+    def __len__(self) -> int:
+        return self._length
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle and copy the timestamps as a plain column."""

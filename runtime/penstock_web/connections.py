@@ -160,7 +160,7 @@ class _Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._handler.pause_writing()
-        self._deadline = asyncio.get_running_loop().call_later(_READ_SECONDS, self.reset)
+        self._await_progress(self._unsent())
         self._connections.wait_for(self)
         self._connections.make_room(self)
 
@@ -174,6 +174,17 @@ class _Connection(asyncio.Protocol):
         self._forget()
         self._transport = None
         self._handler.connection_lost(exc)
+
+    def _await_progress(self, unsent: int) -> None:
+        """Reset the connection if the client reads nothing for some time."""
+
+        def check() -> None:
+            if (left := self._unsent()) < unsent:
+                self._await_progress(left)
+            else:
+                self.reset()
+
+        self._deadline = asyncio.get_running_loop().call_later(_READ_SECONDS, check)
 
     def _is_quiet(self) -> bool:
         """Return whether no request has begun, and all answers are sent."""

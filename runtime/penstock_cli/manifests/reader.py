@@ -26,6 +26,8 @@ _TO_IMPORT: Final[Mapping[str, Sequence[str]]] = {
     "platform.confluent.io": ("Connector",),
 }
 """Kinds of other operators, by API group."""
+_OTHER_KINDS: Final = ("PluginVersion", "TopicCreationPolicy")
+"""Penstock's kinds besides Connector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,8 @@ def _is_of_another_kind(value: Mapping[str, Any]) -> bool:
     """Return whether a resource is neither a connector of any operator nor a misspelt Connector."""
     kind = value.get("kind")
     group = str(value.get("apiVersion") or "").partition("/")[0]
+    if group == API_VERSION.partition("/")[0]:
+        return kind in _OTHER_KINDS
     return (
         isinstance(kind, str)
         and kind not in ("Connector", *_TO_IMPORT.get(group, ()))

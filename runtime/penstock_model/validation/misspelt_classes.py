@@ -47,12 +47,17 @@ def _plugins(kinds: Sequence[str], offers: Sequence[PluginMount]) -> Iterator[tu
 
 
 def _is_slip(name: str, known: str) -> bool:
-    """Return whether case, a wrong, missing or additional character, or two swapped ones are the only difference."""
+    """Return whether case, a wrong, missing or additional character, or two swapped ones are the only difference.
+
+    A plural or another number at the end is not a slip: there may be MaskFields and MaskField, or SinkV2 and SinkV1.
+    """
     name, known = (n.casefold().removesuffix(CONNECTOR_ENDING.casefold()) for n in (name, known))
     start = _same_from_start(name, known)
     name, known = name[start:], known[start:]
     end = _same_from_start(name[::-1], known[::-1])
     name, known = name[: len(name) - end], known[: len(known) - end]
+    if end == 0 and all(c == "s" or c.isdigit() for c in name + known) and name != known:
+        return False
     is_swapped = len(name) == 2 and name == known[::-1]
     return start > 0 and (is_swapped or max(len(name), len(known)) <= 1)
 

@@ -263,7 +263,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Retry
         value_schema=value_schema,
         headers=headers,
         timestamp=UnreadTimestamps(
-            lambda: list(consumed.timestamp) if whole else [consumed.timestamp[row] for row in rows]
+            lambda: list(consumed.timestamp) if whole else [consumed.timestamp[row] for row in rows], len(rows)
         ),
         timestamp_type=types if whole or isinstance(types, str) else [types[r] for r in rows],
         offset=consumed.offset if whole else [consumed.offset[r] for r in rows],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from penstock import DataError, Header, RecordBatch
 from penstock import TopicPartition as Partition
 from penstock import _returned as returned
+from penstock._returned import ReturnedWrong
 from penstock._unread import RawHeader, UnreadHeaders, UnreadTimestamps
 from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 from penstock_plugins.converters.text import StringConverter
@@ -180,6 +181,15 @@ def test_all_batches_that_share_timestamps_list_them_once() -> None:
     assert [record.timestamp for record in batch.take([0, 2]).records()] == [5, 7]
     assert RecordBatch.merged(batch.take([1]), batch.take([0, 2])).timestamp == [5, None, 7]
     assert times.listed == 1
+
+
+def test_a_batch_with_fewer_values_than_timestamps_is_refused_although_nobody_has_asked_for_them() -> None:
+    times = Times(5, None, 7)
+    batch = timed(times)
+    short = batch.replace(value=["a", "b"], length=2)
+    with pytest.raises(ReturnedWrong, match="a batch of 2 records with 3 in the column timestamp"):
+        returned.batch(short, "apply_batch", before=batch)
+    assert times.listed == 0
 
 
 def test_timestamps_that_nobody_has_asked_for_are_pickled_as_a_list() -> None:

@@ -192,6 +192,12 @@ def test_what_is_no_connector_is_reported(text: str, message: str) -> None:
     assert message in problems(text)[0]
 
 
+@pytest.mark.parametrize("kind", ["KafkaConnector", "CONNECTOR", "Conector", "TopicCreatonPolicy"])
+def test_an_unknown_kind_of_penstock_is_reported_and_not_skipped(kind: str) -> None:
+    text = f"apiVersion: penstock.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: b}}\n---\n{GOOD}"
+    assert f"{kind} is not known" in problems(text)[0]
+
+
 def test_resources_of_other_kinds_are_skipped_and_counted() -> None:
     others = "kind: Namespace\n---\nkind: PluginVersion\n---\nkind: List\nitems: [{kind: Namespace}]\n---\n"
     found = read_manifests(["-"], io.StringIO(others + GOOD))
