@@ -332,7 +332,7 @@ def test_a_pod_that_cannot_start_reports_why(reason: str, message: str) -> None:
     pod = world.task(0)
     world.hinder(pod.name, reason, message)
     world.reconcile()
-    assert world.condition("Ready").startswith(f"False {reason}: task 0: {message}; ")
+    assert world.condition("Ready").startswith(f"False {reason}: task 0: {message.removesuffix('.')}; ")
     assert (task(world)["state"], task(world)["reason"]) == ("Pending", reason)
 
 

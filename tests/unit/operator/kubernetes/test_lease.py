@@ -152,7 +152,7 @@ def test_a_holder_that_was_taken_over_is_informed_and_holds_nothing(lease: Make,
     clock.now += 17
     assert not first.is_held
     assert second.attempt()
-    with pytest.raises(LeaseLost, match="second has taken"):
+    with pytest.raises(LeaseLost, match="is now held by second"):
         first.attempt()
 
 
