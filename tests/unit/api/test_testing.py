@@ -325,8 +325,8 @@ class NoConfig(SourceConnector):
 
 
 def test_a_plugin_without_a_config_of_its_own_is_reported() -> None:
-    told = "cannot read property database: the plugin's class defines no Config; add `Config = MyConfig` to it"
-    with pytest.raises(AttributeError, match=re.escape(told)):
+    message = "cannot read property database: the plugin's class defines no Config; add `Config = MyConfig` to it"
+    with pytest.raises(AttributeError, match=re.escape(message)):
         run_source(NoConfig, {"database": "d"})
     with pytest.raises(AttributeError, match="'CountingConfig' object has no attribute 'database'"):
         CountingConfig.parse({}).database  # type: ignore[attr-defined] # noqa: B018
@@ -342,7 +342,7 @@ def test_strict_comparison_knows_types_and_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (
             {"a": [datetime(2024, 1, 2)]},  # noqa: DTZ001
@@ -352,8 +352,8 @@ def test_strict_comparison_knows_types_and_order() -> None:
         ({(1, 2): "a"}, "the value's key is (1, 2); a tuple is not a value of Kafka Connect"),
     ],
 )
-def test_value_that_needs_a_schema_is_reported_with_its_place(value: Any, told: str) -> None:
-    assert (misfit(None, value) or "").startswith(told)
+def test_value_that_needs_a_schema_is_reported_with_its_place(value: Any, message: str) -> None:
+    assert (misfit(None, value) or "").startswith(message)
     assert misfit(None, {"a": [1, Instant(5), Decimal("1.5"), b"", None, {"b": Float32(1)}]}) is None
 
 
@@ -509,8 +509,8 @@ def test_run_source_reports_a_part_that_a_worker_cannot_be_sent_as_the_runtime_d
     class Faulty(Counting):
         fault = "objects in the plan"
 
-    told = "CountingSource.partitions returned an InputPartition that a worker cannot be sent, for the field 'span'"
-    with pytest.raises(ConnectError, match=f"^{re.escape(told)}"):
+    message = "CountingSource.partitions returned an InputPartition that a worker cannot be sent, for the field 'span'"
+    with pytest.raises(ConnectError, match=f"^{re.escape(message)}"):
         run_source(Faulty, {})
 
 

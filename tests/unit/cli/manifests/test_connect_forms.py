@@ -27,7 +27,7 @@ def read(folder: Path, text: str, name: str = "a.json") -> Connector:
     return manifest.connector
 
 
-def told(folder: Path, text: str, name: str = "a.json") -> dict[str, str]:
+def reported(folder: Path, text: str, name: str = "a.json") -> dict[str, str]:
     """The problems that the commands show: by property, without the place."""
     (folder / name).write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -97,13 +97,13 @@ def test_a_name_that_kubernetes_does_not_take_stays_the_name_in_kafka(tmp_path: 
 
 
 def test_a_name_with_control_characters_is_refused(tmp_path: Path) -> None:
-    found = told(tmp_path, json.dumps({**json.loads(posted()), "name": "a\x07b"}))
+    found = reported(tmp_path, json.dumps({**json.loads(posted()), "name": "a\x07b"}))
     assert found == {"name": "must not contain control characters"}
 
 
 def test_problems_have_the_names_that_kafka_connect_has(tmp_path: Path) -> None:
     text = posted(**{"connector.class": "Nope", "tasks.max": "x", "connector.plugin.version": "[1", "topic": None})
-    found = told(tmp_path, text.replace('"name": "a"', '"initial_state": "On", "confg": {}'))
+    found = reported(tmp_path, text.replace('"name": "a"', '"initial_state": "On", "confg": {}'))
     assert set(found) == {"confg", "name", "connector.class", "tasks.max", "initial_state", "topic"}
     assert found["confg"] == "is not a field of Kafka Connect's form; did you mean config?"
     assert found["connector.class"].startswith("Invalid value Nope for configuration connector.class: Class Nope could")
@@ -115,23 +115,23 @@ def test_a_number_stays_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_two_names_are_one_too_many(tmp_path: Path) -> None:
-    assert list(told(tmp_path, posted(name="b"))) == ["config.name"]
+    assert list(reported(tmp_path, posted(name="b"))) == ["config.name"]
 
 
 def test_a_name_that_is_elsewhere_in_the_url_is_asked_for(tmp_path: Path) -> None:
-    ((name, message),) = told(tmp_path, json.dumps(CONFIG)).items()
+    ((name, message),) = reported(tmp_path, json.dumps(CONFIG)).items()
     assert (name, message) == ("name", "is missing; where Kafka Connect takes it from the URL, add it here")
 
 
 def test_a_worker_configuration_is_known_for_what_it_is(tmp_path: Path) -> None:
-    found = told(tmp_path, "bootstrap.servers=h:1\ngroup.id=g\n", "worker.properties")
+    found = reported(tmp_path, "bootstrap.servers=h:1\ngroup.id=g\n", "worker.properties")
     assert found["connector.class"] == "is missing; a worker configuration is given with --worker"
 
 
 def test_json_with_a_mistake_is_reported_as_json(tmp_path: Path) -> None:
-    found = told(tmp_path, '{\n "name": "a",\n "config": {"password": "hunter2" "file": "x"}\n}\n')
+    found = reported(tmp_path, '{\n "name": "a",\n "config": {"password": "hunter2" "file": "x"}\n}\n')
     assert found == {"line 3": "is not JSON: expecting ',' delimiter (column 35)"}
 
 
 def test_a_duplicate_key_in_json_is_reported(tmp_path: Path) -> None:
-    assert list(told(tmp_path, posted().replace('"file"', '"topic": "u", "file"'))) == ["topic"]
+    assert list(reported(tmp_path, posted().replace('"file"', '"topic": "u", "file"'))) == ["topic"]

@@ -24,7 +24,7 @@ def read(text: str) -> list[Connector]:
     return [m.connector for m in read_manifests(["-"], io.StringIO(text)).connectors]
 
 
-def told(manifests: Iterable[Manifest]) -> list[str]:
+def reported(manifests: Iterable[Manifest]) -> list[str]:
     """What is wrong with each of these, as the commands show it."""
     found = []
     for manifest in manifests:
@@ -34,7 +34,7 @@ def told(manifests: Iterable[Manifest]) -> list[str]:
 
 
 def problems(text: str) -> list[str]:
-    return told(read_manifests(["-"], io.StringIO(text)).connectors)
+    return reported(read_manifests(["-"], io.StringIO(text)).connectors)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> Non
     one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
     one.write_text(f"{GOOD}  tasksMax: x\n---\n{HEAD}metadata: {{name: b}}\nspec: {{}}\n")
     two.write_text("kind: Conector\n---\n- a\n---\na: [\n---\n" + GOOD.replace("name: a", "name: d") + "  state: On\n")
-    found = told(read_manifests([one, two, tmp_path / "none.yaml"]).connectors)
+    found = reported(read_manifests([one, two, tmp_path / "none.yaml"]).connectors)
     assert [f.split(": ")[:2] for f in found] == [
         [f"{one}, document 1 (line 1), Connector a", "spec.tasksMax"],
         [f"{one}, document 2 (line 8), Connector b", "spec.class"],
