@@ -46,7 +46,7 @@ def cut_off(place: Place, pod: Object) -> None:
 
 
 def test_executors_of_a_node_that_is_drained_are_replaced_elsewhere(place: Place, second_node: str) -> None:
-    first_node, count = f"penstock-{place.cluster.name}", 60_000
+    first_node, count = f"penstock-{place.cluster.name}", 240_000  # more than are delivered during the drain
     spark = {"executors": executors(2), "idleTimeout": "20s"}
     source = counting_source(place, count=count, spark=spark, gate=_GATE)
     place.kafka.create(source.topic, 4)
