@@ -1,4 +1,4 @@
-"""Shop with a table of orders that changes, and a journal of the changes, which the database writes."""
+"""Shop with a changing table of orders, and a journal of the changes, which the database writes."""
 
 from pathlib import Path
 from typing import LiteralString
@@ -39,6 +39,6 @@ class Shop:
         self._connection.execute(NEW_COLUMN)
 
     def journal(self) -> list[Row]:
-        """Return all changes in commit order: id of the order and number of its change, kind, and the row afterwards."""
+        """Return all changes in commit order: id of the order and number of its change, kind, and the row after it."""
         found = self._connection.execute("SELECT id, change, op, content FROM journal ORDER BY number")
         return [((order, change), op, content) for order, change, op, content in found]

@@ -64,13 +64,13 @@ def main() -> int:
             good = Play(kube, screen, f"cdc{number}", names, options.rate, options.seconds).run()
     except (Failed, ConnectError) as e:
         screen.say(str(e), "red")
-        screen.say(f"Run it again, or look around; {REMOVE}")
+        screen.say(f"Run it again, or inspect the cluster; {REMOVE}")
         return 1
     except KeyboardInterrupt:
         screen.say(f"\nStopped. {REMOVE}")
         return 130
-    screen.say(f"The connectors are deleted, their topics stay. {REMOVE}")
-    screen.say("\n".join(["Look around:", *cluster.way(), "kubectl get connectors,pluginversions --namespace demo"]))
+    screen.say(f"The connectors are deleted, their topics are kept. {REMOVE}")
+    screen.say("\n".join(["To inspect it:", *cluster.way(), "kubectl get connectors,pluginversions --namespace demo"]))
     return 0 if good else 1
 
 
@@ -82,7 +82,7 @@ def demo_cluster() -> Cluster:
     """
     match choose(os.environ.get("PENSTOCK_CLUSTER", ""), this_machine()):
         case Local(why):
-            raise ValueError(f"There is no Kubernetes here: {why}.")
+            raise ValueError(f"Kubernetes is not available: {why}.")
         case Own():
             return OwnCluster("demo")
         case Kind():
@@ -191,7 +191,7 @@ class Play:
         )
         self._note(f"{there.connectors[one].pod} replaces it, {there.at - killed:.0f} s after the kill.")
         self._calm()
-        for what, version in (("Upgrade", LATEST), ("Back", EARLIER)):
+        for what, version in (("Upgrade", LATEST), ("Rollback", EARLIER)):
             patch = json.dumps({"spec": {"version": version}})
             words = ("patch", "connector", one, "--namespace=demo", "--type=merge", f"--patch={patch}")
             self._note(f"{what}: kubectl {' '.join(words)}")
@@ -199,7 +199,9 @@ class Play:
             self._until(f"{one} runs {version}", lambda seen, version=version: _runs(seen, one, version))
             self._note(f"{one} runs {version}.")
             self._calm()
-        self._note("That was all. Ctrl-C ends the changes and counts." if self._seconds is None else "That was all.")
+        self._note(
+            "All steps are complete." + (" Ctrl-C stops the changes and counts." if self._seconds is None else "")
+        )
         while self._seconds is None or time.monotonic() < began + self._seconds:
             self._look()
 
@@ -213,7 +215,7 @@ class Play:
         while not claim(seen := self._look()):
             if time.monotonic() > end or any(c.stalled for c in seen.connectors.values()):
                 reasons = [f"\n  {c.name}: {c.reason}: {c.message}" for c in seen.connectors.values()]
-                raise Failed(f"Waited in vain until {what}.{''.join(reasons)}")
+                raise Failed(f"Timed out or stalled, waiting until {what}.{''.join(reasons)}")
         return seen
 
     def _look(self) -> Seen:

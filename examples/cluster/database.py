@@ -58,13 +58,13 @@ def changed(kube: Kube, database: str = "shop") -> int:
 
 
 def journal(kube: Kube, changes: int, database: str = "shop") -> list[Row]:
-    """Return the first changes in commit order: id of the order and number of its change, kind, and the row afterwards."""
+    """Return the first changes in commit order: id of the order and number of its change, kind, and the row after it."""
     statement = f"SELECT json_build_array(id, change, op, content) FROM journal ORDER BY number LIMIT {changes:d}"  # noqa: S608
     found = [json.loads(line) for line in psql(kube, statement, database).splitlines()]
     return [((order, change), op, content) for order, change, op, content in found]
 
 
 def events(kube: Kube, topic: str, changes: int, seconds: float = 60.0) -> list[Row]:
-    """Return all records of a topic as rows like those of the journal, once it has `changes` records or time is over."""
+    """Return all records of a topic as rows like those of the journal, once it has `changes` records or times out."""
     words = ("exec", "--namespace=demo", "witness", "--", "python3", "-c", _VALUES, topic, str(changes), str(seconds))
     return [row(event_of(line)) for line in kube.kubectl(*words, limit=seconds + 30).splitlines()]

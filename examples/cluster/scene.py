@@ -41,7 +41,7 @@ BACKLOG, BACKLOG_TOPIC, BACKLOG_WITNESS = "history-in", "shop-history", "witness
 """Connector that delivers a backlog (examples/backlog), its topic and its counting pod."""
 SOURCE, SINK, TOPIC, FILE = "orders-in", "orders-out", "shop-orders", "/data/orders.txt"
 CANARY = "many"
-"""Connector that gets a version that fails. It exists only on the demo's own cluster."""
+"""Connector that is upgraded to a broken version. It exists only on the demo's own cluster."""
 CHANGES, CHANGES_TOPIC, CHANGES_WITNESS = "shop-changes", "shop.public.orders", "witness-changes"
 """Connector of Debezium, its topic and its counting pod, only on the demo's own cluster."""
 POLICY = "shop-topics"
@@ -242,7 +242,7 @@ def table(scene: Scene, before: Scene) -> RenderableType:
 
 
 def moved(scene: Scene, before: Scene) -> str:
-    """Describe in one line how many records are in each place."""
+    """Describe in one line how many records are in each topic and file."""
     t, seconds = scene.topic, scene.at - before.at
     rate = _rate(t.records, before.topic.records, seconds)
     text = (

@@ -1,4 +1,4 @@
--- The warehouse: its copy of the shop's orders, and a shipment for each of them.
+-- The warehouse: a copy of the shop's orders, and a shipment for each of them.
 CREATE TABLE orders (
     id bigint PRIMARY KEY,
     customer text NOT NULL,

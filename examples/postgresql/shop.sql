@@ -1,5 +1,5 @@
--- The shop: a table of orders that changes, and a journal of its changes, kept by the database itself, to count by.
-SELECT pg_advisory_lock(7); -- this file may be executed again, also by two at once
+-- The shop: a changing table of orders, and a journal of its changes, written by triggers, for comparison with the records.
+SELECT pg_advisory_lock(7); -- this file may be executed repeatedly and concurrently
 
 CREATE TABLE IF NOT EXISTS orders (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -7,9 +7,9 @@ CREATE TABLE IF NOT EXISTS orders (
     price numeric(10, 2) NOT NULL,
     changes integer NOT NULL DEFAULT 0
 );
-ALTER TABLE orders REPLICA IDENTITY FULL; -- events have the row as it was before, too
+ALTER TABLE orders REPLICA IDENTITY FULL; -- events also have the row before the change
 
--- In commit order: the order, the number of its change, r (read by the snapshot), c, u or d, and the row afterwards.
+-- In commit order: the order, the number of its change, r (read by the snapshot), c, u or d, and the row after the change.
 CREATE TABLE IF NOT EXISTS journal (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id bigint NOT NULL,
@@ -36,7 +36,7 @@ CREATE OR REPLACE FUNCTION insert_orders(wanted integer) RETURNS void LANGUAGE s
     SELECT (ARRAY['Ada', 'Grace', 'Edsger', 'Barbara'])[1 + mod(n, 4)], n * 0.25 + 1 FROM generate_series(1, wanted) n
 $$;
 
--- Change so many orders: half of them are new, most others updated, a tenth deleted. Return how many were changed.
+-- Change a number of orders: insert half of them, delete a tenth, and update the others. Return the number of changes.
 CREATE OR REPLACE FUNCTION change_orders(wanted integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     deleted CONSTANT integer := floor(wanted / 10.0 + random());

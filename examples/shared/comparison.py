@@ -12,7 +12,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences of a copy from its table, as numbers of rows.
+    """Differences between a copy and its table, as numbers of rows.
 
     Attributes:
         missing: rows whose key the copy lacks.

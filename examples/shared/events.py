@@ -19,7 +19,7 @@ def event_of(value: bytes | str | None) -> Event:
 
 
 def row(event: Event) -> Row:
-    """Return the id of the order with the number of its change, the kind of change, and the row afterwards."""
+    """Return the id of the order with the number of its change, the kind of change, and the row after the change."""
     after, before = event["after"], event["before"]
     if after is None:
         return (before["id"], before["changes"] + 1), event["op"], None

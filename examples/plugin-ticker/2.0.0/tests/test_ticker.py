@@ -1,4 +1,4 @@
-"""Ticker passes the suite that every source passes, and keeps its pace."""
+"""Tests of Ticker: the suite for sources, and the interval."""
 
 from itertools import count
 
@@ -12,7 +12,7 @@ LIMITS = Limits(1000, 1 << 20)
 
 
 class Hurried(Ticker):
-    """Each look at the clock is an hour later, so that no test waits."""
+    """Ticker whose clock advances by an hour at each call, so that no test waits."""
 
     def source(self, config: TickerConfig) -> PollingSource:
         return TickerSource(config, clock=count(0.0, 3600.0).__next__)

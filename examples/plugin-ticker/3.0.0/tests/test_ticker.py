@@ -1,4 +1,4 @@
-"""Version 3.0.0 is broken, and gives its tasks what 2.0.0 gives them: so its failure reaches the first task alone."""
+"""Version 3.0.0 is broken, and splits into the same tasks as 2.0.0, so that only the first task fails."""
 
 import pytest
 from penstock_ticker import Ticker

@@ -128,9 +128,9 @@ FAULTS: Final = (
     ),
     Fault(
         "the brokers do not answer",
-        "all brokers are frozen or unreachable, for all",
+        "all brokers are frozen, or unreachable for all clients",
         Says("Hindered|KafkaUnavailable", ("Kafka",), status="False"),
-        "bring the brokers back",
+        "restore the brokers",
         orders(),
         broker_stops,
         broker_continues,
@@ -138,7 +138,7 @@ FAULTS: Final = (
     ),
     Fault(
         "the bootstrap server of a connector does not exist",
-        "`consumer.override.bootstrap.servers` names a host that nobody knows",
+        "`consumer.override.bootstrap.servers` names an unknown host",
         Says("Unavailable", ("nowhere.example:9092", "does not resolve")),
         "correct the property",
         copies(consumer_override_bootstrap_servers="nowhere.example:9092"),
@@ -170,7 +170,7 @@ FAULTS: Final = (
         "a wrong password of Kafka",
         "`producer.override.sasl.jaas.config` has a wrong password",
         Says("Unavailable", ("does not accept the credentials",)),
-        "correct the password, best in a Secret",
+        "correct the password, preferably in a Secret",
         _with_passwords(orders, "producer_override", "admin", "wrong"),
         remove=_plain_again("producer_override"),
         needs_user=True,
@@ -198,7 +198,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a sink's topic does not exist",
-        "`topics` names a topic that nobody has created",
+        "`topics` names a topic that does not exist",
         Says("Hindered", ("Waiting for topics that do not exist",)),
         "create the topic, or correct `topics`",
         _missing_topic,
@@ -207,7 +207,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a sink's topic is deleted",
-        "somebody deletes the topic that a sink reads",
+        "the topic that a sink reads is deleted",
         Says("Hindered|TasksFailed", ("do not exist|does not exist",)),
         "create the topic again",
         copies(),
@@ -218,7 +218,7 @@ FAULTS: Final = (
         "a dead letter queue with too many replicas",
         "`errors.deadletterqueue.topic.replication.factor` is greater than the number of brokers",
         Says("Unavailable|PrepareFailed", ("errors.deadletterqueue.topic.name", "replication factor of 3")),
-        "lower the factor; -1 takes the brokers' own",
+        "lower the factor; -1 is the broker's default",
         copies(errors_tolerance="all", errors_deadletterqueue_topic_name="dead-letters"),
         remove=_configured(errors_deadletterqueue_topic_replication_factor=1),
         needs_user=True,
@@ -247,8 +247,8 @@ FAULTS: Final = (
         "the status topic forgets",
         "the status topic is deleted and created again by a broker, or changed: `cleanup.policy=delete`",
         Refused(("the operator has set it back to compact",), "the operator's log"),
-        "nothing, where the operator has the right AlterConfigs on the topic; else set `cleanup.policy=compact`, for which "
-        "changes wait with `StatusTopicNotCompacted`",
+        "nothing if the operator has the AlterConfigs permission on the topic; otherwise set `cleanup.policy=compact`. "
+        "Until then, changes wait with `StatusTopicNotCompacted`",
         orders(),
         _status_topic_forgets,
         halts=False,

@@ -131,9 +131,9 @@ def _namespace_goes(scene: Scene) -> None:
 FAULTS: Final = (
     Fault(
         "no node has room",
-        "`spec.template.resources.requests` is more than any node has",
+        "`spec.template.resources.requests` exceeds the resources of every node",
         Says("Unschedulable", ("Insufficient memory",)),
-        "add nodes, or ask for less",
+        "add nodes, or request less",
         orders_of(template=_HUGE),
         remove=_template(),
         needs_user=True,
@@ -158,7 +158,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a LimitRange forbids the pods",
-        "the namespace's LimitRange allows less memory than the pods ask for",
+        "the namespace's LimitRange allows less memory than the pods request",
         Says("ResourcesRefused", ("256Mi", "job.resources")),
         "raise the LimitRange, or lower what the message names",
         _among(_small_pods),
@@ -167,7 +167,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a volume's claim is missing",
-        "`spec.template.volumes` names a PersistentVolumeClaim that nobody has created",
+        "`spec.template.volumes` names a PersistentVolumeClaim that does not exist",
         Says("ClaimMissing", ("data",)),
         "create the claim",
         orders_of(template=_CLAIM),
@@ -176,7 +176,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a ConfigMap of a volume is missing",
-        "`spec.template.volumes` names a ConfigMap that nobody has created",
+        "`spec.template.volumes` names a ConfigMap that does not exist",
         Says("PodNotStarting|FailedMount", ('configmap "rules" not found',)),
         "create the ConfigMap",
         orders_of(
@@ -190,7 +190,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a Secret of a variable is missing",
-        "`spec.template.env` names a Secret that nobody has created",
+        "`spec.template.env` names a Secret that does not exist",
         Says("CreateContainerConfigError", ("tokens",)),
         "create the Secret",
         orders_of(template={"env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "t"}}}]}),
@@ -228,7 +228,7 @@ FAULTS: Final = (
     ),
     Fault(
         "the API server finds the pod invalid",
-        "`spec.template.volumeMounts` names a volume that there is not",
+        "`spec.template.volumeMounts` names a volume that does not exist",
         Says("ConfigInvalid|Invalid", ("volumeMounts", "nowhere")),
         "correct the template",
         orders_of(template={"volumeMounts": [{"name": "nowhere", "mountPath": "/data"}]}),
@@ -266,7 +266,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a pod is evicted by the API",
-        "an autoscaler removes a node, or a drain asks a pod to go",
+        "an autoscaler removes a node, or a drain evicts a pod",
         Says("TasksLost|Starting|Restarting|Preparing", ("eviction",)),
         "nothing: it is replaced",
         orders(),
@@ -282,9 +282,9 @@ FAULTS: Final = (
     ),
     Fault(
         "the namespace is deleted",
-        "kubectl delete namespace, which something holds up",
+        "kubectl delete namespace, and something delays it",
         Says("NamespaceTerminating|Deleting", ("",)),
-        "nothing: the connector goes with it",
+        "nothing: the connector is deleted with it",
         orders(),
         _namespace_goes,
         recovery=None,

@@ -81,9 +81,9 @@ def _change(**spec: Any) -> Steps:
 FAULTS: Final = (
     Fault(
         "a version that nobody has published",
-        "`spec.version` asks for a version that no PluginVersion has",
+        "`spec.version` requests a version that no PluginVersion has",
         Says("PluginVersionMissing", ("1.0.0",)),
-        "publish it, or ask for another one",
+        "publish it, or request another one",
         _ticks(_published("1.0.0"), version="9.0.0"),
         remove=_published("9.0.0"),
         needs_user=True,
@@ -101,9 +101,9 @@ FAULTS: Final = (
     ),
     Fault(
         "a version that was never verified",
-        "a greater version of an unpinned connector has an image that cannot be pulled",
+        "a newer version of an unpinned connector has an image that cannot be pulled",
         Says("Valid", ("ticks-3.1.0",), kind="ConfigValid", status="True"),
-        "push the image, or delete the PluginVersion; connectors take the greatest verified one meanwhile",
+        "push the image, or delete the PluginVersion; until then, connectors use the newest verified version",
         _ticks(_published("1.0.0"), _published("3.1.0", _ABSENT)),
         remove=lambda scene: scene.connector.kubectl("delete", "pluginversion", "ticks-3.1.0"),
         halts=False,
@@ -119,7 +119,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a version that cannot be imported",
-        "a class of the image imports what is not there",
+        "a class of the image imports a module that is not installed",
         Says("VerificationFailed", ("acme_absent",), plural="pluginversions", name="ticks-3.0.0"),
         "publish a corrected version",
         _ticks(_published("1.0.0"), version="1.0.0"),
@@ -130,7 +130,7 @@ FAULTS: Final = (
         "a version that fails",
         "the first task that runs a new version fails",
         Says("CanaryFailed", ("2.x is bad",), kind="UpdatePending", status="True"),
-        "write the version before again, or publish a corrected one; the other tasks run the one before",
+        "set the previous version again, or publish a corrected one; the other tasks keep the previous version",
         _ticks(
             _published("1.0.0"),
             _published("2.0.0"),
