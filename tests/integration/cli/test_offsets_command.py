@@ -118,7 +118,7 @@ def test_a_task_that_is_live_by_the_status_topic_refuses_it_and_force_passes_tha
     assert beside.returncode == 0
     refused = penstock(pods, "reset", resource, "--yes")
     assert refused.returncode == 5
-    assert f"must be in the STOPPED state before their offsets can be modified, and {name} is RUNNING at 10.0.0.7" in (
+    assert f"must be in the STOPPED state before their offsets can be modified, but {name} is RUNNING at 10.0.0.7" in (
         refused.stderr
     )
     assert "because it was killed, add --force" in refused.stderr
