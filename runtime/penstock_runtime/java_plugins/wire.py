@@ -1,4 +1,4 @@
-"""Format of messages between this process and the plugin host: MessagePack in frames with a length of four bytes.
+"""Format of messages between this process and the plugin host: MessagePack, prefixed with its length in four bytes.
 
 To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its lookups, `["credit", epoch, polls]`,
 `["commit", epoch, sequence, places]`, `["reported", epoch, number, failure]`. A sink's call `put` carries a message of
@@ -6,7 +6,7 @@ To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its 
 From the host: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
 `["lookup", id, source partitions]`, `["failed", epoch, error]`, `["request", epoch, what, arguments]`,
 `["connector", what, arguments]`, and `["records", ...]`, which `record_reader.py` reads.
-`runtime/java_host` is the other end.
+`runtime/java_host` implements the other end.
 """
 
 import struct

@@ -49,7 +49,7 @@ def alter(request: JobRequest, work: OffsetsWork) -> str:
 
 
 def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Offset | None]:
-    """Return the new offset of each partition in the document. A sink's have the form that plugins receive.
+    """Return the new offset of each partition in the document. Those of a sink have the form that plugins receive.
 
     Raises:
         ConfigError: the document is invalid; it contains all problems.

@@ -147,7 +147,7 @@ def _check_size(tasks: tuple[TaskSpec, ...]) -> None:
             Problem(
                 "spec.tasksMax",
                 f"the configurations of {len(tasks)} tasks take {size >> 10} KiB, and the ConfigMap of a plan holds at "
-                f"most {LIMIT >> 10} KiB: lower spec.tasksMax, split the connector into several, or shorten "
+                f"most {LIMIT >> 10} KiB; lower spec.tasksMax, split the connector into several, or shorten "
                 f"spec.config (each task repeats it)",
             )
         )

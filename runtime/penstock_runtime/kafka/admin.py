@@ -193,7 +193,7 @@ class Admin:
             )
 
     def missing(self, topics: Sequence[str]) -> list[str]:
-        """Return which of these topics do not exist. Sends one request, which names no other topic.
+        """Return the missing ones of these topics, with a single request that names no other topic.
 
         The request never makes a broker create a topic automatically, so permission to describe the topics suffices.
 
@@ -204,7 +204,7 @@ class Admin:
         try:
             with translating("Describing topics"):
                 answers = self._client.describe_topics(TopicCollection([*topics]), request_timeout=_SECONDS)
-        except ValueError as e:  # a name that the client does not send
+        except ValueError as e:  # the client rejects a name
             raise ConnectError(f"Error while attempting to describe topics {topics[:3]}: {e}") from e
         found, refusals = list[str](), list[ConnectError]()
         for topic in topics:
@@ -222,12 +222,12 @@ class Admin:
         return found
 
     def create(self, topics: Sequence[RequestedTopic]) -> None:
-        """Create these topics in as few requests as Kafka allows. A topic that exists by now is not changed.
+        """Create these topics in as few requests as Kafka allows. A topic that already exists is not changed.
 
         Raises:
             RetriableError: no broker answered.
             ConfigError: the client rejects a number of partitions or replicas.
-            ConnectError: the brokers refuse a topic, or the principal may not create it. Other topics may exist by now.
+            ConnectError: the brokers refuse a topic, or the principal may not create it. Other topics may have been created.
         """
         for some in requests(topics):
             self._create_together(some)
@@ -262,7 +262,7 @@ class Admin:
         return f"Error while attempting to describe topics '{topic}': {error.str()} ({error.name()})"
 
     def _create_internal(self, topic: RequestedTopic, optional: Mapping[str, str]) -> None:
-        """Create an internal topic, unless it exists by now.
+        """Create an internal topic, unless it already exists.
 
         The topic's own settings override the `optional` ones, which are omitted if the brokers refuse them.
         """

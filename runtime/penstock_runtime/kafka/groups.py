@@ -36,7 +36,7 @@ class GroupHasMembers(ConnectError):
 
 
 class Groups:
-    """Consumer groups of the cluster that the consumers of these settings read from.
+    """Client for the consumer groups of the cluster that consumers with these settings read from.
 
     Uses the admin client's properties with the consumers' connection.
     """

@@ -36,7 +36,7 @@ class KeyReader:
     Attributes:
         from_beginning: whether the last call read the key's partition from its beginning. True for the first call, unless
             `since` applies, and whenever the topic was created again or partitions were added.
-        last: the last record of the key that the last call read in the partition that the key belongs to now.
+        last: last record of the key that the last call read from the current partition of the key.
     """
 
     def __init__(self, settings: ClientSettings, topic: str, key: bytes, since: TopicPosition | None = None) -> None:

@@ -25,7 +25,7 @@ __all__ = ["Outgoing", "ProducerBuffer", "Refused"]
 OnDelivery = Callable[..., None]
 """Callback that the client calls with error and message of a record."""
 _ABSENT_SECONDS: Final = 5.0
-"""Seconds for which a topic must be missing: brokers do not know a new topic immediately."""
+"""Seconds for which a topic must be missing to count as missing: brokers do not know a new topic immediately."""
 _ANY: Final = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the partitioner chooses."""
 _SLICE: Final = 1.0
@@ -141,7 +141,7 @@ class ProducerBuffer:
             most: batch size in bytes that they fit into, if there are several.
         """
         refused, failed = self._awaited(outgoing)
-        if outgoing.length > 1:  # after a single record, the batch, which is sent again, would fail here again
+        if outgoing.length > 1:  # after a single record, the batch would fail here again when it is sent again
             large = {outgoing.at(r)[0] for r, (e, _) in failed.items() if e.code() == KafkaError.MSG_SIZE_TOO_LARGE}
             self._refusals.too_large(large, most)
         for row, (error, partition) in failed.items():

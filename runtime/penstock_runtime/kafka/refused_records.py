@@ -28,7 +28,7 @@ _ISOLATED: Final = 64 << 10
 
 
 class Refusals:
-    """Records that a process knows Kafka refuses, shared by its successive producers.
+    """Records that Kafka is known to refuse, shared by the successive producers of a process.
 
     Brokers refuse whole batches and do not say which record is the cause. So if part of the connector's batch is refused,
     the batch is sent again with `isolating`: in small portions, waiting for each, and the records of a refused portion one

@@ -36,7 +36,7 @@ class Chain:
 
     @property
     def known(self) -> dict[str, Known]:
-        """Return the properties of the plugins, by place."""
+        """Properties of the plugins, by place."""
         return {place: Known.of(ref.cls.Config, ref.alias) for place, ref in self.plugins.items()}
 
 

@@ -81,7 +81,7 @@ def check_boundary(
     """Reject `transaction.boundary=connector` if the connector cannot define transactions. Worded as in Kafka Connect.
 
     Args:
-        config: the connector's properties, resolved. The framework's part need not parse.
+        config: the connector's properties, resolved. The framework's part may be invalid.
         connector: the plugin; None if it cannot be created.
         parsed: its configuration; None if invalid: then only a plugin that never supports this is rejected.
         alias: alias of the plugin.

@@ -239,7 +239,7 @@ def _plan(
 def _find(
     resource: resources.Connector, plugins: Plugins, findings: Findings
 ) -> tuple[PluginRef[Connector] | None, bool]:
-    """Return the connector's plugin, and whether its version is a requested one."""
+    """Return the connector's plugin, and whether its version matches the requested one."""
     name = resource.spec.class_name
     if name == PLACEHOLDER:
         return None, True

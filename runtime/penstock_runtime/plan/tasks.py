@@ -152,7 +152,7 @@ def task_specs(
 
 
 def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], literals: Sequence[Secret]) -> str:
-    """Return a hash of the properties that the plugin has set for each task; another split has another hash.
+    """Return a hash of the properties that the plugin has set for each task; a different split has another hash.
 
     Args:
         given: by task, the names of these properties.

@@ -53,8 +53,8 @@ def put_back(
                 problems.append(
                     Problem(
                         name,
-                        "contains a secret in a form, set by the plugin, that cannot be replaced by its reference; use "
-                        "a plugin that passes secrets on unchanged, or a secret of at least 4 characters",
+                        "the plugin has put a secret into this property in a form that no reference can replace; use a "
+                        "plugin that passes secrets on unchanged, or a secret of at least 4 characters",
                     )
                 )
     if problems:

@@ -15,7 +15,7 @@ _AGAIN: Final = 10
 
 
 class ReconfigurationRequests:
-    """Forwards requests of plugins: the last state of each minute, and the same state again after ten. Thread-safe.
+    """Forwarder of plugins' requests: the last state of each minute, and the same state again after ten. Thread-safe.
 
     Attributes:
         handed_on: called in any thread with a string: the time in milliseconds (13 digits) and a digest of the state.

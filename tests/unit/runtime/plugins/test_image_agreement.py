@@ -13,7 +13,7 @@ from penstock_runtime.plan.image_agreement import check_agreement
 from penstock_runtime.plugins.image_modules import modules_of, overlapping
 from penstock_runtime.plugins.mounted import own_distribution
 
-REMEDY = "use versions with the same one, or build one image with both plugins"
+REMEDY = "use versions that contain the same one, or build one image with both plugins"
 OLD = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
 
 
