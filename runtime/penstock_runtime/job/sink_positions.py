@@ -33,7 +33,7 @@ class Seen:
     Attributes:
         counts: number of partitions of every topic that it may see.
         bounds: first offset and end of the requested partitions that exist.
-        is_from_beginning: whether it resumes at the first offset if its offset no longer exists (`auto.offset.reset=earliest`).
+        is_from_beginning: whether it resumes at the first offset if its own does not exist (`auto.offset.reset=earliest`).
     """
 
     counts: Mapping[str, int]

@@ -193,7 +193,7 @@ class Admin:
             )
 
     def missing(self, topics: Sequence[str]) -> list[str]:
-        """Return the missing ones of these topics, with a single request that names no other topic.
+        """Return the topics among these that do not exist. A single request is sent, which names no other topic.
 
         The request never makes a broker create a topic automatically, so permission to describe the topics suffices.
 

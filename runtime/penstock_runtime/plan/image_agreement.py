@@ -28,7 +28,9 @@ from penstock_runtime.plugins.mounted import distributions, own_distribution
 
 __all__ = ["check_agreement"]
 
-_REMEDY: Final = "a process imports only one of them; use versions that contain the same one, or build one image with both plugins"
+_REMEDY: Final = (
+    "a process imports only one of them; use versions that contain the same one, or build one image with both plugins"
+)
 
 
 @dataclass(frozen=True)
