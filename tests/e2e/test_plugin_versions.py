@@ -164,7 +164,7 @@ def test_an_image_that_is_not_there_or_holds_something_else_reaches_no_running_t
     one.says(
         "ConfigInvalid",
         "the PluginVersion ticker-4.0.0 declares penstock-ticker 4.0.0, but its image",
-        "holds penstock-ticker 2.0.0",
+        "contains penstock-ticker 2.0.0",
         "the tasks keep the last good configuration",
     )
     one.apply(version="5.0.0")

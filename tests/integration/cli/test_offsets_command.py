@@ -144,7 +144,7 @@ def test_a_connector_that_an_operator_has_is_left_to_its_annotations(pods: Pods)
     write(pods.lab.servers, STATUS, claim_key(name), claim.to_value())
     refused = penstock(pods, "alter", resource, "--offsets", "-", "--yes", stdin=document(({"p": "a0"}, None)))
     assert refused.returncode == 5
-    assert f"Connector shop/in of operator penstock/penstock has the name {name} in Kafka" in refused.stderr
+    assert f"Connector shop/in of operator penstock/penstock uses the name {name} in Kafka" in refused.stderr
     assert "penstock.dev/alter-offsets" in refused.stderr
     assert live(pods, name)
 

@@ -63,7 +63,7 @@ def test_operator_that_claims_the_name_is_a_rival_until_it_releases_it() -> None
         installation="i",
     )
     entry = (claim_key("in"), claim.to_value())
-    assert "Connector shop/a of operator p/p has the name in in Kafka" in rival_in([entry], "in")
+    assert "Connector shop/a of operator p/p uses the name in in Kafka" in rival_in([entry], "in")
     assert rival_in([entry], "other") == ""
     assert rival_in([entry, (claim_key("in"), None)], "in") == ""
 

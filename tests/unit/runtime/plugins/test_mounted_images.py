@@ -108,14 +108,14 @@ def test_a_copy_of_what_the_runtime_has_is_not_used_and_is_reported(folder: Path
     ("plugin", "version", "classes", "expected"),
     [
         ("acme-clock", "1.0.1", (CLOCK, FILTER), "declares acme-clock 1.0.1, but its image plugins.example/x@sha256:"),
-        ("acme-clock", "1.0.1", (CLOCK, FILTER), "holds acme-clock 1.0.0"),
+        ("acme-clock", "1.0.1", (CLOCK, FILTER), "contains acme-clock 1.0.0"),
         ("acme-files", "1.0.0", (CLOCK, FILTER), "spec.plugin and spec.path must refer to acme-files"),
         ("acme-clock", "1.0.0", (CLOCK,), "contains the classes [Clock, Filter], not [Clock] as declared"),
         (
             "acme-clock",
             "1.0.0",
             (CLOCK, FILTER, DeclaredClass(alias="X", type="sink")),
-            "it declares [Clock, Filter, X]",
+            "not [Clock, Filter, X] as declared",
         ),
     ],
 )
@@ -128,7 +128,7 @@ def test_an_image_that_holds_something_else_is_refused_with_both(
 def test_a_path_that_leads_nowhere_or_to_no_distribution_is_refused(tmp_path: Path) -> None:
     assert "has no folder at the path" in told(check_images([mount(tmp_path / "none", "acme-clock", "1.0.0", CLOCK)]))
     (tmp_path / "empty").mkdir()
-    assert "holds no Python distribution there" in told(check_images([mount(tmp_path / "empty", "a", "1.0.0", CLOCK)]))
+    assert "contains no Python distribution there" in told(check_images([mount(tmp_path / "empty", "a", "1.0.0", CLOCK)]))
     (tmp_path / "file").write_text("")
     assert "has no folder at the path" in told(check_images([mount(tmp_path / "file", "a", "1.0.0", CLOCK)]))
 

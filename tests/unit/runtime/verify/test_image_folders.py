@@ -79,7 +79,7 @@ def test_a_folder_with_nothing_but_a_link_to_the_plugin_says_so(image: Path) -> 
     (image / "connect" / "acme").symlink_to("/opt/acme")
     text = refused(image)
     assert text.startswith(
-        "cannot find plugins in /connect: no file in it is a jar; build another image, or set spec.path"
+        "cannot find plugins in /connect: it contains no jar; build another image, or set spec.path"
     )
     assert "links lead to nothing that a pod has of the image" in text
     assert "/connect/acme (to /opt/acme); put the files themselves there" in text
