@@ -120,9 +120,7 @@ def _read(document: str, partition: Callable[[object], P], offset: Callable[[obj
         if "offset" in entry:
             its_offset = part(f"{at}.offset", offset, entry["offset"])
         else:
-            problems.append(
-                Problem(f"{at}.offset", "is missing; set a position, or null to remove the existing one")
-            )
+            problems.append(Problem(f"{at}.offset", "is missing; set a position, or null to remove the existing one"))
         if its_partition is problems:
             continue
         if (earlier := places.setdefault(its_partition, at)) != at:
@@ -161,7 +159,9 @@ def _entries(document: str) -> list[object]:
         text = f'must be {{"offsets": [{{"partition": {{...}}, "offset": {{...}}}}]}}, not {_kind(whole)}'
         raise ConfigError(Problem("offsets", text))
     unknown = sorted(whole.keys() - {"offsets"})
-    _raise_if([_problem(name, "is not a field of a request to alter offsets, which has only offsets") for name in unknown])
+    _raise_if(
+        [_problem(name, "is not a field of a request to alter offsets, which has only offsets") for name in unknown]
+    )
     entries = whole.get("offsets")
     if entries is None or entries == []:
         raise ConfigError(Problem("offsets", _NOTHING))

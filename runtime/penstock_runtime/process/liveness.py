@@ -3,8 +3,8 @@
 The loop's thread calls `turned` in each iteration: after each batch and portion, and while it waits without a time limit
 (for Kafka, an unavailable external system, or the end of a pause). Calls into other code, above all into a plugin, have a
 limit (`allow`). `task/runner` sets that limit (`_set_time_limits`), and the operator's `connector/render/pod_manifests` sets
-how often the kubelet checks, and when it ends the task (`_probes`). Calls of `turned` in other threads have no effect, so that
-they cannot hide a blocked loop. In Spark's workers nothing in this module has an effect.
+how often the kubelet checks, and when it ends the task (`_probes`). Calls of `turned` in other threads have no effect, so
+that they cannot hide a blocked loop. In Spark's workers nothing in this module has an effect.
 """
 
 import sys

@@ -76,10 +76,7 @@ def test_a_task_whose_heap_is_full_says_so_and_which_limit_to_raise(pods: Pods, 
     assert task.process.await_exit() == ExitCode.FAILED, task.process.last_words()
     said = str(task.last_word().message)
     assert f"cannot poll {SOURCE}: its JVM ran out of memory with a heap of 96m: Java heap space; raise spec." in said
-    assert (
-        "spec.template.resources.limits.memory or spec.java.heapPercent, or reduce the connector's poll size"
-        in said
-    )
+    assert "spec.template.resources.limits.memory or spec.java.heapPercent, or reduce the connector's poll size" in said
 
 
 @pytest.mark.slow

@@ -216,7 +216,5 @@ def test_another_principal_of_the_connectors_own_creates_its_topics_within_the_s
     task.stop()
     assert created(lab, f"{p}.good") == (2, {})
     told = failed(start(f"{p}.bad", **override))
-    assert told.startswith(
-        f"cannot create topic '{p}.bad': limits.topics of the TopicCreationPolicy rails allows "
-    )
+    assert told.startswith(f"cannot create topic '{p}.bad': limits.topics of the TopicCreationPolicy rails allows ")
     assert f"{p}.bad" not in topics(lab)

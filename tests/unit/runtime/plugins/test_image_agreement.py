@@ -81,7 +81,8 @@ def test_a_module_of_no_distribution_is_refused_too(images: Images, loose: Seque
     images.add(images.second, "two", "1", "shared.py")
     (told,) = images.told()
     assert (
-        "contains the module shared (of two), and the PluginVersion files-1.0 contains shared (of no distribution)" in told
+        "contains the module shared (of two), and the PluginVersion files-1.0 contains shared (of no distribution)"
+        in told
     )
 
 

@@ -128,7 +128,9 @@ def test_an_image_that_holds_something_else_is_refused_with_both(
 def test_a_path_that_leads_nowhere_or_to_no_distribution_is_refused(tmp_path: Path) -> None:
     assert "has no folder at the path" in told(check_images([mount(tmp_path / "none", "acme-clock", "1.0.0", CLOCK)]))
     (tmp_path / "empty").mkdir()
-    assert "contains no Python distribution there" in told(check_images([mount(tmp_path / "empty", "a", "1.0.0", CLOCK)]))
+    assert "contains no Python distribution there" in told(
+        check_images([mount(tmp_path / "empty", "a", "1.0.0", CLOCK)])
+    )
     (tmp_path / "file").write_text("")
     assert "has no folder at the path" in told(check_images([mount(tmp_path / "file", "a", "1.0.0", CLOCK)]))
 

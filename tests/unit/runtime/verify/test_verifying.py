@@ -85,7 +85,12 @@ def test_what_the_image_has_and_the_runtime_as_well_is_a_warning(pod: Pod, tmp_p
     ("code", "declared", "version", "told"),
     [
         (CLASS, TRIM, "2.0.0", "declares acme-trim 2.0.0, but its image"),
-        (CLASS, TRIM.model_copy(update={"alias": "Cut"}), "1.0.0", "contains the classes [Trim], not [Cut] as declared"),
+        (
+            CLASS,
+            TRIM.model_copy(update={"alias": "Cut"}),
+            "1.0.0",
+            "contains the classes [Trim], not [Cut] as declared",
+        ),
         (CLASS, TRIM.model_copy(update={"type": "predicate"}), "1.0.0", "contains Trim as a transform"),
         (CLASS, TRIM.model_copy(update={"java_names": ("a.Trim",)}), "1.0.0", "with the javaNames []"),
         ("import acme_absent", TRIM, "1.0.0", "ModuleNotFoundError: No module named 'acme_absent'"),
