@@ -186,7 +186,7 @@ class TransactionalProducer:
         self._buffer.replace_producer(self._producer, self._batch_size)
 
     def _begin_again(self) -> None:
-        self._void = "Kafka refused records of this transaction that were sent individually; the batch is sent again without them"
+        self._void = "Kafka refused individual records of this transaction; the batch is sent again without them"
         self._restart()
         with translating("Beginning a transaction"):
             self._producer.begin_transaction()
