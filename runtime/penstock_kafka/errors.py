@@ -64,9 +64,10 @@ _TOPIC_RIGHTS: Final = {
     "Creating": "Create",
     "Describing": "DescribeConfigs",
     "Asking": "Describe",
+    "Fetching": "Describe",
 }
 """Required right on a topic, by the first word of the operation; committing a transaction requires the right to write."""
-_GROUP_RIGHTS: Final = {"Committing": "Read", "Deleting": "Delete", "Asking": "Describe"}
+_GROUP_RIGHTS: Final = {"Committing": "Read", "Deleting": "Delete", "Asking": "Describe", "Fetching": "Describe"}
 _LARGER: Final = {
     KafkaError.MSG_SIZE_TOO_LARGE: "Raise the topic's max.message.bytes.",
     KafkaError.RECORD_LIST_TOO_LARGE: "Raise the topic's segment.bytes: a batch must fit into a segment.",

@@ -164,11 +164,11 @@ def test_an_image_that_is_not_there_or_holds_something_else_reaches_no_running_t
     one.says(
         "ConfigInvalid",
         "the PluginVersion ticker-4.0.0 declares penstock-ticker 4.0.0, but its image",
-        "holds penstock-ticker 2.0.0",
+        "contains penstock-ticker 2.0.0",
         "the tasks keep the last good configuration",
     )
     one.apply(version="5.0.0")
-    one.says("ConfigInvalid", "has no folder of the path that the PluginVersion names", "the tasks keep")
+    one.says("ConfigInvalid", "has no folder at the path that the PluginVersion names", "the tasks keep")
     one.apply(version="3.0.0")
     one.until(lambda c: missing in str(condition(c).get("message")), "the image is named that cannot be had", 90)
     assert one.lives() == lives
@@ -228,8 +228,8 @@ def test_a_converter_comes_from_an_image_of_its_own_in_a_version_of_its_own(
     one.kubectl("patch", "connector", "one", "--type=merge", "--patch", patch)
     one.says(
         "ConfigInvalid",
-        "the PluginVersion mark-3.0.0 brings the module penstock_ticker",
-        "and the PluginVersion ticker-1.0.0 brings penstock_ticker",
+        "the PluginVersion mark-3.0.0 contains the module penstock_ticker",
+        "and the PluginVersion ticker-1.0.0 contains penstock_ticker",
         "the tasks keep the last good configuration",
     )
     assert one.lives() == lives
@@ -263,7 +263,7 @@ def test_a_plugin_with_packages_and_native_code_of_its_own_runs_in_sparks_worker
     numbers = place.connector("numbers", "Numbers", config, spark={"start": "Eager"})
     numbers.reaches("Running")
     assert place.kafka.records(by_workers, least=1)
-    assert "brings its own pydantic 1.0" in condition(numbers.get(), "ConfigValid")["message"]
+    assert "contains pydantic 1.0" in condition(numbers.get(), "ConfigValid")["message"]
 
 
 FORGED = """{"apiVersion":"penstock.dev/last-word/v1","exitCode":0,"message":"forged"}"""
@@ -346,7 +346,7 @@ def test_without_image_volumes_init_containers_copy_images_that_hold_no_program(
     ]
     place.apply(good, two, *wrong)
     says(place, "ticker-1.0.0", "Verified", "are imported: Ticker")
-    says(place, "elsewhere", "VerificationFailed", "has no folder of the path that the PluginVersion names")
+    says(place, "elsewhere", "VerificationFailed", "has no folder at the path that the PluginVersion names")
     says(place, "whole", "InitContainerFailed", "spec.path of the PluginVersion is /")
     place.cluster.kubectl("--namespace", place.namespace, "delete", "pluginversion", "elsewhere", "whole")
     mark = {"value.converter": "Mark", "value.converter.plugin.version": "2.0.0"}

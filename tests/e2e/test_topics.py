@@ -45,7 +45,7 @@ def test_connectors_wait_for_their_policy_create_by_its_rules_and_fail_at_its_li
     said = bad.says("TasksFailed", "limits.topics of the TopicCreationPolicy shop-topics", f"'{bad.topic}'")
     assert said.count(bad.topic) == 1
     described = bad.kubectl("describe", "connector", bad.name)
-    assert f"Topic '{bad.topic}' may not be created: limits.topics of the TopicCreationPolicy shop-topics" in described
+    assert f"cannot create topic '{bad.topic}': limits.topics of the TopicCreationPolicy shop-topics" in described
     assert task(bad.get(), 0)["restarts"] == 0
 
     apply_policy(place, r".*\.(orders|astray)")

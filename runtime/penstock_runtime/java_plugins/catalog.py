@@ -70,7 +70,7 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
             cause = _newer_class(location)
             newer += [cause] if cause else []
             log.warning(
-                "No connector, transform, predicate, converter or config provider of Kafka Connect is in %s%s",
+                "Found no Kafka Connect connector, transform, predicate, converter or config provider in %s%s",
                 *(location, f": {cause}" if cause else ""),
             )
         found += of_location
@@ -79,7 +79,7 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
             newer[0]
             if newer
             else (
-                "no class in the jars is a connector, transform, predicate, converter or config provider of Kafka Connect; "
+                "no class in the jars is a Kafka Connect connector, transform, predicate, converter or config provider; "
                 "check that it is the plugin's own folder"
             )
         )

@@ -1,6 +1,6 @@
 """Class-data archive of the plugin host: its classes, parsed and verified once, mapped into memory by each JVM.
 
-A JVM that starts with it takes two thirds of the CPU time and 25 MB less memory. The build of an image creates the archive
+A JVM started with it needs two thirds of the CPU time and 25 MB less memory. The build of an image creates the archive
 in the image (`python class_archive.py FOLDER`); a checkout or an installed wheel creates it in the cache at the first start.
 It is optional: Java ignores an archive that does not match its version, the jars or the class path. This module imports
 nothing of Penstock, so that an image can hold the archive in a layer below our code.
@@ -49,8 +49,8 @@ def make(java: Path, jars: Sequence[Path], archive: Path) -> bool:
     """Run a host that exercises all kinds of calls, and let Java archive the classes it has loaded when it exits.
 
     Args:
-        java: the command.
-        jars: the class path. Java compares it as text.
+        java: the Java executable.
+        jars: the class path. Java compares it as a string.
         archive: file to create; it appears only when it is complete.
 
     Returns:
@@ -124,4 +124,4 @@ if __name__ == "__main__":
     _home = os.environ.get("JAVA_HOME")
     _java = str(Path(_home, "bin", "java")) if _home else shutil.which("java")
     if _java is None or not make(Path(_java), in_order(_folder), _folder / ARCHIVE):
-        sys.exit("Java wrote no archive of the plugin host's classes")
+        sys.exit("cannot archive the classes of the plugin host: Java wrote no archive")

@@ -29,7 +29,7 @@ _PLAN: Final = 120.0
 
 
 class JavaConnector(JavaClass, Connector):
-    """Kafka Connect's connector, from the jars of its plugin."""
+    """Kafka Connect connector from a plugin's jars."""
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
         """Return the errors of the connector's own validation, as `PUT /connector-plugins/<class>/config/validate` does."""
@@ -39,9 +39,9 @@ class JavaConnector(JavaClass, Connector):
     def task_configs(
         self, config: JavaConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Return the configurations of the tasks, for which the connector is started and stopped.
+        """Start the connector, return its task configurations, and stop it.
 
-        The first task gets the connector as well, to watch its source for changes there.
+        The first task also receives the connector's configuration, since it runs the connector to watch for changes.
         """
         given = {**self.properties(properties), "tasks.max": str(max_tasks)}
         answers: list[Tasks] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
@@ -49,13 +49,13 @@ class JavaConnector(JavaClass, Connector):
         return [PlannedConnector.of(given, answers).kept_in(tasks[0]), *tasks[1:]] if tasks else []
 
     def properties(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties, including those that Kafka Connect adds: connectors fail without them."""
+        """Return the properties, including those that Kafka Connect adds, without which connectors fail."""
         converters = {name: _java_converter(texts[name]) for name in plugin_chain.CONVERTERS if name in texts}
         return {**texts, **converters, "name": self.context.connector, "connector.class": self.class_name}
 
     def _call(self, method: str, timeout: float, **arguments: Any) -> Any:
         place = {"location": self.location, "class": self.class_name}
-        what = f"cannot {_ASKED[method]} {self.class_name}"
+        what = f"cannot {_DOING[method]} {self.class_name}"
         try:
             return host().call(method, timeout, **place, **arguments)
         except JavaError as e:
@@ -69,17 +69,17 @@ class JavaConnector(JavaClass, Connector):
 
 
 class JavaSourceConnector(JavaConnector, SourceConnector):
-    """Kafka Connect's source connector."""
+    """Kafka Connect source connector."""
 
     kind: ClassVar[str] = "source"
     read_ahead = False
 
     def exactly_once(self, config: JavaConfig) -> bool:
-        """Return whether the connector supports it (`exactlyOnceSupport`, KIP-618). No answer counts as no support."""
+        """Return whether the connector supports exactly-once delivery (`exactlyOnceSupport`, KIP-618); null means False."""
         return bool(self._call("exactly_once", _VALIDATE, properties=self.properties(config.texts)) == "SUPPORTED")
 
     def can_define_transaction_boundaries(self, config: JavaConfig) -> bool:
-        """Ask the connector (`canDefineTransactionBoundaries`, KIP-618).
+        """Return whether the connector can define transaction boundaries (`canDefineTransactionBoundaries`, KIP-618).
 
         Raises:
             ConfigError: the connector returns null.
@@ -99,7 +99,7 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
         return bool(self._call("is_notified_of_records", _VALIDATE, properties=self.properties(properties)))
 
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Ask the connector (`alterOffsets`, KIP-875)."""
+        """Return whether the connector handles the new offsets itself (`alterOffsets`, KIP-875)."""
         pairs = [[dict(p), None if o is None else dict(o)] for p, o in offsets.items()]
         return bool(self._call("alter_offsets", _PLAN, properties=self.properties(config.texts), offsets=pairs))
 
@@ -109,7 +109,7 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
 
 
 class JavaSinkConnector(JavaConnector, SinkConnector):
-    """Kafka Connect's sink connector."""
+    """Kafka Connect sink connector."""
 
     kind: ClassVar[str] = "sink"
     single_writer: ClassVar[bool] = True
@@ -120,14 +120,14 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
         """Reject a connector that needs the worker's own consumer; validate others as any Java connector."""
         if self.class_name == _TABULAR:
             message = (
-                f"cannot run {self.class_name}: it needs the worker's own consumer, and has been replaced by "
-                "org.apache.iceberg.connect.IcebergSinkConnector of Apache Iceberg; use that"
+                f"cannot run {self.class_name}: it needs the worker's own consumer; use its successor, "
+                "org.apache.iceberg.connect.IcebergSinkConnector of Apache Iceberg"
             )
             return [Problem("connector.class", message)]
         return super().validate(config)
 
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Ask the connector (`alterOffsets`, KIP-875)."""
+        """Return whether the connector handles the new offsets itself (`alterOffsets`, KIP-875)."""
         positions = [
             [p["kafka_topic"], p["kafka_partition"], None if o is None else o["kafka_offset"]]
             for p, o in offsets.items()
@@ -150,12 +150,12 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
 
 
 _TABULAR: Final = "io.tabular.iceberg.connect.IcebergSinkConnector"
-_ASKED: Final = {
+_DOING: Final = {
     "validate": "validate the configuration of",
     "task_configs": "split into tasks",
-    "exactly_once": "ask for the exactly-once support of",
-    "transaction_boundaries": "ask for the transaction boundaries of",
-    "is_notified_of_records": "look into the tasks of",
+    "exactly_once": "determine the exactly-once support of",
+    "transaction_boundaries": "determine the transaction boundary support of",
+    "is_notified_of_records": "inspect the task class of",
     "alter_offsets": "alter the offsets of",
     "alter_positions": "alter the offsets of",
 }
@@ -165,7 +165,7 @@ _CONVERTERS: Final[tuple[PluginKind, ...]] = ("converter", "headerConverter")
 
 
 def _java_converter(name: str) -> str:
-    """Return the Java class of a converter named by an alias: connectors that read the property expect a class."""
+    """Return the Java class of a converter alias, since connectors that read the property expect a class."""
     return next(
         (
             java
@@ -219,5 +219,5 @@ def class_of(reference: str) -> type[Any]:
     """
     match = _REFERENCE.fullmatch(reference)
     if match is None:
-        raise ConfigError(f"cannot load {reference}: write java:<kind>:<location>#<class>")
+        raise ConfigError(f"cannot load {reference}: the reference is malformed; write java:<kind>:<location>#<class>")
     return adapter(*match.groups())

@@ -12,7 +12,7 @@ KIND: Final = "configprovider"
 
 
 class JavaConfigProvider(JavaObject):
-    """Config provider.
+    """Java config provider.
 
     Args:
         plugin: class of the provider.

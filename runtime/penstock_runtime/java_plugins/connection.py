@@ -1,4 +1,4 @@
-"""Exchange calls, records and questions with one JVM."""
+"""Exchange calls, records and requests with one JVM."""
 
 import logging
 import select
@@ -33,7 +33,7 @@ Message = list[Any]
 
 
 class Connection:
-    """Running plugin host. Any thread may call it; only one thread takes records.
+    """Connection to a running plugin host. Any thread may make calls; only one thread may take records.
 
     Args:
         java, is_long: as for `Jvm`.
@@ -41,7 +41,7 @@ class Connection:
     Attributes:
         on_task_request: called in another thread with the epoch of a sink task, its request and the arguments.
         on_connector_request: called in another thread with a request of the Connector object and the arguments.
-        answer: answers a question of the host: returns for each source partition its committed offset, or None.
+        answer: answers a lookup by the host: returns the committed offset, or None, of each source partition.
 
     Raises:
         ConnectError: Java cannot be started.
@@ -97,7 +97,7 @@ class Connection:
                 raise JvmEnded(f"its JVM has not answered {method} within {timeout:g} s")
 
     def ask(self, method: str, seconds: float) -> Any:
-        """Call a method without arguments, without ever delaying the calls of the task.
+        """Call a method without arguments, without delaying the calls of the task.
 
         At most one such call is pending. A JVM that does not answer is not killed.
 
@@ -109,16 +109,16 @@ class Connection:
             return None
         try:
             if self._asked is None or self._asked.done():
-                self._asked = self._send_at_once(method, deadline)
+                self._asked = self._try_send(method, deadline)
             return None if self._asked is None else self._asked.result(max(0.0, deadline - time.monotonic()))
         except (FutureTimeoutError, JavaError, JvmEnded) as e:
-            log.debug("The JVM of Java plugins does not answer %s: %s", method, e)
+            log.debug("The JVM of Java plugins has not answered %s: %s", method, e)
             return None
         finally:
             self._asking.release()
 
     def commit(self, epoch: int, sequence: int, places: Sequence[Any]) -> None:
-        """Notify the task of that epoch that the records up to this message are in Kafka. Does not wait for it.
+        """Notify the task of that epoch that the records up to this message are in Kafka. Does not wait for the task.
 
         Args:
             epoch: epoch of the task.
@@ -133,7 +133,7 @@ class Connection:
         self._write(["credit", epoch, polls])
 
     def reported(self, epoch: int, number: int, failure: str | None) -> None:
-        """Notify the sink task of that epoch that the dead letter of a record is in Kafka, or why it is not."""
+        """Notify the sink task of that epoch that a record's dead letter is in Kafka, or why it is not."""
         self._write(["reported", epoch, number, failure])
 
     def check(self) -> None:
@@ -141,7 +141,7 @@ class Connection:
         self._check()
 
     def next(self, timeout: float) -> Message | None:
-        """Return the next message: records, with the message's length in bytes appended, a boundary, or a failure to poll.
+        """Return the next message: records, with the message's length in bytes appended, a boundary, or a poll failure.
 
         Returns None if there was none within `timeout` seconds.
 
@@ -173,7 +173,7 @@ class Connection:
         self._write(["call", number, method, arguments])
         return future
 
-    def _send_at_once(self, method: str, deadline: float) -> "Future[Any] | None":
+    def _try_send(self, method: str, deadline: float) -> "Future[Any] | None":
         """Send a short call before the deadline; return None if other calls or a full pipe prevent that."""
         if not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
             return None
@@ -214,7 +214,7 @@ class Connection:
         except JvmEnded:
             pass  # the JVM ended before it got an answer
         except Exception as e:
-            log.exception("Messages of a plugin's JVM cannot be read")
+            log.exception("cannot read the messages of a plugin's JVM")
             end = JvmEnded(f"a message of its JVM cannot be read: {type(e).__name__}: {e}")
             self._jvm.kill()
         finally:
@@ -243,7 +243,7 @@ class Connection:
             case ["lookup", number, partitions]:
                 self._write(["answer", number, self._answered(partitions)])
             case ["ready", protocol] if protocol != PROTOCOL:
-                raise ConnectError(f"the plugin host speaks protocol {protocol}, not {PROTOCOL}")
+                raise ConnectError(f"the plugin host uses protocol version {protocol}, not {PROTOCOL}")
             case _:
                 pass  # `ready` and `beat`: counted as a sign of life
 

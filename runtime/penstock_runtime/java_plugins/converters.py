@@ -69,7 +69,7 @@ class JavaConverterConfig(CheckedConfig):
 
 
 class _Object(JavaObject):
-    """Converter with the schemas that were exchanged for it."""
+    """Converter with the schemas exchanged for it."""
 
     def __init__(self, converter: JavaClass, config: JavaConverterConfig, context: PluginContext, type_: str) -> None:
         tags = metric_tags(context)
@@ -90,7 +90,7 @@ class _Object(JavaObject):
 
 
 class JavaConverter(JavaClass, Converter):
-    """Kafka Connect's converter, from the jars of its plugin."""
+    """Kafka Connect converter from a plugin's jars."""
 
     kind: ClassVar[str] = "converter"
     _object: _Object | None = None
@@ -104,7 +104,7 @@ class JavaConverter(JavaClass, Converter):
         self._object = _Object(self, config, self.context, "key" if is_key else "value")
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """Return the bytes of one value."""
+        """Return one value, serialized."""
         (data,), _ = self.from_connect_rows(topic, schema, [value], ())
         if isinstance(data, Exception):
             raise data
@@ -182,7 +182,7 @@ class JavaConverter(JavaClass, Converter):
 
 
 class JavaHeaderConverter(JavaClass, HeaderConverter):
-    """Kafka Connect's header converter, from the jars of its plugin. Each header is sent to the JVM separately."""
+    """Kafka Connect header converter from a plugin's jars. Each header is sent to the JVM separately."""
 
     kind: ClassVar[str] = "headerconverter"
     _object: _Object | None = None
@@ -196,7 +196,7 @@ class JavaHeaderConverter(JavaClass, HeaderConverter):
         self._object = _Object(self, config, self.context, "header")
 
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
-        """Return the bytes of a header's value."""
+        """Return a header's value, serialized."""
         assert self._object is not None
         of = self._object
         records = of.writer.message([RecordBatch(length=1, topic=topic, value=[value], value_schema=schema)])

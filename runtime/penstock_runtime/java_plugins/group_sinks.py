@@ -10,7 +10,7 @@ from penstock_runtime.java_plugins.java_class import PREFIX
 __all__ = ["GroupMembership", "client_prefix", "with_worker_clients"]
 
 _CLIENTS: Final[Mapping[str, str]] = {"org.apache.iceberg.connect.IcebergSinkConnector": "iceberg.kafka."}
-"""Connector classes, with the prefix of the properties of their Kafka clients."""
+"""Prefix of the Kafka client properties, by connector class."""
 _CONNECTION: Final = ("security.", "sasl.", "ssl.")
 
 
@@ -20,7 +20,7 @@ class GroupMembership:
 
     Attributes:
         group: id of the group.
-        member: name of the static member (KIP-345).
+        member: `group.instance.id` of the static member (KIP-345).
         clients: properties of its Kafka client.
     """
 
@@ -40,7 +40,7 @@ class GroupMembership:
 
 
 def client_prefix(reference: str) -> str | None:
-    """Return the prefix of the Kafka client properties of such a sink.
+    """Return the prefix of the Kafka client properties of a sink that joins its consumer group.
 
     Args:
         reference: reference to the connector's class, as in a task spec.
@@ -54,7 +54,7 @@ def client_prefix(reference: str) -> str | None:
 def with_worker_clients(
     config: Mapping[str, str], prefix: str, layers: Iterable[tuple[str, Mapping[str, str]]]
 ) -> dict[str, str]:
-    """Return a configuration in which the connector's own clients connect as the worker's do, unless it sets otherwise.
+    """Return a configuration in which the connector's own clients connect as the worker's do, unless it overrides this.
 
     In Kafka Connect, the Iceberg sink reads the worker's properties file for this.
 

@@ -1,4 +1,4 @@
-"""Penstock's jar, the program that runs plugins: compiled once from a checkout's sources, or part of the distribution.
+"""Jar of the plugin host, compiled once from the sources of a checkout, or shipped with the distribution.
 
 `python -m penstock_runtime.java_plugins.host_jar FOLDER` prepares a wheel and an image: it compiles the jar into the
 package, and copies it into the folder, with its dependencies.
@@ -34,11 +34,11 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """Timestamp of every file in the jar, so that equal sources make equal jars."""
 _TIME: Final = datetime(*_EPOCH, tzinfo=UTC).timestamp()
 _KEPT: Final = 8
-"""Number of class archives to keep in the cache, 16 MB each: the newest."""
+"""Number of class archives to keep in the cache, newest first (16 MB each)."""
 
 
 def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
-    """Return the jars that run plugins, Penstock's first, in a fixed order.
+    """Return the class path of the plugin host in a fixed order, Penstock's own jar first.
 
     Raises:
         ConnectError: jars cannot be fetched, or Penstock's cannot be compiled.
@@ -66,7 +66,7 @@ def archive(java: Java, jars: Sequence[Path]) -> Path | None:
                 if not target.exists() and not class_archive.make(java.executable, jars, target):
                     target.touch()  # an empty file: this Java writes no archive, so do not try again
                 _forget_old()
-        except (OSError, subprocess.SubprocessError):  # without an archive only the start takes longer
+        except (OSError, subprocess.SubprocessError):  # without an archive, only the start takes longer
             return None
     return target
 
@@ -132,7 +132,7 @@ def _prepare(folder: Path) -> None:
     for jar in libs:
         shutil.copyfile(jar, folder / jar.name)
     for jar in folder.iterdir():
-        # An archive of classes records the times of jars, and `make release` sets those of all files to the same.
+        # A class archive records the times of jars, and `make release` gives all files the same time.
         os.utime(jar, (_TIME, _TIME))
 
 

@@ -137,7 +137,7 @@ def fetched_jars(java: Java, say: Callable[[str], None]) -> Path:
         say: called with a line about a lengthy step.
 
     Raises:
-        ConnectError: the jars cannot be fetched, or a file is not the pinned one; the message says what to do.
+        ConnectError: the jars cannot be fetched, or a file does not match its checksum; the message says what to do.
     """
     folder = host_folder()
     libs = folder / "libs"
@@ -145,11 +145,11 @@ def fetched_jars(java: Java, say: Callable[[str], None]) -> Path:
         try:
             with exclusively(folder):
                 if not libs.is_dir():
-                    say("Fetching what runs Java connectors (30 MB, once)...")
-                    fetch_pinned(java, _ALL, libs, what="What runs Java connectors")
+                    say("Fetching the jars that run Java connectors (30 MB, once)...")
+                    fetch_pinned(java, _ALL, libs, what="The jars that run Java connectors")
         except OSError as error:
             raise ConnectError(
-                f"cannot keep the jars that run Java connectors in {folder}: {error}; make room there, or let "
-                "PENSTOCK_CACHE name a folder that can be written"
+                f"cannot store the jars that run Java connectors in {folder}: {error}; free space there, or set "
+                "PENSTOCK_CACHE to a writable folder"
             ) from error
     return libs

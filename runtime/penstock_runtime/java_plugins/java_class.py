@@ -33,7 +33,7 @@ class JavaClass:
 
 
 class JavaConfig(Config):
-    """Properties of a Java plugin. It accepts any, as in Kafka Connect, and Java reads and validates them."""
+    """Properties of a Java plugin. Any property is accepted, as in Kafka Connect; Java reads and validates them."""
 
     open_prefixes = ("",)
     location: ClassVar[str]
@@ -51,7 +51,7 @@ class JavaConfig(Config):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Keep the texts unparsed: Java reads them."""
+        """Keep the values unparsed, since Java reads them."""
         config = cls()
         config._keep_open(texts)
         return config

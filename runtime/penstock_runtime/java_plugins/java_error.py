@@ -1,4 +1,4 @@
-"""Exceptions of Java, and the Python exceptions that they become."""
+"""Java exceptions, and the Python exceptions that represent them."""
 
 from collections.abc import Sequence
 from typing import Literal, Self, TypeAlias
@@ -25,8 +25,8 @@ class JavaError(Exception):
 
     Attributes:
         kind: `retriable`: Kafka's `RetriableException`; `unsupported`: `UnsupportedOperationException`; `data`: a value that
-            was sent does not fit its schema; `fatal`: any other.
-        text: the exception and its causes, and the remedy if the plugin needs a newer Java.
+            was sent does not match its schema; `fatal`: any other.
+        text: the exception, its causes, and the remedy if the plugin needs a newer Java.
         trace: Java's stack trace, for the log.
     """
 

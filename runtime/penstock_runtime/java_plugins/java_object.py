@@ -20,10 +20,10 @@ class CheckedConfig(JavaConfig):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Check the texts as Kafka Connect does when it validates a connector.
+        """Check the properties as Kafka Connect does when it validates a connector.
 
         Raises:
-            ConfigError: properties are missing or wrong; lists all of them.
+            ConfigError: properties are missing or invalid; lists all of them.
         """
         given = {f"{prefix}{name}": text for name, text in {**texts, **cls.added(prefix)}.items()}
         place = {"location": cls.location, "class": cls.class_name}
@@ -46,7 +46,7 @@ class CheckedConfig(JavaConfig):
 
 
 class JavaObject:
-    """Configured object, whose methods are called by its number.
+    """Configured Java object, identified by a number.
 
     Args:
         plugin: adapter or class of the plugin.
@@ -82,7 +82,7 @@ class JavaObject:
             arguments: arguments of the method.
 
         Raises:
-            DataError: a value that was sent does not fit its schema.
+            DataError: a value that was sent does not match its schema.
             PluginFailed: the plugin failed as a whole or does not return, or the JVM has ended.
         """
         limit = LOOP.call or self.longest

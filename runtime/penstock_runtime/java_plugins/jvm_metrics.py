@@ -55,12 +55,12 @@ def samples(connector: str, task: int) -> Iterator[Sample]:
     of_plugins, of_beans = answer
     for name, doc, tags, value in of_plugins:
         labels = {_safe(tag): text for tag, text in tags.items()}
-        yield Sample(f"kafka_connect_plugins_{_safe(name)}", doc or "Of a Java plugin.", labels, value)
+        yield Sample(f"kafka_connect_plugins_{_safe(name)}", doc or "Metric of a Java plugin.", labels, value)
     own = dict(zip(_OWN, (connector, str(task)), strict=True))
     for domain, attribute, properties, value in of_beans:
         name, labels = _of_bean(domain, attribute, properties)
         others = {_label(label, text, own): text for label, text in labels.items()}
-        yield Sample(name, "Of a JMX bean of a Java plugin.", {**others, **own}, value)
+        yield Sample(name, "Attribute of a JMX bean of a Java plugin.", {**others, **own}, value)
 
 
 def _of_bean(domain: str, attribute: str, properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -74,12 +74,12 @@ def _of_bean(domain: str, attribute: str, properties: Mapping[str, str]) -> tupl
 
 
 def _label(label: str, text: str, own: Mapping[str, str]) -> str:
-    """Return the name of a bean's label. If the target has it with another value, rename it as Prometheus does."""
+    """Return the name of a bean's label. If the target has the label with another value, rename it as Prometheus does."""
     safe = _safe(label)
     return f"exported_{safe}" if own.get(safe, text) != text else safe
 
 
 def _safe(text: str) -> str:
-    """Return a text as a Prometheus name, converted as in the JMX exporter."""
+    """Return a string as a Prometheus name, converted as in the JMX exporter."""
     safe = _FORBIDDEN.sub("_", text)
     return f"_{safe}" if safe[:1].isdigit() else safe

@@ -1,6 +1,6 @@
 """Redact the JVM's output and log while this process plans connectors.
 
-A task's log hides the secrets of its connector. A process that plans several connectors has no separate log for each.
+A task's log redacts the secrets of its connector. A process that plans several connectors has only one log for all.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _redactors: dict[str, Callable[[str], str]] = {}
 
 
 def hide(connector: str, redact: Callable[[str], str]) -> None:
-    """Apply `redact` from now on; it replaces the previous function for this connector."""
+    """Use `redact` from now on, instead of any previous function for this connector."""
     _redactors[connector] = redact
 
 

@@ -65,7 +65,8 @@ def _in_folder(folder: Path, shown: Path) -> Iterator[Path]:
     if not plugins:
         raise ConfigError(
             Problem(
-                _OPTION, f"cannot find plugins in {shown}: no file in it is a jar; is it the folder that was unpacked?"
+                _OPTION,
+                f"cannot find plugins in {shown}: it contains no jar; name the folder into which the plugin was unpacked",
             )
         )
     for plugin in plugins:
@@ -73,7 +74,7 @@ def _in_folder(folder: Path, shown: Path) -> Iterator[Path]:
 
 
 def plugins_of(folder: Path) -> list[Path]:
-    """Return each plugin in a folder, a folder or a jar; the folder itself if it is one plugin."""
+    """Return the plugins in a folder, which are folders or jars; the folder itself if it is a single plugin."""
     children = sorted(folder.iterdir())
     jars = [c for c in children if c.suffix == ".jar"]
     folders = [c for c in children if c.is_dir() and _has_jars(c)]
@@ -87,7 +88,7 @@ def jars_of(location: Path) -> list[Path]:
 
 
 def _innermost(folder: Path) -> Path:
-    """Return the folder with all jars of a plugin, since archives often nest it (`plugin/lib`); else the folder itself."""
+    """Return the only folder with jars of a plugin, since archives often nest it (`plugin/lib`); else the folder itself."""
     holders = {jar.parent for jar in folder.rglob("*.jar")}
     return holders.pop() if len(holders) == 1 else folder
 
@@ -126,8 +127,8 @@ def _unpacked(archive: Path) -> Path:
             raise ConfigError(Problem(_OPTION, p.message) for p in e.problems) from e
         except OSError as e:
             problem = (
-                f"cannot unpack the plugin archive {archive} into {home}: {e}; make room there, or let PENSTOCK_CACHE "
-                "name a folder that can be written"
+                f"cannot unpack the plugin archive {archive} into {home}: {e}; free space there, or set PENSTOCK_CACHE "
+                "to a writable folder"
             )
             raise ConfigError(Problem(_OPTION, problem)) from e
     return folder

@@ -16,9 +16,9 @@ class Place(NamedTuple):
 
 
 class Placements:
-    """Places of the records that a source has read since the last commit, portion by portion.
+    """Positions in Kafka of the records that a source has read since the last commit, by portion.
 
-    A record without a place is not in Kafka: a transform dropped it, or it failed and the failure is tolerated.
+    A record without a position is not in Kafka: a transform dropped it, or it failed and the failure is tolerated.
     """
 
     def __init__(self) -> None:
@@ -38,12 +38,12 @@ class Placements:
         return partial(_put, places, first)
 
     def forget(self) -> None:
-        """Forget the places of all records, because they were aborted, but keep their portions."""
+        """Forget the positions of all records, because they were aborted, but keep their portions."""
         for places in self._portions:
             places.clear()
 
     def take(self) -> list[dict[int, Place]]:
-        """Return the places of each portion by row, and start over with none."""
+        """Return the positions of each portion by row, and start again with none."""
         taken, self._portions = self._portions, []
         return taken
 

@@ -1,4 +1,4 @@
-"""Read messages of columns, which the plugin host writes, into record batches."""
+"""Decode the columnar messages of the plugin host into record batches."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -21,11 +21,11 @@ _LOGICAL: Final[dict[tuple[str | None, Type], Callable[[Any], Any]]] = {
     (TIME_NAME, Type.INT32): Instant,
     (TIMESTAMP_NAME, Type.INT64): Instant,
 }
-"""Constructors of logical values: columns hold these types as texts and numbers."""
+"""Constructors of logical values, which columns contain as strings and numbers."""
 
 
 class RecordReader:
-    """Reader of the messages of one task or step, in order: a schema is sent with the first message that uses it."""
+    """Decoder for the messages of one task or step, in order: a schema is sent with the first message that uses it."""
 
     def __init__(self) -> None:
         self._schemas: list[Schema | DataError] = []
@@ -65,7 +65,7 @@ class RecordReader:
         }
 
     def _side(self, groups: Sequence[Any], count: int) -> tuple[list[Any] | Fields | None, Any]:
-        """Read keys or values: groups of one schema each, with their rows."""
+        """Read keys or values, which are grouped by schema, with the rows of each group."""
         if len(groups) == 1:
             number, _, column = groups[0]
             schema = self._numbered(number)
@@ -99,7 +99,7 @@ class RecordReader:
         try:
             return self._schema(encoded)
         except (DataError, ValueError, TypeError) as e:
-            return DataError(f"cannot take a schema of a Java plugin: {e}")
+            return DataError(f"cannot read a schema of a Java plugin: {e}")
 
     def _schema(self, encoded: Any) -> Schema:
         """Return the schema. Equal schemas are the same object, since results are cached by schema."""
@@ -157,7 +157,7 @@ def _column(column: Sequence[Any], schema: Schema | None, count: int) -> Column:
 
 
 def _plain(column: Sequence[Any]) -> Any:
-    """Return one value for all records, or a list. The widths of integers do not matter here."""
+    """Return one value for all records, or a list. Integer widths do not matter here."""
     return column[1]
 
 

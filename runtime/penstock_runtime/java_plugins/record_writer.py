@@ -1,4 +1,4 @@
-"""Write record batches as messages of columns, which the plugin host reads. Counterpart of `record_reader`."""
+"""Encode record batches as columnar messages for the plugin host. Counterpart of `record_reader`."""
 
 import struct
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _CONTAINERS: Final = (dict, list, tuple, bytes, bytearray)
 
 
 class RecordWriter:
-    """Writer of the messages of one task or step, in order: a schema is sent with the first message that uses it."""
+    """Encoder for the messages of one task or step, in order: a schema is sent with the first message that uses it."""
 
     def __init__(self) -> None:
         self._numbers: dict[Schema, int] = {}
@@ -34,7 +34,7 @@ class RecordWriter:
         self._is_reset = False
 
     def message(self, batches: Sequence[RecordBatch]) -> bytes:
-        """Return the records of batches, each of one Kafka partition or of a source, with all new schemas.
+        """Return a message with all new schemas and the records of these batches, each from one Kafka partition or a source.
 
         Raises:
             DataError: a value is not supported by Kafka Connect's data model.
@@ -70,7 +70,7 @@ class RecordWriter:
         ]
 
     def _side(self, values: Sequence[Any] | None, schema: Any, count: int) -> list[Any]:
-        """Return keys or values in groups of one schema each, with their rows; rows are None if there is one group."""
+        """Return keys or values grouped by schema, with the rows of each group; rows are None if there is only one group."""
         if not isinstance(schema, list):
             column = [_CONSTANT, None] if values is None else _column(values, schema)
             return [[self._number(schema), None, column]]
@@ -199,7 +199,7 @@ def _encoded(content: list[Any]) -> bytes:
 
 
 def _written_out(content: Any) -> Any:
-    """Return the same content, with texts that UTF-8 cannot encode in UTF-16."""
+    """Return the same content, with strings that UTF-8 cannot encode converted to UTF-16."""
     if type(content) is str:
         try:
             content.encode()

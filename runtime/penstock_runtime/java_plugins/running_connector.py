@@ -1,7 +1,7 @@
 """Connector object in the JVM of the first task: it watches the external system for changes.
 
-The process that plans tasks is short-lived, so properties of the first task keep its results: the connector's own
-configuration, and a digest of the work that was split into tasks.
+The process that plans tasks is short-lived, so the properties of the first task include its results: the connector's
+own configuration, and a digest of the work that was split into tasks.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _RANDOM: Final = "penstock.connector.random"
 _PREFIX: Final = "penstock.connector.property."
 _MOST_TASKS: Final = "tasks.max"
 _CHANGED: Final = 2
-"""Number of answers that differ if the external system changed meanwhile; if more differ, they are random."""
+"""Number of differing answers that a change in the external system may explain; if more differ, they are random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PlannedConnector:
         return _digest(_differing(self.properties, tasks, self.random))
 
     def kept_in(self, task: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties of the first task, with the properties in which this connector differs added."""
+        """Return the properties of the first task, extended by those in which this connector differs."""
         added = sorted(task.keys() - self.properties.keys())
         others = {f"{_PREFIX}{name}": text for name, text in self.properties.items() if task.get(name) != text}
         kept = {_ADDED: json.dumps(added), _DIGEST: self.digest}
@@ -79,7 +79,7 @@ class PlannedConnector:
 
     @classmethod
     def taken_from(cls, texts: Mapping[str, str]) -> "tuple[dict[str, str], PlannedConnector | None]":
-        """Return the task's own properties, and the connector kept in them; None if it is not the first task."""
+        """Return the task's own properties, and the connector stored with them; None if it is not the first task."""
         own = (_DIGEST, _ADDED, _RANDOM)
         task = {n: text for n, text in texts.items() if n not in own and not n.startswith(_PREFIX)}
         if _DIGEST not in texts:
@@ -100,7 +100,7 @@ class RunningConnector:
         context: context of the task's plugin.
 
     Attributes:
-        error: error that the connector has raised (`raiseError`); None: no error.
+        error: error that the connector has raised (`raiseError`), if any.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class RunningConnector:
         self._first = ""
 
     def start(self) -> None:
-        """Start the connector. Compare its current tasks with the plan, which may be old, and request a new plan if needed.
+        """Start the connector. Compare its tasks with the plan, which may be outdated, and request another if needed.
 
         Raises:
             JavaError: the connector threw an exception.
@@ -128,7 +128,7 @@ class RunningConnector:
         self._first = self._planned.dealt(tasks)
         state = self._planned.split(tasks)
         if state != self._planned.digest:
-            log.info("%s finds something else to read than when it was planned", self._plugin["class"])
+            log.info("The work of %s has changed since it was planned; requesting a new plan", self._plugin["class"])
             self._context.request_task_reconfiguration(state)
 
     def _take_request(self, what: str, content: Any) -> None:
@@ -141,13 +141,13 @@ class RunningConnector:
                 if split != self._first:
                     self._context.request_task_reconfiguration(split)
             case _:
-                log.warning("%s requests %s, which is unknown", self._plugin["class"], what)
+                log.warning("Ignoring an unknown request of %s: %s", self._plugin["class"], what)
 
 
 def _differing(
     properties: Mapping[str, str], tasks: Tasks, without: Collection[str] = ()
 ) -> list[dict[str, str | None]]:
-    """Return the properties in which each task differs from the connector. Passwords that are equal are thus excluded."""
+    """Return the properties in which each task differs from the connector. Equal passwords are thus excluded."""
     return [
         {name: text for name, text in task.items() if properties.get(name) != text and name not in without}
         for task in tasks

@@ -1,4 +1,4 @@
-"""Sink of a Java sink task: puts records into the task in the JVM, and commits the offsets that the task allows."""
+"""Sink for a Java sink task: passes records to the task in the JVM, and commits the offsets that the task allows."""
 
 import logging
 import time
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _LOST: Final = "records that were not committed are delivered again"
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
-"""Seconds between two calls of put() without records, at most; as in Kafka Connect (`offset.flush.interval.ms`)."""
+"""Maximum seconds between two calls of put() without records, as in Kafka Connect (`offset.flush.interval.ms`)."""
 _UNKNOWN: Final = 300.0
 """Timeout of a call in seconds, if no task loop runs."""
 
@@ -35,7 +35,7 @@ _DOING: Final = {
     "preCommit": "commit the offsets of",
     "close": "close the partitions of",
 }
-"""Description of a task's methods, for messages."""
+"""Descriptions of a task's methods, for messages."""
 
 
 class JavaSink(Sink):
@@ -69,11 +69,11 @@ class JavaSink(Sink):
         self._early: dict[TopicPartition, int] = {}
         """Positions that the task has set for partitions before they were opened."""
         self._timeout: float | None = None
-        """Seconds after which the task wants to be called next (`SinkTaskContext.timeout`)."""
+        """Seconds until the next call, as requested by the task (`SinkTaskContext.timeout`)."""
         self._membership = membership
         self._is_rebalanced = False
         self._left: str | None = None
-        """Why the task is no longer a member of its group."""
+        """Reason why the task is no longer a member of its group."""
         self._pause = _FIRST_PAUSE
         self._put_at = 0.0
 
@@ -100,10 +100,10 @@ class JavaSink(Sink):
         return {**found, **{of: self._early.pop(of) for of in partitions if of in self._early}}
 
     def put(self, batches: Sequence[RecordBatch]) -> None:
-        """Put records into the task. A call without records lets the task do its periodic work.
+        """Pass records to the task. A call without records lets the task do its periodic work.
 
         Raises:
-            RetriableError: the task wants the same records again.
+            RetriableError: the task requests the same records again.
             ConnectError: the task failed, or does not return.
         """
         records = self._writer.message(batches)
@@ -143,7 +143,7 @@ class JavaSink(Sink):
             raise e.during(f"cannot {_DOING['preCommit']} {self._task.name}") from None
         except JavaError as e:
             log.error(
-                "cannot commit the offsets of %s: its preCommit() failed, and it gets the records since the last commit "
+                "cannot commit the offsets of %s: its preCommit() failed; records since the last commit are delivered "
                 "again:\n%s",
                 self._task.name,
                 e.trace.rstrip(),
@@ -157,7 +157,7 @@ class JavaSink(Sink):
         self._open.difference_update(partitions)
         if self._host.is_open:
             self._call("close", partitions=[list(of) for of in partitions])
-        for of in partitions:  # positions set meanwhile must not apply to the next opening
+        for of in partitions:  # positions set since must not apply to the next opening
             self._early.pop(of, None)
 
     def stop(self) -> None:
@@ -166,7 +166,7 @@ class JavaSink(Sink):
 
     def _reopen(self) -> None:
         """Close all partitions and reopen them, as Kafka Connect does when the group is rebalanced."""
-        log.info("The consumer group was rebalanced, and %s opens its partitions again", self._task.name)
+        log.info("The consumer group was rebalanced; reopening the partitions of %s", self._task.name)
         partitions = sorted(self._open)
         self.close(partitions)
         found = self.open(partitions)
@@ -222,7 +222,7 @@ class JavaSink(Sink):
                 case "left":
                     self._left = arguments
                 case _:
-                    log.warning("%s requests %s, which is unknown", self._task.name, what)
+                    log.warning("Ignoring an unknown request of %s: %s", self._task.name, what)
         except ConnectError as e:
             log.warning("%s: %s", self._task.name, e)
 
@@ -244,16 +244,16 @@ class JavaSink(Sink):
 
     def _reported(self, epoch: int, number: int, letter: "Future[None]") -> None:
         error = letter.exception()
-        with suppress(JvmEnded):  # nothing waits for it any more
+        with suppress(JvmEnded):  # nothing waits for the result any more
             self._host.reported(epoch, number, None if error is None else str(error))
 
 
 class JavaWriter(Writer):
-    """Task half of a Java sink: passes batches to the driver half, which is in the same process."""
+    """Task side of a Java sink: passes batches to the driver side, which is in the same process."""
 
     def __init__(self, sink: JavaSink) -> None:
         self._sink = sink
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Put the records of all partitions in one call, as Kafka Connect does."""
+        """Pass the records of all partitions to put() in one call, as Kafka Connect does."""
         self._sink.put(batches)

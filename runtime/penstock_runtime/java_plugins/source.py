@@ -1,4 +1,4 @@
-"""Source of a Java source task: polled in the JVM, delivered and committed by this process."""
+"""Source for a Java source task: the JVM polls it, and this process delivers and commits its records."""
 
 import logging
 import time
@@ -55,7 +55,7 @@ class JavaSource(PollingSource):
         self._sequence = 0
         self._reader = RecordReader()
         self.placements: Placements | None = None
-        """Positions of its records in Kafka; None: the task is not notified of them."""
+        """Positions of its records in Kafka; None if the task is not notified of them."""
         self._portions: list[int] = []
         """Numbers of the messages whose records were yielded since the last commit."""
 
@@ -67,11 +67,11 @@ class JavaSource(PollingSource):
     def read(self, start: Offsets, limits: Limits) -> Iterator[Portion]:
         """Yield the records that the task has polled, and the ends of its transactions.
 
-        The offsets of a poll come with its last portion, or where a transaction ends between its records.
+        The offsets of a poll are yielded with its last portion, or where a transaction ends between its records.
         """
         if not self._is_started or self._is_behind(start):
             if self._is_started:
-                log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._task.name)
+                log.info("The last batch was not committed; restarting %s from the offsets in Kafka", self._task.name)
             self._committed = dict(start)
             self._task.stop(_LOST)
             self._begin()
@@ -112,7 +112,7 @@ class JavaSource(PollingSource):
         self._is_lost = True
 
     def commit(self, offsets: Offsets) -> None:
-        """Notify the task that its records are in Kafka. Does not wait for it."""
+        """Notify the task that its records are in Kafka. Does not wait for the task."""
         self._committed = dict(offsets)
         portions, self._portions = self._portions, []
         places = [

@@ -28,7 +28,7 @@ class JavaStepConfig(CheckedConfig):
 
 
 class _Object(JavaObject):
-    """Transform or predicate, with the schemas that were exchanged for it."""
+    """Transform or predicate, with the schemas exchanged for it."""
 
     def __init__(self, step: JavaClass, config: JavaStepConfig, context: PluginContext) -> None:
         properties = {**config.texts, **config.added("")}
@@ -62,7 +62,7 @@ class _JavaStep(JavaClass):
 
 
 class JavaTransform(_JavaStep, Transform):
-    """Kafka Connect's transform, from the jars of its plugin."""
+    """Kafka Connect transform from a plugin's jars."""
 
     kind: ClassVar[str] = "transform"
 
@@ -99,19 +99,19 @@ class JavaTransform(_JavaStep, Transform):
 
 
 class JavaPredicate(_JavaStep, Predicate):
-    """Kafka Connect's predicate, from the jars of its plugin."""
+    """Kafka Connect predicate from a plugin's jars."""
 
     kind: ClassVar[str] = "predicate"
 
     def test(self, record: Record) -> bool:
-        """Test one record."""
+        """Return whether one record matches."""
         (answer,) = self.test_rows(_alone(record))
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def test_rows(self, batch: RecordBatch) -> list[bool | Exception]:
-        """Test each record of a batch separately; return the answer or the error of each.
+        """Test each record of a batch separately; return the result or the error of each.
 
         Raises:
             PluginFailed: the plugin failed as a whole, or the JVM has ended.

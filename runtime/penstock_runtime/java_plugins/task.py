@@ -1,4 +1,4 @@
-"""Task of a source or a sink in the JVM: its plugin, its calls and their errors, its end."""
+"""Java task of a source or a sink: start it, call it and translate its errors, stop it."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _STOP: Final = 3.0
 
 
 class JavaTask:
-    """Java task. A JVM may hold several objects of it, one after another.
+    """Java task, which may be represented by several task objects in a JVM, one after another.
 
     Args:
         host: the JVM.

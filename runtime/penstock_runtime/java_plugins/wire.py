@@ -1,12 +1,12 @@
-"""Format of messages between this process and the plugin host: MessagePack in frames with a length of four bytes.
+"""Format of messages between this process and the plugin host: MessagePack, prefixed with its length in four bytes.
 
-To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its questions, `["credit", epoch, polls]`,
+To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its lookups, `["credit", epoch, polls]`,
 `["commit", epoch, sequence, places]`, `["reported", epoch, number, failure]`. A sink's call `put` carries a message of
 `record_writer.py`.
 From the host: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
 `["lookup", id, source partitions]`, `["failed", epoch, error]`, `["request", epoch, what, arguments]`,
 `["connector", what, arguments]`, and `["records", ...]`, which `record_reader.py` reads.
-`runtime/java_host` is the other end.
+`runtime/java_host` implements the other end.
 """
 
 import struct
@@ -70,7 +70,7 @@ def _tagged(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Sequence):
         return list(value)
-    raise TypeError(f"a value of the Python class {type(value).__qualname__} has no type in Kafka Connect's data model")
+    raise TypeError(f"Kafka Connect's data model does not support the Python type {type(value).__qualname__}")
 
 
 def decimal_of(value: Decimal) -> msgspec.msgpack.Ext:
@@ -79,7 +79,7 @@ def decimal_of(value: Decimal) -> msgspec.msgpack.Ext:
 
 
 def text_of(value: str) -> msgspec.msgpack.Ext:
-    """Return a text with lone surrogates, which UTF-8 cannot encode, as an extension type."""
+    """Return a string with lone surrogates, which UTF-8 cannot encode, as an extension type."""
     return msgspec.msgpack.Ext(7, value.encode("utf-16-be", "surrogatepass"))
 
 
@@ -91,8 +91,8 @@ def encode(content: Any) -> bytes:
     """Encode content as MessagePack.
 
     Raises:
-        TypeError: a class is not supported by Kafka Connect's data model.
-        UnicodeEncodeError: a text contains a lone surrogate (see `text_of`).
+        TypeError: a type is not supported by Kafka Connect's data model.
+        UnicodeEncodeError: a string contains a lone surrogate (see `text_of`).
     """
     return _encode(content)
 

@@ -1,9 +1,9 @@
 """Read the JSON of a request to alter offsets (KIP-875): `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`. Pure.
 
-Every entry is checked before anything is asked or written, and all errors are reported together, in the words of Kafka
-Connect 4.3.1 if it has them (connect-semantics 6). These are refused in addition, because each is more likely a mistake
-than intended: an entry without `offset` (null removes a position), two entries for one partition, a duplicate field, a
-number as text for a sink, and a number that Kafka cannot store exactly.
+Every entry is checked before the plugin is called or anything is written, and all errors are reported together, with the
+messages of Kafka Connect 4.3.1 where it has them (connect-semantics 6). The following are refused in addition, because each
+is more likely a mistake than intended: an entry without `offset` (null removes a position), two entries for one partition,
+a duplicate field, a number as a string for a sink, and a number that Kafka cannot store exactly.
 """
 
 import json
@@ -41,7 +41,7 @@ def read_source_offsets(document: str) -> dict[SourcePartition, Offset | None]:
     """Return the new positions of a source, by source partition; None removes a position.
 
     Raises:
-        ConfigError: the document is wrong; every problem of an entry names the entry (`offsets[3].offset`).
+        ConfigError: the document is invalid; every problem of an entry names the entry (`offsets[3].offset`).
     """
 
     def partition(value: object) -> SourcePartition:
@@ -109,22 +109,22 @@ def _read(document: str, partition: Callable[[object], P], offset: Callable[[obj
     for number, entry in enumerate(_entries(document)):
         at = f"offsets[{number}]"
         if not isinstance(entry, Mapping):
-            problems.append(Problem(at, f"must be an object with partition and offset, and is {_kind(entry)}"))
+            problems.append(Problem(at, f"must be an object with partition and offset, not {_kind(entry)}"))
             continue
         unknown = (name for name in entry if name not in _ENTRY)
-        problems += (_problem(f"{at}.{n}", "is not a field of an entry: it has partition and offset") for n in unknown)
+        problems += (
+            _problem(f"{at}.{n}", "is not a field of an entry, which has only partition and offset") for n in unknown
+        )
         its_partition = part(f"{at}.partition", partition, entry.get("partition"))
         its_offset: Any = problems
         if "offset" in entry:
             its_offset = part(f"{at}.offset", offset, entry["offset"])
         else:
-            problems.append(
-                Problem(f"{at}.offset", "is missing: give a position, or null to remove the one that is there")
-            )
+            problems.append(Problem(f"{at}.offset", "is missing; set a position, or null to remove the existing one"))
         if its_partition is problems:
             continue
         if (earlier := places.setdefault(its_partition, at)) != at:
-            problems.append(Problem(f"{at}.partition", f"is that of {earlier}: give each partition once"))
+            problems.append(Problem(f"{at}.partition", f"repeats that of {earlier}; list each partition once"))
         elif its_offset is not problems:
             found[its_partition] = its_offset
     _raise_if(problems)
@@ -132,7 +132,7 @@ def _read(document: str, partition: Callable[[object], P], offset: Callable[[obj
 
 
 def _raise_if(problems: Sequence[Problem]) -> None:
-    """Raise ConfigError with the first of these problems, and the number of the rest, if there are any."""
+    """Raise ConfigError with the first of these problems and the number of the rest, if there are any."""
     left = len(problems) - _MOST_NAMED
     if problems:
         raise ConfigError([*problems[:_MOST_NAMED], *([Problem("", f"and {left} more problems")] if left > 0 else [])])
@@ -140,36 +140,38 @@ def _raise_if(problems: Sequence[Problem]) -> None:
 
 def _entries(document: str) -> list[object]:
     def constant(name: str) -> NoReturn:
-        raise ValueError(f"JSON has no number {name}")
+        raise ValueError(f"{name} is not a JSON number")
 
     def fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(pairs)
         if len(found) < len(pairs):  # Kafka Connect takes the last
             ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
-            raise ConfigError(_problem("offsets", f"The field {name} is given twice in one object"))
+            raise ConfigError(_problem("offsets", f"the field {name} occurs twice in one object"))
         return found
 
     try:
         whole = json.loads(document, parse_constant=constant, object_pairs_hook=fields)
     except RecursionError:
-        raise ConfigError(Problem("offsets", "The JSON is nested too deeply")) from None
+        raise ConfigError(Problem("offsets", "cannot parse the JSON: it is nested too deeply")) from None
     except ValueError as e:
-        raise ConfigError(Problem("offsets", f"This is not JSON: {e}")) from None
+        raise ConfigError(Problem("offsets", f"cannot parse the JSON: {e}")) from None
     if not isinstance(whole, dict):
-        text = f'{{"offsets": [{{"partition": {{...}}, "offset": {{...}}}}]}} is expected, and this is {_kind(whole)}'
+        text = f'must be {{"offsets": [{{"partition": {{...}}, "offset": {{...}}}}]}}, not {_kind(whole)}'
         raise ConfigError(Problem("offsets", text))
     unknown = sorted(whole.keys() - {"offsets"})
-    _raise_if([_problem(name, "is not a field of a request to alter offsets: it has offsets") for name in unknown])
+    _raise_if(
+        [_problem(name, "is not a field of a request to alter offsets, which has only offsets") for name in unknown]
+    )
     entries = whole.get("offsets")
     if entries is None or entries == []:
         raise ConfigError(Problem("offsets", _NOTHING))
     if not isinstance(entries, list):
-        raise ConfigError(Problem("offsets", f"must be a list of partitions and offsets, and is {_kind(entries)}"))
+        raise ConfigError(Problem("offsets", f"must be a list of partitions and offsets, not {_kind(entries)}"))
     return entries
 
 
 def _problem(at: str, message: str) -> Problem:
-    """Return a problem; half of a surrogate pair, which UTF-8 cannot encode, is written as an escape."""
+    """Return a problem; a lone surrogate, which UTF-8 cannot encode, is escaped."""
     return Problem(_printable(at), _printable(message))
 
 
@@ -178,7 +180,7 @@ def _printable(text: str) -> str:
 
 
 def _fields(value: object, names: tuple[str, ...], words: str) -> dict[str, Any]:
-    """Return the fields of a part of a sink's entry; they must be these and no others."""
+    """Return the fields of a part of a sink's entry, which must have exactly these names."""
     if not isinstance(value, dict) or not value.keys() >= set(names):
         raise ConnectError(words)
     if unknown := sorted(value.keys() - set(names)):
@@ -188,14 +190,14 @@ def _fields(value: object, names: tuple[str, ...], words: str) -> dict[str, Any]
 
 def _flat(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ConnectError(f"must be an object, and is {_kind(value)}")
+        raise ConnectError(f"must be an object, not {_kind(value)}")
     for name, field in value.items():
         if not all(_is_text(part) for part in (name, field) if isinstance(part, str)):
-            raise ConnectError(f"field {name}: half of a surrogate pair is not text")
+            raise ConnectError(f"field {name}: must not contain a lone surrogate")
         if isinstance(field, int) and field not in _LONG:
             raise ConnectError(f"field {name}: {_shown(field)} does not fit into 64 bits")
         if isinstance(field, float) and not math.isfinite(field):
-            raise ConnectError(f"field {name}: the number does not fit into a floating point number of 64 bits")
+            raise ConnectError(f"field {name}: the number does not fit into a 64-bit floating-point number")
     return value
 
 
@@ -214,7 +216,7 @@ def _kind(value: object) -> str:
         return "an object"
     if isinstance(value, list):
         return "a list"
-    return "a text" if isinstance(value, str) else "a number"
+    return "a string" if isinstance(value, str) else "a number"
 
 
 def _shown(value: object) -> str:

@@ -1,6 +1,6 @@
 """Set positions of a connector: a source's in offsets topics, a sink's in its consumer group (KIP-875).
 
-The request gives a position for each partition that it names; others are unchanged. A null position removes the partition.
+The request sets a position for each partition that it names; others are unchanged. A null position removes the partition.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,8 +36,8 @@ def alter(request: JobRequest, work: OffsetsWork) -> str:
     """Set the positions of `work.document`, and return the message of the answer.
 
     Raises:
-        ConfigError: the configuration or the document is wrong; or it names partitions of Kafka that do not exist, or
-            positions past their ends. It holds all problems of one of these kinds.
+        ConfigError: the configuration or the document is invalid; or it names Kafka partitions that do not exist, or
+            positions past their ends. It contains all problems of the first of these kinds.
         OffsetsRefused, Superseded, Unavailable: as `carry_out`.
     """
     client_errors = ClientErrors()
@@ -49,10 +49,10 @@ def alter(request: JobRequest, work: OffsetsWork) -> str:
 
 
 def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Offset | None]:
-    """Return the new offset of each partition that the document names; a sink's in the form of the plugin and the list.
+    """Return the new offset of each partition in the document. Those of a sink have the form that plugins receive.
 
     Raises:
-        ConfigError: the document is wrong; it holds all problems.
+        ConfigError: the document is invalid; it contains all problems.
     """
     if "sink" not in target.kinds:
         return read_source_offsets(document)
@@ -76,7 +76,10 @@ def _count(number: int, what: str) -> str:
 
 
 def _of_source(request: JobRequest, work: OffsetsWork, target: Target, offsets: OffsetUpdates) -> Callable[[], Change]:
-    """Return the change of a source. It makes missing topics, because positions may be set before the first start."""
+    """Return a function that prepares the change of a source.
+
+    It creates missing topics, because positions may be set before the first start.
+    """
 
     def prepared() -> Change:
         target.make_topics()
@@ -86,7 +89,7 @@ def _of_source(request: JobRequest, work: OffsetsWork, target: Target, offsets: 
         absent = {p for p, offset in offsets.items() if offset is None}
         for number, (settings, topic) in enumerate(target.topics):
             partitions = Admin(settings, servers=settings.bootstrap).topics().get(topic)
-            if partitions is None:  # just created; brokers learn of it one after the other
+            if partitions is None:  # just created, and not known to all brokers yet
                 raise RetriableError(
                     f"Topic '{topic}' is not known to the brokers at {settings.bootstrap} yet; try again."
                 )
@@ -103,8 +106,8 @@ def altered_records(stored: StoredOffsets, offsets: OffsetUpdates, partitions: i
     """Return the records that set these positions in an offsets topic. Pure.
 
     A position is written with the key that holds it, to the partition that Kafka's partitioner chooses for the key. Its
-    other keys get tombstones. If the same key is also in other partitions, because the topic has grown, it gets the same
-    position there instead of a tombstone: of two records with the same time, either may count.
+    other keys get tombstones. If the same key is also in other partitions, because partitions were added, it gets the same
+    position there instead of a tombstone: of two records with the same timestamp, either may count.
 
     Args:
         stored: contents of the topic.
@@ -127,7 +130,7 @@ def _holds(stored: StoredOffsets, offsets: OffsetUpdates) -> bool:
 
 
 def _of_sink(request: JobRequest, work: OffsetsWork, target: Target, offsets: OffsetUpdates) -> Callable[[], Change]:
-    """Return the change of a sink; its positions must exist in Kafka."""
+    """Return a function that prepares the change of a sink, whose positions must exist in Kafka."""
     positions = positions_of(offsets)
     nulls = {p for p, offset in offsets.items() if offset is None}
 

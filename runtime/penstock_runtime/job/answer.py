@@ -23,7 +23,7 @@ _CHANGES: Final = {OffsetsVerb.RESET: reset_of_valid, OffsetsVerb.ALTER: alter}
 
 
 def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnswer:
-    """Carry out the request. Errors of the work are in the answer; none is raised."""
+    """Carry out the request. Errors are returned in the answer, not raised."""
 
     def redacted(problems: Iterable[Problem]) -> tuple[JobProblem, ...]:
         return tuple(JobProblem(property=p.property, message=redact(p.message)) for p in problems)

@@ -16,21 +16,21 @@ from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
 __all__ = ["entries_of", "list_offsets", "read_entries", "to_json"]
 
 _TOO_MUCH: Final = (
-    "The list has {size} KiB, and a ConfigMap holds {most}: nothing is listed. To see the {count} positions, run `penstock "
-    "offsets list` with the Connector's manifest, its spec.connectName set to {name}"
+    "cannot list {count} positions: they take {size} KiB, and the list in a ConfigMap holds at most {most} KiB; run "
+    "`penstock offsets list` with the Connector's manifest and spec.connectName set to {name}"
 )
 
 
 def list_offsets(request: JobRequest) -> str:
     """Return the offsets, `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`, one per line.
 
-    Offsets of a source are those at which its next task would begin: the committed ones, once for all byte forms of a
-    partition. They are found by the connector's name, so that a wrong configuration does not prevent it, except in
-    properties that say where the offsets are. A number that JSON does not have (`NaN`) is written as a string.
+    Offsets of a source are those at which its next task would start: the committed ones, once for all byte forms of a
+    partition. They are looked up by the connector's name, so that only properties that determine where the offsets are
+    stored must be valid. A number that JSON does not support (`NaN`) is written as a string.
 
     Raises:
-        ConfigError: the worker configuration is wrong, the connector has no name, or its client overrides are wrong, or
-            forbidden by the worker's policy.
+        ConfigError: the worker configuration is invalid, the connector has no name, or its client overrides are invalid
+            or forbidden by the worker's policy.
         OffsetsRefused: the list is longer than `LIST_BYTES`.
         Unavailable: Kafka is unavailable, or refuses.
     """
@@ -59,7 +59,7 @@ def read_entries(request: JobRequest) -> tuple[Target, list[dict[str, Any]]]:
 
 
 def entries_of(target: Target) -> list[dict[str, Any]]:
-    """Return the entries of the list. Call this when Kafka answers.
+    """Return the entries of the list. Call this only when Kafka answers.
 
     Raises:
         RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -99,13 +99,13 @@ def _line(entry: Mapping[str, Mapping[str, Any]]) -> str:
     text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only escape
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can only escape
         return json.dumps(finite, separators=(",", ":"))
     return text
 
 
 def _finite(value: object) -> object:
-    """Return the value, or Kafka Connect's text for a number that JSON does not have."""
+    """Return the value, or Kafka Connect's string for a number that JSON does not support."""
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

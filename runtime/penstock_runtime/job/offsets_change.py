@@ -1,6 +1,6 @@
 """Carry out a change of a connector's offsets: fence its tasks, ask its plugin, write, and read back (KIP-875).
 
-All processes of earlier tasks are fenced first, so that none writes offsets afterwards. A source's records are written in
+All processes of earlier tasks are fenced first, so that none can write offsets any more. A source's records are written in
 one transaction for each topic, the worker's topic first: its records count where the connector's own topic has none, so that
 a removed position does not come back if the change is interrupted between the two topics. A sink's offsets are those of its
 consumer group.
@@ -48,11 +48,11 @@ class Change:
     Attributes:
         fence: fence of this change.
         offsets: new offset of each source partition, or of partitions of a sink's topics, for the plugin; None removes it.
-        records: records to write, by place in `Target.topics`.
+        records: records to write, by index in `Target.topics`.
         is_done: returns whether the offsets read back from a topic are those of the change.
-        of_group: changes a sink's consumer group, once the plugin has agreed. It receives a check to make before each
-            request, which raises if the connector was started since.
-        absent: source partitions for removal that have no offset.
+        of_group: changes a sink's consumer group, once the plugin has agreed. It receives a check to call before each
+            request, which raises if the connector has been started since.
+        absent: source partitions to remove that have no offset.
     """
 
     fence: PlanFence
@@ -67,7 +67,7 @@ def target_to_ask(verb: str, request: JobRequest, client_errors: ClientErrors) -
     """Return the target of a Connector that is not deleted, whose plugin must be asked.
 
     Raises:
-        ConfigError: the configuration is wrong.
+        ConfigError: the configuration is invalid.
         OffsetsRefused: the plugin fails, so it cannot be asked.
     """
     try:
@@ -87,7 +87,7 @@ def carry_out(
 
     Args:
         verb: `reset` or `alter`, for messages.
-        target: whose offsets to change.
+        target: the offsets to change.
         prepare: checks that the change can be made, fences the tasks and returns the change. It writes no offsets, only
             fences, and internal topics if they are missing.
         client_errors: errors of the target's clients.
@@ -95,17 +95,18 @@ def carry_out(
     Raises:
         ConfigError: as `prepare`.
         OffsetsRefused: as `prepare`; or the plugin does not agree; or the consumer group now has members.
-        Superseded: the connector was started since this was requested.
-        Unavailable: Kafka is unavailable or refuses, or the connector was started during the writing; the message says
-            whether something may have been written.
-        After any other of these, nothing was written.
+        Superseded: the connector has been started since this was requested.
+        Unavailable: Kafka is unavailable or refuses, or the connector was started while offsets were written; the message
+            says whether something may have been written.
+
+    After any of these except `Unavailable`, nothing has been written.
     """
     clients = tuple({id(s): s for s in (target.place.shared, target.place.settings)}.values())
     try:
         change = with_kafka(prepare, *clients, client_errors=client_errors)
     except Unavailable as e:
         raise Unavailable(f"{e} Nothing was {_DONE[verb]}.") from e
-    # Outside the time limits of Kafka, which is not to blame for a plugin that hangs.
+    # Outside of Kafka's time limits: a plugin that hangs is not Kafka's fault.
     ask = target.ask
     copies = {
         p: None if o is None else dict(o) for p, o in change.offsets.items()
@@ -134,7 +135,7 @@ def fence_tasks(target: Target, request: JobRequest, newest: int | None) -> Plan
 
 
 def refuse_members(verb: str, target: Target, groups: Groups) -> None:
-    """Check that the sink's consumer group has no members, as far as the connector may see them.
+    """Check that the sink's consumer group has no members, as far as the connector may describe it.
 
     Raises:
         OffsetsRefused: the group has members; the message names them.
@@ -153,14 +154,14 @@ def _write(verb: str, target: Target, change: Change, *, understood: bool) -> No
 
     Args:
         verb: `reset` or `alter`, for messages.
-        target: whose offsets to change.
+        target: the offsets to change.
         change: the change.
         understood: whether the plugin handles the change, and may have moved a position in another system.
 
     Raises:
-        Superseded: the connector was started since, and nothing was changed.
+        Superseded: the connector has been started since, and nothing was changed.
         OffsetsRefused: the consumer group now has members, and nothing was changed.
-        Unavailable: as these, but something may have been changed.
+        Unavailable: as the previous two, but something may have been changed.
     """
     was_done = may_be_done = understood
 
@@ -197,14 +198,14 @@ def _write_to_topic(
     transactional_id = TransactionalIds(place.group_id, place.connector, 0).driver
     try:
         write_in_transaction(settings, transactional_id, topic, records, check)
-    except TransactionsRefused as e:  # with delivery at least once this right is not needed
-        log.info("The offsets are written without a transaction: %s", e)
+    except TransactionsRefused as e:  # at-least-once delivery does not need this permission
+        log.info("Writing the offsets without a transaction: %s", e)
         check()
         _write_one_by_one(settings, topic, records, place.connector)
     if not is_done(load_if_present(settings, place.connector, topic=topic)):
         raise ConnectError(
-            f"The offsets of {place.connector} in topic '{topic}' were written, but other offsets were read back: look "
-            f"for a task of this connector that still runs, here or in Kafka Connect."
+            f"The offsets of {place.connector} in topic '{topic}' were written, but other offsets were read back; look "
+            f"for a task of this connector that is still running, here or in Kafka Connect."
         )
     log.info("Wrote %d offset records of %s to topic '%s'", len(records), place.connector, topic)
 

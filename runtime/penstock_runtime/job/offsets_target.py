@@ -1,7 +1,6 @@
-"""Locations of a connector's offsets: topics, group and clusters, and the plugin that must agree to changes.
+"""Locate a connector's offsets: topics, group and clusters, and the plugin that must agree to changes.
 
-If the configuration is wrong or the plugin is missing, only names are certain: then there is a target by name, without a
-plugin.
+If the configuration is invalid or the plugin is missing, the target is derived from names only, without a plugin.
 """
 
 import os
@@ -46,12 +45,12 @@ class Target:
 
     Attributes:
         kinds: `source`, `sink`, or both if the kind is unknown.
-        place: place of the incarnation records.
-        transactional: whether earlier incarnations may have transactional ids that no record names yet.
+        place: location of the incarnation records.
+        transactional: whether earlier incarnations may have transactional ids that are not recorded yet.
         topics: offsets topics and their clients, in the order of writing (`offsets_change`).
         group: consumer group of a sink.
         ask: calls the plugin's `alter_offsets`.
-        make_topics: makes the topics for the status and the offsets if they are missing.
+        make_topics: creates the topics for the status and the offsets if they are missing.
     """
 
     kinds: frozenset[str]
@@ -66,8 +65,8 @@ class Target:
 def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
     """Return the target of a connector whose configuration is valid.
 
-    Its plugin does not split its work, which may need the external system: as in Kafka Connect, `alter_offsets` receives the
-    connector's configuration, not that of a task.
+    The plugin is not called to split its work, which may need the external system: as in Kafka Connect, `alter_offsets`
+    receives the connector's configuration, not that of a task.
 
     Raises:
         ConfigError: the configuration is not valid.
@@ -106,21 +105,21 @@ def _may_have_own_topic(context: SourceContext) -> bool:
 def target_by_name(
     request: JobRequest, client_errors: ClientErrors, kinds: frozenset[str] = _BOTH, *, strict: bool = False
 ) -> Target:
-    """Return the target of a connector of which only names are certain.
+    """Return the target of a connector from names only.
 
-    Overrides that no valid connector would have are ignored: those of a client that it does not have, and those that the
-    worker's policy forbids, because they could name the offsets of others.
+    Overrides that no valid connector would have are ignored: those for a client that it does not have, and those that the
+    worker's policy forbids, because they could refer to the offsets of other connectors.
 
     Args:
         request: names the connector.
         client_errors: errors of the clients.
         kinds: `source`, `sink`, or both if the kind is unknown.
-        strict: raise if it is unclear which topics, group and cluster the configuration means, instead of ignoring wrong
-            properties.
+        strict: whether to raise if it is unclear which topics, group and cluster the configuration means, instead of
+            ignoring invalid properties.
 
     Raises:
-        ConfigError: the worker configuration is wrong, or the connector has no name; with `strict`, also if properties
-            that name topics or group, or connect clients, are wrong.
+        ConfigError: the worker configuration is invalid, or the connector has no name; with `strict`, also if properties
+            that name topics or the group, or configure the connection of clients, are invalid.
     """
     resource = Connector.draft(request.connector)
     if resource.metadata.name == UNNAMED and resource.spec.connect_name is None:
@@ -154,7 +153,7 @@ def target_by_name(
 def _allowed(
     config: Mapping[str, str], kinds: frozenset[str], worker: WorkerConfig
 ) -> tuple[dict[str, str], list[Problem]]:
-    """Return the properties that count, and problems with those that the policy forbids."""
+    """Return the properties that apply, and problems with those that the policy forbids."""
     unused = set.intersection(*(set(unused_overrides(kind, config)) for kind in kinds))
     allowed: dict[str, str] = {}
     problems: list[Problem] = []
@@ -171,7 +170,7 @@ def _allowed(
 
 
 def _settings(name: str, config: Mapping[str, str], worker: WorkerConfig) -> ClientSettings | None:
-    """Return clients with the connector's overrides, or with only its group if others are wrong; None if it is wrong too."""
+    """Return clients with the connector's overrides, or only its group if others are invalid; None if that is too."""
     try:
         return client_settings("sink", name, config, worker)[0]
     except ConfigError:

@@ -1,6 +1,6 @@
 """Ask the connector plugin whether it agrees to new offsets (`alter_offsets`, KIP-875), within a separate time limit.
 
-Each way in which a plugin can answer has a separate message. Kafka Connect's messages are used where it has one.
+Each way in which a plugin can answer has a separate message, which is Kafka Connect's if it has one.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def ask_plugin(alter_offsets: AlterOffsets, connector: str, *, seconds: float = 
     if not answer.done():  # not by exception: a TimeoutError may come from the plugin
         raise OffsetsRefused(
             f"The connector's alter_offsets has not answered within {seconds:.0f} s; nothing was written to Kafka. If the "
-            f"plugin moves a position in an external system, look there before the next attempt."
+            f"plugin moves a position in an external system, check that position before the next attempt."
         )
     if (error := answer.exception()) is not None:
         raise OffsetsRefused(_refusal(error, connector)) from error
@@ -53,5 +53,5 @@ def _refusal(error: BaseException, connector: str) -> str:
         )
         return f"{text}: {error}" if str(error) else text
     if isinstance(error, ConnectError):
-        return str(error).strip() or "The connector refuses these offsets, and gives no reason"
+        return str(error).strip() or "The connector refuses these offsets without giving a reason"
     return f"The connector's alter_offsets failed, and nothing was written: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Prepare a set of tasks: make internal topics and dead letter queues, and fence all earlier tasks of the connector."""
+"""Prepare a set of tasks: create internal topics and dead letter queues, and fence the connector's earlier tasks."""
 
 import logging
 import socket
@@ -27,7 +27,7 @@ _APPEARS: Final = 10.0  # seconds
 
 
 def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> PlanEpoch:
-    """Make the topics that the tasks of one connector need, and fence earlier tasks.
+    """Create the topics that the tasks of one connector need, and fence earlier tasks.
 
     Args:
         context: context of one of its tasks.
@@ -40,7 +40,7 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
     Raises:
         Superseded: another process is starting the same connector, with a greater generation.
         RetriableError: Kafka does not answer.
-        ConnectError: a topic cannot be created, or does not have the required form.
+        ConnectError: a topic cannot be created, or is not compacted as required.
     """
     make_internal_topics(context)
     dead_letters = context.policy.dead_letter_topic
@@ -54,7 +54,8 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
     place = place_of(context, owner)
     if context.exactly_once:
         return fence(place, context.spec.tasks, known=known).epoch
-    # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
+    # The minimum generation is the current time: nothing is fenced here, so this plan must be the newest even if the
+    # topic was lost.
     return supersede(place, context.spec.tasks, least=int(time.time()), known=known).epoch
 
 
@@ -65,7 +66,7 @@ def make_internal_topics(context: TaskContext) -> None:
 
     Raises:
         RetriableError: Kafka does not answer.
-        ConnectError: a topic cannot be created, or must not be, or is not compacted.
+        ConnectError: a topic cannot be created, may not be created, or is not compacted.
     """
     worker = context.worker
     make_status_topic(context.shared, worker)
@@ -104,13 +105,13 @@ def _target_admin(context: TaskContext) -> Admin:
 
 
 def place_of(context: TaskContext, owner: str = "") -> Place:
-    """Return the place where the incarnations of a task's connector are recorded."""
+    """Return the location of the incarnation records of a task's connector."""
     spec, worker = context.spec, context.worker
     return Place(spec.connector, worker.group_id, context.settings, context.shared, context.status_topic, owner)
 
 
 def _appear(settings: ClientSettings, topic: str) -> None:
-    """Wait until a topic that was just created can be read: brokers learn of it one after the other."""
+    """Wait until a topic that was just created can be read: not all brokers know it immediately."""
     deadline = time.monotonic() + _APPEARS
     while True:
         try:

@@ -1,7 +1,7 @@
 """Reset a connector's offsets: a source's records in offsets topics, a sink's consumer group (KIP-875).
 
-If a Connector is deleted, and its configuration is wrong or its plugin is missing, the offsets are found by the connector's
-name only, so that the user can start over. If it is not deleted they are not: a plugin that would refuse must be asked.
+If a deleted Connector has an invalid configuration or its plugin is missing, the offsets are looked up by the connector's
+name only, so that the user can start over. If it is not deleted, the plugin must be asked, since it might refuse.
 """
 
 import logging
@@ -34,7 +34,7 @@ def reset_of_valid(request: JobRequest, work: OffsetsWork) -> str:
     """Reset the offsets of a Connector that is not deleted, and return the message of the answer.
 
     Raises:
-        ConfigError: the configuration is wrong, so the plugin cannot be asked.
+        ConfigError: the configuration is invalid, so the plugin cannot be asked.
         OffsetsRefused, Superseded, Unavailable: as `carry_out`; or the plugin cannot be asked.
     """
     client_errors = ClientErrors()
@@ -45,7 +45,7 @@ def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
     """Reset the offsets of a Connector that is deleted, and return the message of the answer, and warnings.
 
     Raises:
-        ConfigError: the worker configuration is wrong, or the connector has no name.
+        ConfigError: the worker configuration is invalid, or the connector has no name.
         OffsetsRefused, Superseded, Unavailable: as `carry_out`.
     """
     client_errors = ClientErrors()
@@ -54,7 +54,7 @@ def reset(request: JobRequest) -> tuple[str, tuple[Problem, ...]]:
         target = target_of_valid(request, client_errors)
     except ConfigError as e:
         target = target_by_name(request, client_errors)
-        what = "its records in the offsets topics and its consumer group were reset by name, and no plugin was asked"
+        what = "its records in the offsets topics and its consumer group were reset by name, without asking the plugin"
         warnings = (Problem("", f"The connector's configuration is not valid, so {what}"), *e.problems)
     except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
         target = target_by_name(request, client_errors)
@@ -94,6 +94,6 @@ def _prepared(target: Target, request: JobRequest, newest: int | None) -> Change
 
     def delete(groups: Groups, check: Callable[[], None]) -> None:
         was = groups.delete(target.group, check)
-        log.info("Consumer group '%s' %s", target.group, "is deleted" if was else "did not exist")
+        log.info("Consumer group '%s' %s", target.group, "was deleted" if was else "did not exist")
 
     return Change(plan_fence, partitions, records, lambda stored: not stored.live, delete)

@@ -1,7 +1,7 @@
-"""Detect who else may run a connector now, from the records of the status topic.
+"""Detect from the records of the status topic whether a connector may be running elsewhere.
 
 A manual reset or change of offsets while a task runs would be overwritten, or would set back the running task. The records
-do not distinguish a process that was killed from one that runs.
+do not distinguish a killed process from a running one.
 """
 
 import re
@@ -26,7 +26,7 @@ class Known:
     """Facts about a connector from the status topic.
 
     Attributes:
-        rival: sentence about who may run it, and what to do about that; empty: nobody.
+        rival: message about what may be running it, and how to stop that; empty if nothing.
         generation: greatest recorded plan generation.
         is_unknown: whether the topic does not exist, or has no records of the connector.
     """
@@ -49,7 +49,7 @@ def known_of(place: Place) -> Known:
 
 
 def known_in(entries: Iterable[Entry], connector: str) -> Known:
-    """Return the same from the records of a status topic. Pure."""
+    """Return the facts about a connector from the records of a status topic. Pure."""
     entries = list(entries)
     last = dict(entries)
     tasks = re.compile(re.escape(f"status-task-{connector}-").encode() + rb"[0-9]+")
@@ -63,14 +63,14 @@ def known_in(entries: Iterable[Entry], connector: str) -> Known:
 def _rival(connector: str, claim: Claim | None, states: Sequence[Status]) -> str:
     if claim is not None:
         return (
-            f"Connector {claim.namespace}/{claim.name} of operator {claim.operator} has the name {connector} "
-            f"in Kafka: set its spec.state: Stopped, and annotate it with penstock.dev/alter-offsets or "
+            f"Connector {claim.namespace}/{claim.name} of operator {claim.operator} uses the name {connector} "
+            f"in Kafka; set its spec.state to Stopped, and annotate it with penstock.dev/alter-offsets or "
             f"penstock.dev/reset-offsets"
         )
     live = sorted({f"{s.state} at {s.worker_id}" for s in states if s.state in _LIVE})
     if not live:
         return ""
     return (
-        f"Connectors must be in the STOPPED state before their offsets can be modified, and {connector} is "
-        f"{', '.join(live[:3])}: end `penstock run`, or stop the connector in Kafka Connect"
+        f"Connectors must be in the STOPPED state before their offsets can be modified, but {connector} is "
+        f"{', '.join(live[:3])}; stop `penstock run`, or stop the connector in Kafka Connect"
     )

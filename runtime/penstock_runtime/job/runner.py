@@ -68,14 +68,14 @@ def run(arguments: list[str]) -> ExitCode:
     become_log_lines(redact)
     append_folders(python_folders(request.mounts))
     try:
-        # A list of offsets calls no plugin, whose import may hang, and contains no property. A plugin that is not the one
-        # that its PluginVersion declares is not called either; the answer gives the reason.
+        # Listing offsets calls no plugin, whose import may hang, and returns no property. A plugin that differs from its
+        # PluginVersion is not called either; the answer gives the reason.
         if request.action is not Action.LIST_OFFSETS and not check_images(request.mounts):
             plugins = Plugins.installed(request.mounts)
             redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
         answer = answer_request(request, redact)
         _write(answer_descriptor, f"{answer_line(answer, _texts_of_request(request))}\n".encode())
-    except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, even `sys.exit`)
+    except BaseException as e:  # noqa: BLE001 (end of the process: every error is reported, even `sys.exit`)
         return _failed(as_failure(e), redact)
     termination_message.write(TerminationMessage(exit_code=ExitCode.OK, message=_message(answer)))
     return ExitCode.OK
@@ -91,14 +91,14 @@ def leave(code: int) -> NoReturn:
 
 
 def _stopped(number: int, frame: FrameType | None) -> NoReturn:
-    """Report which call of a plugin was under way when the pod's time was over, and end as the signal would."""
+    """Report which plugin call was in progress when the pod was stopped, and exit with the code of the signal."""
     code, message = 128 + number, f"The process was ended by signal {number} (SIGTERM)."
     termination_message.write(TerminationMessage(exit_code=code, message=message, trouble=place_of_frame(frame)))
     os._exit(code)
 
 
 def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]:
-    """Return `spec.config` and `spec.class` of a document of any form."""
+    """Return `spec.config` and `spec.class` of a document that may be malformed."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     class_name = spec.get("class") if isinstance(spec, Mapping) else None
@@ -106,7 +106,7 @@ def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]
 
 
 def _texts_of_request(request: JobRequest) -> RequestTexts:
-    """Return texts of the request, which the answer does not repeat."""
+    """Return the strings of the request that the answer does not repeat."""
     try:
         return Connector.draft(request.connector).request_texts(request.worker)
     except ConfigError:  # then there is no plan either

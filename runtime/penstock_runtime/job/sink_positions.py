@@ -1,4 +1,4 @@
-"""Positions of a sink, in the form of KIP-875's JSON and as Kafka partitions; checks whether they exist in Kafka."""
+"""Convert a sink's positions from the form of KIP-875's JSON to Kafka partitions, and check that they exist in Kafka."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MOST_NAMED: Final = 20
 
 
 def positions_of(offsets: OffsetUpdates) -> dict[TopicPartition, int]:
-    """Return the positions in a sink's offsets that were read and checked, without those that are removed."""
+    """Return the positions in a sink's validated offsets, without those to remove."""
     return {
         TopicPartition(str(p["kafka_topic"]), cast("int", p["kafka_partition"])): cast("int", o["kafka_offset"])
         for p, o in offsets.items()
@@ -28,12 +28,12 @@ def positions_of(offsets: OffsetUpdates) -> dict[TopicPartition, int]:
 
 @dataclass(frozen=True)
 class Seen:
-    """View of a sink on topics.
+    """Topics as seen by a sink.
 
     Attributes:
         counts: number of partitions of every topic that it may see.
         bounds: first offset and end of the requested partitions that exist.
-        is_from_beginning: whether it resumes at the first offset if its offset is gone (`auto.offset.reset=earliest`).
+        is_from_beginning: whether it resumes at the first offset if its own does not exist (`auto.offset.reset=earliest`).
     """
 
     counts: Mapping[str, int]
@@ -57,7 +57,7 @@ def seen_by(target: Target, partitions: Iterable[TopicPartition]) -> Seen:
 
 
 def check_positions(target: Target, positions: Mapping[TopicPartition, int]) -> None:
-    """Check that each partition exists, and that its task would begin at the position.
+    """Check that each partition exists, and that a task would start at its position.
 
     Raises:
         ConfigError: some partitions or positions fail the check; the message names each.
@@ -74,14 +74,14 @@ def check_positions(target: Target, positions: Mapping[TopicPartition, int]) -> 
 def why_not(partition: TopicPartition, offset: int, seen: Seen) -> str:
     """Return why a position is refused; empty if it is accepted. Pure.
 
-    A position before the first offset is accepted with `auto.offset.reset=earliest`, which begins at the first offset. With
+    A position before the first offset is accepted with `auto.offset.reset=earliest`, which starts at the first offset. With
     another value the task would skip existing records.
     """
     topic, number = partition
     if topic not in seen.counts:
-        return f"topic '{topic}' does not exist, or may not be described"
+        return f"topic '{topic}' does not exist, or the connector may not describe it"
     if partition not in seen.bounds:
-        return f"topic '{topic}' has no partition {number}; it has {seen.counts[topic]} in all"
+        return f"topic '{topic}' has no partition {number}; its partition count is {seen.counts[topic]}"
     first, end = seen.bounds[partition]
     if offset > end:
         return f"{offset} is past the end of {topic}-{number}, which is {end}"

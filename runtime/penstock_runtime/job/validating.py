@@ -45,7 +45,7 @@ def validate(request: JobRequest) -> Validated:
     """Return the plan of the request's connector.
 
     Raises:
-        ConfigError: the connector is not valid; it holds all problems, without secrets.
+        ConfigError: the connector is invalid; it contains all problems, without secrets.
     """
     valid_plan, warnings = planned(request)
     complete = tuple(map(_strip_incarnation, valid_plan.tasks))
@@ -105,7 +105,7 @@ def planned(request: JobRequest, *, splits: bool = True) -> tuple[Plan, tuple[Pr
 
 
 def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, list[Problem]]:
-    """Return the worker configuration and its problems, without wrong properties, so that the connector is checked too."""
+    """Return the worker configuration without invalid properties, so that the connector is checked too, and its problems."""
     try:
         worker = worker_from(texts, secrets)
     except ConfigError as e:
@@ -128,7 +128,7 @@ def _of_worker(name: str) -> str:
 
 
 def _put_back_literals(task: TaskSpec, own: Mapping[str, str], literals: Sequence[Secret]) -> TaskSpec:
-    """Replace literal passwords in the task by references, except in properties that are as the author wrote them."""
+    """Replace literal passwords in the task by references, except in properties that the plugin left unchanged."""
     rest = {name: text for name, text in task.config.items() if own.get(name) != text}
     return task.model_copy(update={"config": {**task.config, **put_back(rest, {}, {}, literals)}})
 
@@ -147,7 +147,7 @@ def _check_size(tasks: tuple[TaskSpec, ...]) -> None:
             Problem(
                 "spec.tasksMax",
                 f"the configurations of {len(tasks)} tasks take {size >> 10} KiB, and the ConfigMap of a plan holds at "
-                f"most {LIMIT >> 10} KiB: lower spec.tasksMax, split the connector into several, or shorten "
+                f"most {LIMIT >> 10} KiB; lower spec.tasksMax, split the connector into several, or shorten "
                 f"spec.config (each task repeats it)",
             )
         )

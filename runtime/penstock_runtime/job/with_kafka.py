@@ -48,7 +48,7 @@ class ClientErrors:
         self._errors.append((time.monotonic(), text))
 
     def latest(self, seconds: float) -> str | None:
-        """Return the last error of the last `seconds`, or None; prefer any other to an error that all brokers are down."""
+        """Return the latest error of the last `seconds`, or None; prefer any other error to "all brokers are down"."""
         since = time.monotonic() - seconds
         texts = [text for at, text in list(self._errors) if at >= since]
         return next((t for t in reversed(texts) if "_ALL_BROKERS_DOWN" not in t), texts[-1] if texts else None)
@@ -63,7 +63,7 @@ def prepare_plan(task: TaskSpec, known: StatusSnapshot | None = None, owner: str
         owner: mark of the Connector (`JobRequest.owner`).
 
     Raises:
-        ConfigError: the configuration is wrong.
+        ConfigError: the configuration is invalid.
         Superseded: the same connector is being started elsewhere now.
         Unavailable: Kafka is unavailable, or refuses.
     """
@@ -76,11 +76,11 @@ def prepare_plan(task: TaskSpec, known: StatusSnapshot | None = None, owner: str
 
 
 def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: ClientErrors) -> T:
-    """Wait for Kafka, then do work with it in a thread. The thread is abandoned if the work does not end in time.
+    """Wait for Kafka, then do work with it in a thread. The thread is abandoned if the work does not finish in time.
 
     Raises:
         ConfigError, Superseded, OffsetsRefused: raised by the work.
-        Unavailable: Kafka is unavailable or refuses, or the work did not end in time.
+        Unavailable: Kafka is unavailable or refuses, or the work did not finish in time.
     """
     try:
         await_kafka(*settings, seconds=_REACH_KAFKA)
@@ -92,8 +92,8 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: 
             if (waited > _LONGEST_WITH_ERRORS - _REACH_KAFKA and last is not None) or waited > _LONGEST:
                 why = f": {last}" if last is not None else ""
                 raise Unavailable(
-                    f"Kafka at {settings[0].bootstrap} answers, but work with it has not ended after {waited:.0f} s{why}. "
-                    f"Check that the brokers can be reached under the names that they advertise, and that all of them run."
+                    f"Kafka at {settings[0].bootstrap} answers, but work with it has not finished after {waited:.0f} "
+                    f"s{why}. Check that the brokers' advertised listeners are reachable, and that all brokers are running."
                 )
         return outcome.result()
     except (ConfigError, Superseded, OffsetsRefused, Unavailable):

@@ -33,11 +33,11 @@ _BROKERS_OWN: Final = 50
 _NOT_HERE: Final = (KafkaError.POLICY_VIOLATION, KafkaError.INVALID_CONFIG)
 _NO_BROKER: Final = "All brokers are currently fenced"
 """Kafka's message while its brokers start or shut down. Its code, INVALID_REPLICATION_FACTOR, is also returned for a factor
-that no waiting makes valid."""
+that will never become valid."""
 
 
 def cluster_id(settings: ClientSettings) -> str:
-    """Return the id of the cluster that producers write to. It does not depend on which of its addresses is configured.
+    """Return the id of the cluster that producers write to, which is the same for every address of the cluster.
 
     Connects with the producer's properties, since only those are known to reach that address.
 
@@ -46,7 +46,7 @@ def cluster_id(settings: ClientSettings) -> str:
         ConnectError: another failure, such as failed authentication.
     """
     servers = settings.bootstrap
-    with translating(f"Asking {servers} which cluster it is"):
+    with translating(f"Looking up the cluster id at {servers}"):
         client = AdminClient(settings.for_producer())
         found = client.describe_cluster(request_timeout=_SECONDS).result()
     return found.cluster_id or servers
@@ -60,7 +60,7 @@ def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, i
     Raises:
         ConnectError: the client cannot be created.
     """
-    with translating("Asking for the limits of topics"):
+    with translating("Describing topics"):
         client = AdminClient(settings.for_producer())
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         asked = client.describe_configs(resources, request_timeout=_SHORTLY)
@@ -68,8 +68,8 @@ def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, i
     for resource, answer in asked.items():
         try:
             found[resource.name] = int(answer.result()["max.message.bytes"].value)
-        except (KafkaException, KeyError, TypeError) as e:  # no such topic, not authorised, or not in the answer
-            log.debug("The limits of topic '%s' are not known: %s", resource.name, e)
+        except (KafkaException, KeyError, TypeError) as e:  # no such topic, not authorized, or not in the answer
+            log.debug("The batch limit of topic '%s' is unknown: %s", resource.name, e)
     return found
 
 
@@ -81,15 +81,15 @@ def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]
     Raises:
         ConnectError: the client cannot be created.
     """
-    with translating("Asking for the ids of topics"):
+    with translating("Fetching topic ids"):
         client = AdminClient({**settings.for_admin(), **connection_properties(settings.consumer)})
         asked = client.describe_topics(TopicCollection(list(topics)), request_timeout=_SHORTLY)
     found: dict[str, str] = {}
     for topic, answer in asked.items():
         try:
             found[topic] = str(answer.result().topic_id)
-        except KafkaException as e:  # gone, not authorised, no answer
-            log.debug("The id of topic '%s' is not known: %s", topic, e)
+        except KafkaException as e:  # deleted, not authorized, or no answer
+            log.debug("The id of topic '%s' is unknown: %s", topic, e)
     return found
 
 
@@ -131,7 +131,7 @@ class Admin:
         Raises:
             RetriableError: no broker answered.
         """
-        with translating(f"Asking {self._servers} for its topics"):
+        with translating(f"Fetching the topics of {self._servers}"):
             found = self._client.list_topics(timeout=_SECONDS).topics
         return {name: len(t.partitions) for name, t in found.items() if t.error is None}
 
@@ -193,9 +193,9 @@ class Admin:
             )
 
     def missing(self, topics: Sequence[str]) -> list[str]:
-        """Return which of these topics do not exist. Sends one request, which names no other topic.
+        """Return the topics among these that do not exist. A single request is sent, which names no other topic.
 
-        The request never makes a broker create a topic automatically, so the right to describe the topics is enough.
+        The request never makes a broker create a topic automatically, so permission to describe the topics suffices.
 
         Raises:
             RetriableError: no broker answered.
@@ -204,7 +204,7 @@ class Admin:
         try:
             with translating("Describing topics"):
                 answers = self._client.describe_topics(TopicCollection([*topics]), request_timeout=_SECONDS)
-        except ValueError as e:  # a name that the client does not send
+        except ValueError as e:  # the client rejects a name
             raise ConnectError(f"Error while attempting to describe topics {topics[:3]}: {e}") from e
         found, refusals = list[str](), list[ConnectError]()
         for topic in topics:
@@ -222,12 +222,12 @@ class Admin:
         return found
 
     def create(self, topics: Sequence[RequestedTopic]) -> None:
-        """Create these topics in as few requests as Kafka allows. A topic that exists by now is not changed.
+        """Create these topics in as few requests as Kafka allows. A topic that already exists is not changed.
 
         Raises:
             RetriableError: no broker answered.
             ConfigError: the client rejects a number of partitions or replicas.
-            ConnectError: the brokers refuse a topic, or the principal may not create it. Other topics may exist by now.
+            ConnectError: the brokers refuse a topic, or the principal may not create it. Other topics may have been created.
         """
         for some in requests(topics):
             self._create_together(some)
@@ -237,9 +237,9 @@ class Admin:
         try:
             with translating("Creating topics"):
                 answers = self._client.create_topics(new, request_timeout=_SECONDS)
-        except ValueError as e:  # a number that the client does not send; it names the topic
+        except ValueError as e:  # the client rejects a number, and its message names the topic
             wrong = next((t for t in topics if f"NewTopic({t.name})" in str(e)), topics[0])
-            raise ConfigError(f"Topic '{wrong.name}' cannot be created by {wrong.named_by}: {e}") from e
+            raise ConfigError(f"cannot create topic '{wrong.name}', requested by {wrong.named_by}: {e}") from e
         refusals = list[ConnectError]()
         for topic in topics:
             try:
@@ -249,25 +249,24 @@ class Admin:
                 if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     refusals.append(_caused(_refusal(topic, error), e))
             else:
-                log.info("Created topic '%s' by %s, with %d partitions", topic.name, topic.named_by, topic.partitions)
+                log.info("Created topic '%s' with %d partitions for %s", topic.name, topic.partitions, topic.named_by)
         _raise_worst(refusals)
 
     def _undescribed(self, topic: str, error: KafkaError) -> str:
         """Return why a topic that a rule may create cannot be described, worded as in Kafka Connect."""
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return (
-                f"Not authorized to describe topic(s) '{topic}' on the brokers {self._servers}. Grant the principal of "
-                f"this connector the right Describe on it, then restart it."
+                f"Not authorized to describe topic(s) '{topic}' on the brokers {self._servers}. Grant the "
+                f"connector's principal the Describe permission on it, then restart the connector."
             )
         return f"Error while attempting to describe topics '{topic}': {error.str()} ({error.name()})"
 
-    def _create_internal(self, topic: RequestedTopic, wishes: Mapping[str, str]) -> None:
-        """Create an internal topic, unless it exists by now.
+    def _create_internal(self, topic: RequestedTopic, optional: Mapping[str, str]) -> None:
+        """Create an internal topic, unless it already exists.
 
-        `wishes` are optional settings: the topic's own settings override them, and they are omitted if the brokers refuse
-        them.
+        The topic's own settings override the `optional` ones, which are omitted if the brokers refuse them.
         """
-        config = {**wishes, **topic.settings}
+        config = {**optional, **topic.settings}
         new: Any = NewTopic(
             topic.name, num_partitions=topic.partitions, replication_factor=topic.replication_factor, config=config
         )
@@ -278,7 +277,7 @@ class Admin:
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return
             if config != topic.settings and error.code() in _NOT_HERE:
-                log.info("Topic '%s' is created without %s: %s", topic.name, ", ".join(wishes), error.str())
+                log.info("Creating topic '%s' without %s: %s", topic.name, ", ".join(optional), error.str())
                 self._create_internal(topic, {})
                 return
             raise _refusal(topic, error) from e
@@ -300,7 +299,7 @@ def requests(topics: Sequence[RequestedTopic]) -> Iterator[list[RequestedTopic]]
 
 def _refusal(topic: RequestedTopic, error: KafkaError) -> ConnectError:
     """Return the error to raise for a topic that was not created."""
-    ours = translated(error, f"Creating topic '{topic.name}' (named by {topic.named_by})")
+    ours = translated(error, f"Creating topic '{topic.name}' (requested by {topic.named_by})")
     if isinstance(ours, RetriableError):
         return ours
     if _NO_BROKER in error.str():
@@ -310,8 +309,8 @@ def _refusal(topic: RequestedTopic, error: KafkaError) -> ConnectError:
     if error.code() != KafkaError.INVALID_REPLICATION_FACTOR:
         return ConnectError(str(ours))
     return ConnectError(
-        f"{ours} {topic.replication_factor} replicas were asked for; set {topic.named_by.removesuffix('.name')}"
-        f".replication.factor to what the cluster has, or -1 for its default."
+        f"{ours} {topic.replication_factor} replicas were requested; set {topic.named_by.removesuffix('.name')}"
+        f".replication.factor to at most the number of brokers, or to -1 for their default."
     )
 
 

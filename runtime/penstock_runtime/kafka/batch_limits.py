@@ -1,4 +1,4 @@
-"""Largest batch that each topic accepts, `max.message.bytes`: brokers apply it to whole batches of a client."""
+"""Look up the largest batch that each topic accepts: brokers apply `max.message.bytes` to whole batches."""
 
 import logging
 import time
@@ -13,17 +13,17 @@ __all__ = ["BatchLimits"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 5.0
-"""Seconds between two requests for one topic."""
+"""Minimum seconds between two requests for the same topic."""
 _UNKNOWN_SECONDS: Final = 60.0
 """Seconds after which an unknown limit is requested again."""
 _SHRINK: Final = 16
 
 
 class BatchLimits:
-    """Batch limits of the topics that one process writes to. Each is requested once, all new ones in one request.
+    """Batch limits of the topics that one process writes to. Each is requested once; one request covers all new topics.
 
     If the brokers do not return a limit (the principal may not describe the topic, or the topic does not exist yet), a limit
-    is assumed after a batch was refused. An assumed limit only bounds batches: no record is refused because of it.
+    is assumed once a batch is refused. An assumed limit only bounds batches: no record is refused because of it.
 
     Attributes:
         least: smallest limit of all topics, known or assumed; None if there is none.
@@ -41,7 +41,7 @@ class BatchLimits:
         return self._known.get(topic)
 
     def asked(self, topic: str) -> bool:
-        """Return whether the limit was requested."""
+        """Return whether the limit has been requested."""
         return topic in self._asked
 
     def learn(self, topics: Iterable[str]) -> None:
@@ -56,7 +56,7 @@ class BatchLimits:
             self._ask(old)
 
     def forget_unknown(self) -> None:
-        """Let the next write request limits that have been unknown for a minute again: the topics may exist by now."""
+        """Allow limits that have been unknown for a minute to be requested again: the topics may exist by now."""
         earliest = time.monotonic() - _UNKNOWN_SECONDS
         for topic in [t for t, asked in self._asked.items() if asked < earliest and t not in self._known]:
             del self._asked[topic]
@@ -69,8 +69,8 @@ class BatchLimits:
         if self._known.get(topic, batch_size) >= batch_size:
             self._assumed[topic] = max(1, batch_size // _SHRINK)
             log.info(
-                "Topic '%s' refused a batch of up to %d bytes, and its max.message.bytes is not known or says otherwise: "
-                "batches of %d bytes from now on",
+                "Topic '%s' refused a batch of up to %d bytes, but its max.message.bytes is unknown or larger; limiting "
+                "batches to %d bytes",
                 topic,
                 batch_size,
                 self._assumed[topic],
@@ -83,7 +83,7 @@ class BatchLimits:
         try:
             found = batch_limits(self._settings, topics)
         except ConnectError as e:
-            log.debug("Cannot ask for the limits of topics: %s", e)
+            log.debug("Cannot fetch the batch limits of topics: %s", e)
         self._known |= found
         self._update_least()
 

@@ -1,4 +1,4 @@
-"""Track whether brokers answer. librdkafka reports an outage once and never reports the recovery, which is probed here."""
+"""Track whether brokers answer. librdkafka reports an outage once but never the recovery, which is probed here."""
 
 import time
 from collections.abc import Callable

@@ -15,8 +15,8 @@ from penstock_runtime.process.liveness import LOOP
 __all__ = ["StatusWriter", "follower", "read_since", "read_to_end", "reader_clients"]
 
 _FOLLOWER: Final[Mapping[str, Any]] = {
-    # How long the broker holds a request while there are no records; new records are returned immediately. Ten times as
-    # long would save 0.01 % of a core, and a first read that ends with an end event would have to wait for it.
+    # How long the broker holds a request while there are no records; new records are returned immediately. Ten times
+    # as long would save 0.01 % of a core, but would delay a first read, which waits for the end of the partition.
     "fetch_wait_max_ms": 500,
     "queued_max_messages_kbytes": 1_024,
     "socket_timeout_ms": 60_000,
@@ -38,14 +38,14 @@ def reader_clients(settings: ClientSettings, *, servers: str | None = None, **pr
 
 
 def read_to_end(settings: ClientSettings, topic: str, *, servers: str | None = None) -> list[Entry]:
-    """Call `penstock_kafka.compacted_reader.read_to_end` and return the entries. For small topics."""
+    """Return all entries of a small topic, as `penstock_kafka.compacted_reader.read_to_end` reads them."""
     return [record.entry for record in compacted_reader.read_to_end(reader_clients(settings, servers=servers), topic)]
 
 
 def read_since(
     settings: ClientSettings, topic: str, since: TopicPosition | None
 ) -> tuple[list[Entry], TopicPosition | None]:
-    """Call `penstock_kafka.compacted_reader.read_since` and return the entries and the position."""
+    """Return the entries since a position, and the new position, as `penstock_kafka.compacted_reader.read_since` does."""
     records, position = compacted_reader.read_since(reader_clients(settings), topic, since)
     return [record.entry for record in records], position
 

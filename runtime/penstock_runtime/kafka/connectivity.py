@@ -1,7 +1,7 @@
-"""Check that Kafka can be reached before the work begins.
+"""Check that Kafka is reachable before work starts.
 
-librdkafka retries silently, and a call that times out says only that no answer came. The cause is reported in the
-background, through the error callback, and only to a thread that polls. So the connection is checked first.
+librdkafka retries silently, and a call that times out reports only that there was no answer. The cause is reported
+in the background, through the error callback, and only to a thread that polls. So the connection is checked first.
 """
 
 import time
@@ -103,7 +103,7 @@ def _await_answer(connection: dict[str, Any], deadline: float, stopping: Callabl
 
 def _take_answer(error: KafkaError, servers: str, errors: list[ClientError]) -> None:
     """Record the error of a request. Raise it if it is neither a connection error nor retriable."""
-    ours = translated(error, f"Asking Kafka at {servers}")
+    ours = translated(error, f"Fetching metadata from Kafka at {servers}")
     if not isinstance(ours, RetriableError) and error.name() not in CONNECTION_ERRORS:
         raise ConnectError(str(ours))
     if error.name() not in _UNINFORMATIVE:

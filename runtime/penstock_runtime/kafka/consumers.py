@@ -43,7 +43,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
 _SHORTLY: Final = 10.0
-"""Seconds to wait for requests that are repeated often."""
+"""Timeout in seconds of requests that are repeated often."""
 _HURRY: Final = 10
 _RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
 _TIMESTAMP_TYPES: Final = {
@@ -54,10 +54,10 @@ _TIMESTAMP_TYPES: Final = {
 
 
 class OutOfRange(RetriableError):
-    """Raised when a partition does not hold the offset to read. It is not read until it is assigned again."""
+    """Raised when a partition does not contain the offset to read. It is not read until it is assigned again."""
 
     def __init__(self, partition: TopicPartition, offset: int) -> None:
-        super().__init__(f"{partition.topic}-{partition.partition} does not hold offset {offset}")
+        super().__init__(f"{partition.topic}-{partition.partition} does not contain offset {offset}")
         self.partition = partition
         self.offset = offset
 
@@ -73,7 +73,7 @@ class Consumed:
     headers: Sequence[list[RawHeader]] | None
     timestamp: Sequence[int | None]
     timestamp_type: int | list[int] = TIMESTAMP_CREATE_TIME
-    """The client's number of the type; one for all records, or one for each."""
+    """confluent_kafka's constant for the timestamp type: one for all records, or one for each."""
     _size: int = field(default=-1, init=False, repr=False, compare=False)
 
     @property
@@ -82,7 +82,7 @@ class Consumed:
         return self.offset[-1] + 1
 
     def size(self) -> int:
-        """Return the bytes of keys and values."""
+        """Return the total size of keys and values in bytes."""
         if self._size < 0:
             self._size = _bytes(self.key or ()) + _bytes(self.value)
         return self._size
@@ -127,7 +127,7 @@ class RecordConsumer:
         settings: client settings.
         group: the consumer group that offsets are committed to.
         client_id: `client.id`, as brokers see it.
-        hurried: the records to read already exist, so brokers need not wait for more.
+        hurried: whether the records to read already exist, so that brokers need not wait for more.
     """
 
     def __init__(self, settings: ClientSettings, *, group: str, client_id: str, hurried: bool = False) -> None:
@@ -157,12 +157,12 @@ class RecordConsumer:
 
     @property
     def trouble(self) -> str | None:
-        """Why reading is blocked, or None: a deleted topic, until records arrive, or no broker answers, until one does."""
+        """Reason why reading is blocked, or None: a deleted topic, until records arrive; no broker, until one answers."""
         return self._error or self._health.trouble
 
     @property
     def from_beginning(self) -> bool:
-        """Return whether partitions without a known offset are read from their beginning (`auto.offset.reset=earliest`)."""
+        """Return whether partitions without an offset are read from the beginning (`auto.offset.reset=earliest`)."""
         return self.reset == "earliest"
 
     def partitions(self) -> dict[str, int]:
@@ -172,7 +172,7 @@ class RecordConsumer:
             RetriableError: no broker answered. The consumer may have been replaced; then nothing is assigned.
         """
         try:
-            with translating(f"Asking {self._servers} for its topics"):
+            with translating(f"Fetching the topics of {self._servers}"):
                 topics = self._consumer.list_topics(timeout=_SECONDS).topics
         except RetriableError:
             if self._renewal.is_due("The consumer"):
@@ -184,11 +184,11 @@ class RecordConsumer:
         return {name: len(t.partitions) for name, t in topics.items() if t.error is None}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Call `admin.topic_ids`."""
+        """Return the ids of the topics, as `admin.topic_ids` does."""
         return topic_ids(self._settings, topics)
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Call `GroupCommits.committed`."""
+        """Return the committed offsets, as `GroupCommits.committed` does."""
         return self._commits.committed(partitions)
 
     def members(self) -> list[str] | None:
@@ -196,7 +196,7 @@ class RecordConsumer:
         return Groups(self._settings).members(self.group)
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
-        """Read these partitions, and no others, from these offsets; None: from where `auto.offset.reset` says."""
+        """Read exactly these partitions from these offsets; None is the position that `auto.offset.reset` selects."""
         if self._hurried:
             self._look_up({topic for topic, _ in positions})
         unknown = OFFSET_END if self.reset == "latest" else OFFSET_BEGINNING
@@ -207,25 +207,25 @@ class RecordConsumer:
         self._error = None  # its partition may no longer be assigned
 
     def _look_up(self, topics: set[str]) -> None:
-        """Fetch the metadata of topics now: a new client may look up assigned topics only a second later.
+        """Fetch the metadata of topics now: a new client may otherwise look up assigned topics only after a second.
 
         Raises:
             RetriableError: no broker answered.
         """
         for topic in topics - self._known:
-            with translating(f"Asking {self._servers} for topic '{topic}'"):
+            with translating(f"Fetching the metadata of topic '{topic}' from {self._servers}"):
                 self._consumer.list_topics(topic, timeout=_SECONDS)
             LOOP.turned()
             self._known.add(topic)
 
     def watermarks(self, partition: TopicPartition) -> tuple[int, int]:
-        """Return the first offset and the end as of the last fetch; -1001 for both if nothing was fetched yet."""
-        with translating(f"Asking for the end of {partition.topic}-{partition.partition}"):
+        """Return the first offset and the end offset as of the last fetch; -1001 for both before the first fetch."""
+        with translating(f"Fetching the end offset of {partition.topic}-{partition.partition}"):
             found = self._consumer.get_watermark_offsets(Position(partition.topic, partition.partition), cached=True)
         return found or (-1001, -1001)
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
-        """Ask the brokers for the first offset and the end (for `read_committed`, the last stable offset) of each partition.
+        """Fetch the first offset and the end offset (for `read_committed`, the last stable offset) of each partition.
 
         Raises:
             RetriableError: no answer, or a partition no longer exists; the next refresh of the assignment drops it.
@@ -233,7 +233,7 @@ class RecordConsumer:
         return self._of_brokers(watermarks_of, partitions)
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Ask the brokers for the end of each partition: one request instead of the two of `bounds`.
+        """Fetch the end offset of each partition, with one request instead of the two of `bounds`.
 
         Raises:
             RetriableError: as `bounds`.
@@ -244,7 +244,7 @@ class RecordConsumer:
         wanted = list(of)
         if not wanted:
             return ask(self._consumer, wanted, 0.0)
-        doing = f"Asking for the end of {names_of(wanted)}"
+        doing = f"Fetching the end offsets of {names_of(wanted)}"
         try:
             found = ask(self._consumer, wanted, self._patience)
         except KafkaException as e:
@@ -256,7 +256,7 @@ class RecordConsumer:
         """Return available records, in order within each partition, and the end offsets of partitions read to their end.
 
         Raises:
-            OutOfRange: a partition does not hold the offset to read.
+            OutOfRange: a partition does not contain the offset to read.
             ConnectError: another failure, such as missing authorization.
         """
         messages = poll_messages(self._consumer, most, timeout)
@@ -287,11 +287,11 @@ class RecordConsumer:
         return [_columns(of, run) for of, run in _runs(messages, self._only).items()], ends
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Call `GroupCommits.commit`."""
+        """Commit these offsets, as `GroupCommits.commit` does."""
         self._commits.commit(offsets)
 
     def close(self) -> None:
-        """Close the connections; nothing is committed."""
+        """Close the connections without committing."""
         with suppress(KafkaException):
             self._consumer.close()
         self._commits.close()
@@ -335,7 +335,7 @@ def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPar
 
 def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
     keys = list(map(Message.key, run))
-    # A topic changes its timestamp type at most once in practice: checking every record would be a waste.
+    # In practice a topic changes its timestamp type at most once: checking every record would be wasteful.
     kind: int | list[int] = run[0].timestamp()[0]
     if kind != run[-1].timestamp()[0]:
         kind = [k for k, _ in map(Message.timestamp, run)]

@@ -1,4 +1,4 @@
-"""Check regularly that the brokers answer this process. An idle client does not notice that they no longer do."""
+"""Check periodically that the brokers answer this process: an idle client does not notice an outage."""
 
 import threading
 import time
@@ -14,14 +14,14 @@ from penstock_runtime.kafka.settings import ClientSettings
 __all__ = ["KafkaContact"]
 
 _PERIOD: Final = 5.0
-"""Seconds between two requests, and to wait for an answer."""
+"""Interval and timeout of the requests, in seconds."""
 _LOST: Final = 10.0
-"""Seconds without an answer after which the contact counts as lost. While one broker restarts, another answers."""
+"""Seconds without an answer after which contact counts as lost. While one broker restarts, another answers."""
 _MOST_ERRORS: Final = 20
 
 
 class KafkaContact:
-    """Requests metadata from the brokers every five seconds, in a thread that ends with the process.
+    """Monitor that requests metadata from the brokers every five seconds, in a daemon thread.
 
     Args:
         settings: client settings.
@@ -36,7 +36,7 @@ class KafkaContact:
 
     @property
     def trouble(self) -> str | None:
-        """Why the brokers do not answer. None if they answered within the last ten seconds."""
+        """Reason why the brokers do not answer; None if one has answered within the last ten seconds."""
         if time.monotonic() - self._answered < _LOST:
             return None
         return connection_sentence(self._servers, [*self._errors])  # without the time, so that the text stays the same

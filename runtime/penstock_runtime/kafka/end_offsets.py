@@ -38,10 +38,10 @@ class EndOffsets:
         self._client: Consumer | None = None
 
     def of(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int] | None:
-        """Return the end of each partition (for `read_committed`, the last stable offset), or None if any is unknown."""
+        """Return each partition's end offset (for `read_committed`, the last stable offset), or None if any is unknown."""
         try:
             self._client = self._client or Consumer(dict(self._properties))
             return end_offsets(self._client, partitions, _ANSWER)
         except (KafkaException, RetriableError) as e:
-            log.debug("End offsets are not known: %s", e)
+            log.debug("End offsets are unknown: %s", e)
             return None

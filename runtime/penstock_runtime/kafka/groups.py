@@ -28,7 +28,7 @@ _OF_MEMBERS: Final = (
     KafkaError.ILLEGAL_GENERATION,
     KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
 )
-"""Error codes of a change to a group that has members."""
+"""Error codes for changes to a group that has members."""
 
 
 class GroupHasMembers(ConnectError):
@@ -36,7 +36,7 @@ class GroupHasMembers(ConnectError):
 
 
 class Groups:
-    """Consumer groups of the cluster that the consumers of these settings read from.
+    """Client for the consumer groups of the cluster that consumers with these settings read from.
 
     Uses the admin client's properties with the consumers' connection.
     """
@@ -65,10 +65,10 @@ class Groups:
                 TopicPartition(p.topic, p.partition): p.offset for p in answer.topic_partitions or () if p.offset >= 0
             }
 
-        return self._retried(f"Asking for the offsets of consumer group '{group}'", _request, {})
+        return self._retried(f"Fetching the offsets of consumer group '{group}'", _request, {})
 
     def members(self, group: str) -> list[str] | None:
-        """Return the members of a group of either protocol as `<client id> at <host>`; None without the right to ask.
+        """Return the members of a group of either protocol as `<client id> at <host>`; None if not authorized.
 
         Raises:
             RetriableError: Kafka did not answer in time.
@@ -85,7 +85,7 @@ class Groups:
             return sorted({f"{m.client_id} at {m.host.removeprefix('/')}" for m in description.members})
 
         no_members: list[str] | None = []
-        return self._retried(f"Asking for the members of consumer group '{group}'", _request, no_members)
+        return self._retried(f"Fetching the members of consumer group '{group}'", _request, no_members)
 
     def delete(self, group: str, check: Callable[[], None]) -> bool:
         """Delete a group and its offsets; return whether it existed. `check` is called before each request.
@@ -107,13 +107,13 @@ class Groups:
 
         Args:
             group: id of the group.
-            offsets: offsets to set; those of other partitions stay.
+            offsets: offsets to set; those of other partitions are unchanged.
             check: called before each request.
 
         Raises:
             RetriableError: Kafka did not answer in time; some offsets may be set.
             GroupHasMembers: nothing was set.
-            ConnectError: another failure, such as missing authorization, or other offsets are read back; some offsets may
+            ConnectError: another failure, such as missing authorization, or other offsets were read back; some offsets may
                 be set.
         """
         doing = f"Setting offsets of consumer group '{group}'"
@@ -130,19 +130,19 @@ class Groups:
         found = self.committed(group)
         if other := [f"{p.topic}-{p.partition}" for p, offset in offsets.items() if found.get(p) != offset]:
             raise ConnectError(
-                f"{doing}: they were set, but others are read back for {', '.join(other[:3])}: look for a consumer that "
-                f"commits to this group."
+                f"{doing}: offsets were set, but other offsets were read back for {', '.join(other[:3])}; look for another "
+                f"consumer that commits to this group."
             )
 
     def remove(self, group: str, partitions: Collection[TopicPartition], check: Callable[[], None]) -> None:
-        """Delete the offsets of these partitions of a group without members, and verify it. Other offsets stay.
+        """Delete the offsets of these partitions of a group without members, and verify the deletion. Other offsets stay.
 
         Raises:
             RetriableError: Kafka did not answer in time; some offsets may be deleted.
             GroupHasMembers: nothing was deleted.
-            ConnectError: another failure, such as missing authorization, or offsets still exist afterwards.
+            ConnectError: another failure, such as missing authorization, or some offsets still exist.
         """
-        doing = f"Deleting single offsets of consumer group '{group}'"
+        doing = f"Deleting offsets of consumer group '{group}'"
 
         def _request() -> None:
             try:
@@ -155,25 +155,25 @@ class Groups:
         found = self.committed(group)
         if left := [f"{p.topic}-{p.partition}" for p in partitions if p in found]:
             raise ConnectError(
-                f"{doing}: they were deleted, but are read back for {', '.join(left[:3])}: look for a consumer that commits "
-                f"to this group."
+                f"{doing}: offsets were deleted, but were read back for {', '.join(left[:3])}; look for another consumer "
+                f"that commits to this group."
             )
 
-    def _retried(self, doing: str, ask: Callable[[], T], none: T, check: Callable[[], None] = lambda: None) -> T:
+    def _retried(self, doing: str, request: Callable[[], T], none: T, check: Callable[[], None] = lambda: None) -> T:
         deadline = time.monotonic() + _SECONDS
         refusal: type[ConnectError] = GroupHasMembers
         while True:
             check()
             try:
-                return ask()
+                return request()
             except KafkaException as e:
                 error = e.args[0]
                 if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
                     return none
                 if error.code() in _OF_MEMBERS:
                     raise refusal(
-                        f"{doing}: it has members. Another consumer reads with this group, or a task of Kafka Connect "
-                        f"still runs; stop it, then ask again."
+                        f"{doing}: the group has members, because another consumer uses it or a Kafka Connect task is still "
+                        f"running; stop it, then try again."
                     ) from e
                 ours = translated(error, doing)
                 if not isinstance(ours, RetriableError) or time.monotonic() > deadline:

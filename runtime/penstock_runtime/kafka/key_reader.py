@@ -15,7 +15,7 @@ __all__ = ["KeyReader"]
 
 
 class KeyReader:
-    """Incremental reader of one key. Costs three small requests while there are no new records.
+    """Incremental reader of one key. A call costs three small requests if there are no new records.
 
     A topic that was created again may hold as many records as before, or more. So the reader also looks up the first offset
     with the timestamp of the last record. If it has changed, or the topic's partitions have, the topic is read from its
@@ -29,14 +29,14 @@ class KeyReader:
 
     Args:
         settings: client settings.
-        topic: must exist.
+        topic: topic to read, which must exist.
         key: key of the records.
-        since: position where the first call begins, if the topic was not created again since.
+        since: position at which the first call starts, unless the topic has been created again.
 
     Attributes:
         from_beginning: whether the last call read the key's partition from its beginning. True for the first call, unless
             `since` applies, and whenever the topic was created again or partitions were added.
-        last: the last record of the key that the last call read in the partition that the key belongs to now.
+        last: last record of the key that the last call read from the current partition of the key.
     """
 
     def __init__(self, settings: ClientSettings, topic: str, key: bytes, since: TopicPosition | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Columns of messages that are made on first use, because few sinks need them: the client creates new objects each time."""
+"""Lazy columns of messages: few sinks need them, and the client creates new objects for each call."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar, overload
@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 
 class MessageColumn(Sequence[T], Generic[T]):
-    """One value of each message.
+    """Sequence with one value for each message, computed on first use.
 
     Args:
         messages: the messages.
-        read: returns the value of each message.
+        read: returns the values of all messages.
     """
 
     __slots__ = ("_messages", "_read", "_rows")
@@ -27,7 +27,7 @@ class MessageColumn(Sequence[T], Generic[T]):
 
     @property
     def rows(self) -> list[T]:
-        """Value of each message."""
+        """Values of all messages."""
         if self._rows is None:
             self._rows = self._read(self._messages)
         return self._rows

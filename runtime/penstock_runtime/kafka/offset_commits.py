@@ -27,7 +27,7 @@ class GroupCommits:
     """Reader and committer of a group's offsets. Not thread-safe.
 
     Uses a separate client without assigned partitions, created on first use, so that polling for the answer to a commit
-    returns no records. The client's synchronous commit would block forever if its broker became unreachable meanwhile.
+    returns no records. The client's synchronous commit would block forever if its broker became unreachable.
 
     Args:
         config: the client's properties, including `group.id`.
@@ -84,7 +84,7 @@ class GroupCommits:
             client, given_up = self._connected(), self._pending
             self._await(client, doing)
             if given_up == offsets and self._refusal(doing) is None:
-                return  # the earlier commit has arrived meanwhile
+                return  # the earlier commit has arrived
             self._pending = dict(offsets)
             try:
                 client.commit(offsets=[Position(t, p, o) for (t, p), o in offsets.items()], asynchronous=True)
@@ -148,15 +148,17 @@ class GroupCommits:
         if error is not None:
             if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
                 return ConnectError(
-                    f"Committing offsets to group '{self._group}' was refused because the group has members: another "
-                    f"client runs this connector (Kafka Connect, or another consumer). Stop it there first."
+                    f"cannot commit offsets to group '{self._group}': the group has members, so another client runs this "
+                    f"connector (Kafka Connect, or another consumer); stop it first"
                 )
             if error.code() in GONE:  # all of them are
-                return RetriableError(f"{doing}: {names_of((p.topic, p.partition) for p in partitions)} is gone")
+                return RetriableError(
+                    f"{doing}: {names_of((p.topic, p.partition) for p in partitions)} no longer exist"
+                )
             return translated(error, doing)
         for p in partitions:
             if p.error is not None:
                 if p.error.code() in GONE:  # the next refresh of the assignment drops it; the others are committed
-                    return RetriableError(f"{doing}: {p.topic}-{p.partition} is gone")
+                    return RetriableError(f"{doing}: {p.topic}-{p.partition} no longer exists")
                 return translated(p.error, doing)
         return None

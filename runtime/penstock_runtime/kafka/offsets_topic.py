@@ -1,4 +1,4 @@
-"""Source offsets as Kafka Connect keeps them: `["<connector>",{source partition}]` -> `{offset}`, or a tombstone.
+"""Source offsets in Kafka Connect's format: `["<connector>",{source partition}]` -> `{offset}`, or a tombstone.
 
 Keys and values are written as Jackson writes them: compact, `é` as two bytes, an emoji as two escapes, 1e10 as `1.0E10`.
 Kafka Connect compares source partitions as bytes. Penstock compares them as structures, and writes a partition back with the
@@ -37,7 +37,7 @@ _encoder: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 # Jackson, which Kafka Connect uses to write and look up keys, spells these differently: doubles, control characters,
-# characters beyond U+FFFF, and lone surrogates. Most texts contain none.
+# characters beyond U+FFFF, and lone surrogates. Most strings contain none.
 _DIFFERENT: Final = re.compile(r"[0-9][.e]|NaN|Infinity|\\u00|[\ud800-\udfff\U00010000-\U0010ffff]")
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?|NaN|-?Infinity', re.DOTALL)
 _CHARACTERS: Final = re.compile(r"\\u00..|\\.|[\ud800-\udfff\U00010000-\U0010ffff]")
@@ -76,7 +76,7 @@ class StoredOffsets:
         forms: by source partition, every live key.
         live: by partition of the topic, every key whose last record in that partition is not a tombstone, including keys
             hidden by a newer tombstone in another partition.
-        places: the same by source partition, as pairs of topic partition and key.
+        places: by source partition, the same keys as pairs of topic partition and key.
     """
 
     connector: str
@@ -106,14 +106,14 @@ class StoredOffsets:
         ]
 
     def prefer(self, own: "StoredOffsets") -> None:
-        """Take over the offsets of another topic; they override the offsets of this one."""
+        """Merge the offsets of another topic, which override the offsets of this one."""
         self.offsets.update(own.offsets)
         self.keys.update(own.keys)
         for partition, forms in own.forms.items():
             self.know(partition, forms)
 
     def advance(self, offsets: OffsetUpdates) -> None:
-        """Apply offsets that were committed."""
+        """Apply committed offsets."""
         self.offsets = updated(self.offsets, offsets)
         for partition in self._with_several_keys.intersection(offsets):
             self.forms[partition] = {self.keys[partition]}
@@ -134,7 +134,7 @@ def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
     """
     records: dict[SourcePartition, dict[bytes, dict[int, tuple[int, int, Offset | None]]]] = {}
     name = _json(connector)
-    for key, value, timestamp, place, lies_in in entries:
+    for key, value, timestamp, position, topic_partition in entries:
         if not key.startswith(b"[" + name) and connector.encode() not in key and b"\\" not in key:
             continue
         try:
@@ -148,19 +148,19 @@ def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
         except (ValueError, TypeError, AttributeError, ConnectError):
             log.warning("Ignoring a malformed record in the offsets topic: key %r", key[:200])
             continue
-        records.setdefault(partition, {}).setdefault(key, {})[lies_in] = (timestamp, place, offset)
+        records.setdefault(partition, {}).setdefault(key, {})[topic_partition] = (timestamp, position, offset)
     stored = StoredOffsets(connector)
     for partition, keys in records.items():
         forms: dict[bytes, tuple[tuple[int, int, bytes], Offset]] = {}
         for key, last in keys.items():
             # Of records with equal timestamps, take the one in the newer partition, which holds fewer records.
-            timestamp, place, offset = max(last.values(), key=lambda record: (record[0], -record[1]))
+            timestamp, position, offset = max(last.values(), key=lambda record: (record[0], -record[1]))
             if offset is not None:
-                forms[key] = ((timestamp, place, key), offset)
-            for lies_in, (_, _, its_offset) in last.items():
+                forms[key] = ((timestamp, position, key), offset)
+            for topic_partition, (_, _, its_offset) in last.items():
                 if its_offset is not None:
-                    stored.live.setdefault(lies_in, []).append(key)
-                    stored.places.setdefault(partition, []).append((lies_in, key))
+                    stored.live.setdefault(topic_partition, []).append(key)
+                    stored.places.setdefault(partition, []).append((topic_partition, key))
         if forms:
             newest = max(forms, key=lambda k: forms[k][0])
             stored.keys[partition], stored.offsets[partition] = newest, forms[newest][1]
@@ -178,7 +178,7 @@ def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffse
 
 
 def load_if_present(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffsets:
-    """Call `load`; return no offsets if the topic does not exist."""
+    """Read the connector's offsets, as `load` does; return none if the topic does not exist."""
     try:
         return load(settings, connector, topic=topic)
     except NoSuchTopic:

@@ -15,8 +15,7 @@ from penstock_runtime.kafka.transactional_producer import init_transactions
 __all__ = ["PlacedRecord", "TransactionsRefused", "write_in_transaction"]
 
 _SECONDS: Final = 15.0
-"""Seconds that the transaction may be open. Brokers abort it then, so that a process that froze and resumes later commits
-nothing."""
+"""Seconds after which brokers abort the transaction, so that a frozen process that resumes later commits nothing."""
 _POLL_SECONDS: Final = 0.1
 _OF_A_TRANSACTION: Final[dict[str, Any]] = {"enable.idempotence": True, "acks": "all"}
 _NOT_OF_A_TRANSACTION: Final = frozenset(
@@ -29,11 +28,11 @@ _NOT_OF_A_TRANSACTION: Final = frozenset(
         "message.timeout.ms",
     )
 )
-"""Properties that an at-least-once connector may set freely, and aliases of those set here."""
+"""Properties to drop: those that only at-least-once connectors may set, and aliases of those set here."""
 
 
 class PlacedRecord(NamedTuple):
-    """Record and the topic partition that it goes to. The value None is a tombstone."""
+    """Record with its target partition. A value of None is a tombstone."""
 
     partition: int
     key: bytes
@@ -56,13 +55,13 @@ def write_in_transaction(
     Args:
         settings: client settings for the cluster of the topic.
         transactional_id: id of the transaction.
-        topic: must exist.
+        topic: topic to write to, which must exist.
         records: records to write.
         check: called when the brokers have all records, before the commit; raises if a newer process may write.
 
     Raises:
         TransactionsRefused: not authorized to use the transactional id.
-        Superseded: a newer process has taken the id over; nothing is written.
+        Superseded: a newer process has taken over the id; nothing is written.
         RetriableError: no answer in time; either all records are written, or none.
         ConnectError: the brokers refused; nothing is written.
     """

@@ -22,12 +22,12 @@ LAST_WORDS: Final = 30.0
 class PlainProducer:
     """Producer that keeps the order of records and bounds its queue.
 
-    Call `send` any number of times, then `flush` to learn what arrived.
+    Call `send` any number of times, then `flush` to learn which records were delivered.
 
     Args:
         settings: client settings.
         client_id: `client.id`, as brokers see it.
-        refusals: what earlier producers learned about refused records; None: nothing.
+        refusals: refused records that earlier producers have found; None for none.
         keep: hold the records until they have arrived, and resend refused ones one by one. For few records; without it the
             caller must resend the whole batch if a record was refused.
     """
@@ -46,7 +46,7 @@ class PlainProducer:
         return self._buffer.append(outgoing, keep=self._keep)
 
     def flush(self, *, within: float = inf) -> Sequence[ConnectError]:
-        """Wait until every record has arrived or failed; return the errors of kept records that Kafka refused one by one.
+        """Wait until every record has arrived or failed; return the errors of kept records that Kafka refused individually.
 
         Args:
             within: seconds to wait, if less than `delivery.timeout.ms`.
@@ -61,7 +61,9 @@ class PlainProducer:
         losses = self._buffer.losses
         if left:
             self._buffer.reset()
-            raise RetriableError(f"Kafka ({self._settings.bootstrap}) has not taken {left} records for {seconds:.0f} s")
+            raise RetriableError(
+                f"Kafka ({self._settings.bootstrap}) has not accepted {left} records within {seconds:.0f} s"
+            )
         refused: list[Refused] = []
         try:
             if losses.other is not None:
@@ -70,8 +72,8 @@ class PlainProducer:
                 self._refusals.isolate(losses.too_large, self._batch_size)
                 if not self._keep:
                     raise RetriableError(
-                        f"Kafka refused {losses.refused} records at once, which are sent again, one by one where that "
-                        f"is needed: {losses.first}"
+                        f"Kafka refused {losses.refused} records together, which are sent again, one by one where "
+                        f"necessary: {losses.first}"
                     )
                 for records in losses.kept[:]:
                     refused += self._buffer.send_isolated(records)

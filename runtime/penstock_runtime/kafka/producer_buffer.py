@@ -1,4 +1,4 @@
-"""Bound the queue of a producer and keep its order, by counting the records that wait in librdkafka in portions.
+"""Bound a producer's queue and preserve its order, by counting the records that wait in librdkafka by portion.
 
 librdkafka's own limit refuses single records in the middle of a batch and accepts later ones when there is room, which would
 change the order within a partition. Here a portion waits as a whole until there is room for it.
@@ -25,7 +25,7 @@ __all__ = ["Outgoing", "ProducerBuffer", "Refused"]
 OnDelivery = Callable[..., None]
 """Callback that the client calls with error and message of a record."""
 _ABSENT_SECONDS: Final = 5.0
-"""Seconds for which a topic must be missing: brokers do not know a new topic immediately."""
+"""Seconds for which a topic must be missing to count as missing: brokers do not know a new topic immediately."""
 _ANY: Final = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the partitioner chooses."""
 _SLICE: Final = 1.0
@@ -40,7 +40,7 @@ class ProducerBuffer:
         producer: the client; it calls `on_delivery` only for failures, unless `ClientSettings.reports_all`.
         refusals: what the process knows about records that Kafka refuses.
         batch_size: `batch.size` of the producer, in bytes.
-        bytes_limit: bytes of records that may wait.
+        bytes_limit: maximum bytes of records that may wait.
         delivery_seconds: seconds without progress after which the brokers count as unavailable.
         max_block: seconds to wait for an unknown partition.
         servers: `bootstrap.servers`, for messages.
@@ -73,7 +73,7 @@ class ProducerBuffer:
         self._topics: set[str] = set()
         self._absent: dict[str, float] = {}
         self.losses = Losses()
-        """Records that did not arrive."""
+        """Records that were not delivered."""
 
     def reset(self) -> None:
         """Start a new batch."""
@@ -107,8 +107,8 @@ class ProducerBuffer:
                 self._absent.pop(topic, None)
             elif time.monotonic() - self._absent.setdefault(topic, time.monotonic()) > _ABSENT_SECONDS:
                 raise RetriableError(
-                    f"Topic '{topic}' is not there (any more) at {self._servers}, and the brokers do not create it by "
-                    f"themselves. Create it; its records are written then."
+                    f"cannot write to topic '{topic}': it does not exist at {self._servers}, and the brokers do not create "
+                    f"it automatically; create it, and its records will be written"
                 )
 
     def append(self, outgoing: Outgoing, *, keep: bool = False) -> list[Refused]:
@@ -141,7 +141,7 @@ class ProducerBuffer:
             most: batch size in bytes that they fit into, if there are several.
         """
         refused, failed = self._awaited(outgoing)
-        if outgoing.length > 1:  # after a single record, the batch, which is sent again, would fail here again
+        if outgoing.length > 1:  # after a single record, the batch would fail here again when it is sent again
             large = {outgoing.at(r)[0] for r, (e, _) in failed.items() if e.code() == KafkaError.MSG_SIZE_TOO_LARGE}
             self._refusals.too_large(large, most)
         for row, (error, partition) in failed.items():
@@ -207,7 +207,7 @@ class ProducerBuffer:
     def _complete(self) -> None:
         if left := self.await_all(self._delivery_seconds):
             raise RetriableError(
-                f"Kafka ({self._servers}) has not taken {left} records for {self._delivery_seconds:.0f} s"
+                f"Kafka ({self._servers}) has not accepted {left} records within {self._delivery_seconds:.0f} s"
             )
 
     def _produce(self, outgoing: Outgoing, on_delivery: OnDelivery | list[OnDelivery]) -> list[Refused]:
@@ -241,7 +241,7 @@ class ProducerBuffer:
                 last_progress, left = time.monotonic(), self._records
             elif time.monotonic() - last_progress > self._delivery_seconds:
                 raise RetriableError(
-                    f"Kafka ({self._servers}) took none of {left} waiting records for {self._delivery_seconds:.0f} s"
+                    f"Kafka ({self._servers}) accepted none of {left} waiting records for {self._delivery_seconds:.0f} s"
                 )
 
     def _settle(self) -> None:
@@ -300,7 +300,7 @@ class ProducerBuffer:
             _constant_or_each(c)
             for c in (out.topic, out.value, out.key, out.partition, _times(out.timestamp), out.headers, on_delivery)
         )
-        for row, (topic, value, key, partition, timestamp, headers, callback) in zip(range(out.length), zip(*columns)):  # noqa: B905 (constants have no end)
+        for row, (topic, value, key, partition, timestamp, headers, callback) in zip(range(out.length), zip(*columns)):  # noqa: B905 (constants are infinite)
             try:
                 produce(
                     topic,
@@ -325,8 +325,8 @@ def _client_error(out: Outgoing, row: int, error: KafkaError) -> ConnectError:
     if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
         return translated(error, doing)
     return ConnectError(
-        f"{doing}: a record of {out.alone(row)} bytes is larger than the producer sends (max.request.size). Raise "
-        f"producer.override.max.request.size, and the topic's max.message.bytes where that is smaller."
+        f"{doing}: a record of {out.alone(row)} bytes is larger than the producer sends (max.request.size); raise "
+        f"producer.override.max.request.size, and the topic's max.message.bytes if it is smaller."
     )
 
 

@@ -47,7 +47,7 @@ class Losses:
         self.kept: list[Outgoing] = []
 
     def add(self, error: KafkaError, message: Any, sent: Outgoing | None) -> None:
-        """Add a record that did not arrive."""
+        """Add a record that was not delivered."""
         if self.of_records(error):
             self.refused += 1
             if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:

@@ -9,14 +9,14 @@ from penstock.errors import ConnectError
 __all__ = ["Outgoing", "Refused", "slices"]
 
 _BATCH: Final = 61
-"""Bytes of a batch without records (format 2)."""
+"""Size in bytes of a record batch without records (message format 2)."""
 _RECORD: Final = 24
-"""Maximum bytes of a record without key, value and headers."""
+"""Maximum size in bytes of a record, excluding key, value and headers."""
 
 
 @dataclass(slots=True)
 class Outgoing:
-    """Converted records as columns, ready for the producer; constants hold for every record, as in `RecordBatch`."""
+    """Converted records as columns, ready for the producer; a constant applies to every record, as in `RecordBatch`."""
 
     length: int
     topic: str | list[str]
@@ -27,28 +27,28 @@ class Outgoing:
     timestamp: int | None | list[int | None] = None
     positions: Sequence[int] = ()
     placed: Callable[[int, Any], None] | None = None
-    """Called with the position of each record that has arrived and the client's message; None: not needed."""
+    """Called for each delivered record with its position and the client's message; None if not needed."""
     _size: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def topics(self) -> set[str]:
-        """Topics that the records go to."""
+        """Topics that the records are written to."""
         return set(self.topic) if isinstance(self.topic, list) else {self.topic}
 
     def size(self) -> int:
-        """Return the bytes of keys, values and headers."""
+        """Return the total size of keys, values and headers in bytes."""
         if self._size is None:
             headers = sum(len(n) + len(v or b"") for hs in self.headers or () for n, v in hs)
             self._size = headers + _bytes(self.value) + _bytes(self.key)
         return self._size
 
     def largest(self) -> int:
-        """Return an upper bound in bytes for an uncompressed batch that holds only one of the records."""
+        """Return an upper bound on the size in bytes of an uncompressed batch with any single one of the records."""
         headers = max((_headers(hs) for hs in self.headers), default=0) if self.headers is not None else 0
         return _BATCH + _RECORD + headers + _longest(self.value) + _longest(self.key)
 
     def alone(self, row: int) -> int:
-        """Return the bytes of an uncompressed batch that holds only this record."""
+        """Return the size in bytes of an uncompressed batch that contains only this record."""
         key = None if self.key is None else self.key[row]
         value = None if self.value is None else self.value[row]
         headers = () if self.headers is None else self.headers[row]
@@ -57,7 +57,7 @@ class Outgoing:
         return _BATCH + _varint(body) + body
 
     def at(self, row: int) -> tuple[str, int | None]:
-        """Return topic and partition of a record; None: the producer chooses the partition."""
+        """Return the topic and partition of a record; the producer chooses a partition of None."""
         topic = self.topic[row] if isinstance(self.topic, list) else self.topic
         return topic, (self.partition[row] if isinstance(self.partition, list) else self.partition)
 
@@ -87,7 +87,7 @@ def slices(outgoing: Outgoing, most: int) -> Iterator[range]:
     """Yield ranges of rows, in order, each of which fits into a batch of `most` bytes or is a single row."""
     start = size = 0
     for row in range(outgoing.length):
-        more = outgoing.alone(row) - _BATCH + 8  # of deltas
+        more = outgoing.alone(row) - _BATCH + 8  # room for longer timestamp and offset deltas
         if row > start and _BATCH + size + more > most:
             yield range(start, row)
             start, size = row, 0
@@ -117,5 +117,5 @@ def _field(data: bytes | None) -> int:
 
 
 def _varint(number: int) -> int:
-    """Return the bytes of a non-negative number in Kafka's record format (zigzag)."""
+    """Return the length in bytes of a non-negative number in Kafka's record format (zigzag)."""
     return max(1, -(-(2 * number).bit_length() // 7))

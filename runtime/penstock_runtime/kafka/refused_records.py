@@ -1,4 +1,4 @@
-"""Records that Kafka refuses: known before they are sent, or found by sending them one by one.
+"""Identify records that Kafka refuses, before they are sent or by sending them one by one.
 
 `producer_buffer` sends them one by one, and `batch_limits` looks up how large a record of a topic may be.
 """
@@ -24,16 +24,16 @@ _OF_TOPICS: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.TOPIC_EXC
 """Errors of one record that apply to all records of its topic."""
 _LINGER_MS: Final = 5_000
 _ISOLATED: Final = 64 << 10
-"""Bytes of a portion while searching for refused records."""
+"""Maximum bytes of a portion while searching for refused records."""
 
 
 class Refusals:
-    """Knowledge of one process about records that Kafka refuses. It outlives each producer.
+    """Records that Kafka is known to refuse, shared by the successive producers of a process.
 
-    Brokers refuse whole batches and do not say which record is the cause. So if a part of the connector's batch was refused,
+    Brokers refuse whole batches and do not say which record is the cause. So if part of the connector's batch is refused,
     the batch is sent again with `isolating`: in small portions, waiting for each, and the records of a refused portion one
-    by one. A record that is refused when sent individually has failed; in a transaction its error is kept until the batch
-    is sent again without it.
+    by one. A record that is refused when sent individually has failed; in a transaction its error is remembered until the
+    batch is sent again without it.
 
     Args:
         settings: client settings.
@@ -49,7 +49,7 @@ class Refusals:
         self.isolating = False
         self._partitions = TopicPartitions(stopping)
         compression = str(settings.producer.get("compression.type", "none")).lower()
-        self._sizes_tell = compression == "none"
+        self._is_uncompressed = compression == "none"
         self._names: dict[str, ConnectError] = {}
         self._checked: set[str] = set()
         self._records: dict[bytes, ConnectError] = {}
@@ -58,7 +58,7 @@ class Refusals:
 
     @property
     def portion(self) -> int | None:
-        """Bytes to send before waiting for them; None: no limit."""
+        """Maximum bytes to send before waiting for their delivery; None if unlimited."""
         return min(_ISOLATED, self.limits.least or _ISOLATED) if self.isolating else self.limits.least
 
     def fit(self, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Refusals:
             errors |= {r: self._names[t] for r in range(outgoing.length) if (t := outgoing.at(r)[0]) in self._names}
         if outgoing.partition is not None:
             errors = self._without_partition(outgoing, producer, seconds) | errors
-        if self._sizes_tell and (least := self.limits.least) is not None and outgoing.size() + 85 > least:
+        if self._is_uncompressed and (least := self.limits.least) is not None and outgoing.size() + 85 > least:
             errors = self._larger(outgoing) | errors
         if self.isolating:
             errors = self._remembered(outgoing) | errors
@@ -121,7 +121,7 @@ class Refusals:
         ours = translated(error, f"Writing a record of {size} bytes to topic '{topic}'{where}")
         if error.code() in _OF_TOPICS:
             self._topics[topic] = ours
-        elif error.code() == KafkaError.MSG_SIZE_TOO_LARGE and self._sizes_tell:
+        elif error.code() == KafkaError.MSG_SIZE_TOO_LARGE and self._is_uncompressed:
             self._too_large[topic] = min(size, self._too_large.get(topic, size))
         self._records[_digest(outgoing, row)] = ours
         return ours
@@ -139,8 +139,8 @@ class Refusals:
         for topic in topics:
             if _NAME.fullmatch(topic) is None:
                 self._names[topic] = ConnectError(
-                    f"Writing to topic '{topic[:300]}': Kafka takes no such name. Use up to 249 letters of ASCII, digits, "
-                    f"'.', '_' and '-', and neither '.' nor '..' alone."
+                    f"Writing to topic '{topic[:300]}': the name is not valid in Kafka; use up to 249 ASCII letters, "
+                    f"digits, '.', '_' and '-', but not only '.' or '..'."
                 )
         self.limits.learn(sorted(topics - self._names.keys()))
         self._checked |= topics
@@ -163,7 +163,7 @@ class Refusals:
         if least is None or out.largest() <= least:
             return {}
         errors = self._over(out)
-        if errors:  # the limit may have been raised since, as the message asks
+        if errors:  # the limit may have been raised since, as the message suggests
             self.limits.renew({out.at(row)[0] for row in errors})
             errors = self._over(out)
         return errors
@@ -176,8 +176,8 @@ class Refusals:
             if limit is not None and (size := out.alone(row)) > limit:
                 where = "" if partition is None else f" partition {partition}"
                 errors[row] = ConnectError(
-                    f"Writing to topic '{topic}'{where}: a record of {size} bytes is larger than the topic takes "
-                    f"(max.message.bytes={limit}). Raise the topic's max.message.bytes."
+                    f"Writing to topic '{topic}'{where}: a record of {size} bytes is larger than the topic accepts "
+                    f"(max.message.bytes={limit}); raise the topic's max.message.bytes."
                 )
         return errors
 
@@ -190,8 +190,8 @@ class Refusals:
             error = self._topics.get(topic) or self._records.get(_digest(out, row))
             if error is None and topic in self._too_large and (size := out.alone(row)) >= self._too_large[topic]:
                 error = ConnectError(
-                    f"Writing to topic '{topic}': a record of {size} bytes is too large; one of {self._too_large[topic]} "
-                    f"was refused. Raise the topic's max.message.bytes."
+                    f"Writing to topic '{topic}': a record of {size} bytes is too large: one of {self._too_large[topic]} "
+                    f"bytes was refused; raise the topic's max.message.bytes."
                 )
             if error is not None:
                 errors[row] = error

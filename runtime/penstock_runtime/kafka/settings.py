@@ -34,7 +34,7 @@ CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
     "isolation.level": "read_committed",
-    # There is never a session; this bounds how long a commit waits for an unreachable broker (45 s otherwise).
+    # No session is ever opened; this only bounds how long a commit waits for an unreachable broker (45 s otherwise).
     "session.timeout.ms": 10_000,
     # Small enough to stay in the CPU cache, and to waste little when the assignment changes.
     "queued.min.messages": 20_000,
@@ -55,7 +55,7 @@ class ClientSettings:
         producer, consumer, admin: properties of each kind of client, including `bootstrap.servers`.
         queue_bytes: bytes of records that may wait in one producer.
         max_block: seconds to wait for a partition that a topic does not have yet (`max.block.ms`).
-        reports_all: whether a producer reports every record that has arrived, not only failures.
+        reports_all: whether a producer reports every delivered record, not only failures.
         on_error: called with every error that a client reports in the background (broker down, authentication).
     """
 
@@ -72,10 +72,10 @@ class ClientSettings:
         return self._common({**PRODUCER_DEFAULTS, **self.producer, **_UNBOUNDED, **_dotted(more)})
 
     def for_plain_producer(self, **more: Any) -> dict[str, Any]:
-        """Return the full configuration of a producer without transactions: idempotent, unless turned off.
+        """Return the full configuration of a producer without transactions: idempotent, unless disabled.
 
-        As with Java's client, conflicting values of `acks`, `retries` or the number of requests in flight also turn
-        idempotence off. Then only one request is in flight, as in Kafka Connect, unless the user sets more: of two requests
+        As with Java's client, conflicting values of `acks`, `retries` or the number of requests in flight also disable
+        idempotence. Then only one request is in flight, as in Kafka Connect, unless the user sets more: of two requests
         the first may fail and be resent after the second.
         """
         config = self.for_producer(**more)

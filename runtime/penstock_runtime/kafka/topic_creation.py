@@ -1,4 +1,4 @@
-"""Create the topics of a source by its rules and within limits, before the first record is written to them (KIP-158)."""
+"""Create a source's topics by its rules and within limits, before the first record is written to them (KIP-158)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -14,7 +14,7 @@ from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["TopicCreator"]
 
-_MOST_TOLD: Final = 10
+_MOST_NAMED: Final = 10
 """Maximum number of forbidden topics that a message names."""
 
 
@@ -25,7 +25,7 @@ class TopicCreator:
         settings: client settings; topics are created on the cluster that producers write to.
         rules: rules of the source's `topic.creation.*`, or of a policy; None: no topic is created, only limits are checked.
         limits: limits of all policies that apply. They apply to topics that are created, not to existing ones.
-        is_off: there are no rules because topic creation is disabled in the worker configuration.
+        is_off: whether there are no rules because topic creation is disabled in the worker configuration.
     """
 
     def __init__(
@@ -52,7 +52,9 @@ class TopicCreator:
         Raises:
             RetriableError: no broker answered; another call creates the topics that are still missing.
             ConfigError: a limit forbids a topic, or no rule applies to it; then none is created. Retrying does not help.
-            ConnectError: a topic cannot be created, or the right is missing. `errors.tolerance` covers none of these errors.
+            ConnectError: a topic cannot be created, or a permission is missing.
+
+        `errors.tolerance` covers none of these errors.
         """
         unchecked = sorted({*topics} - self._existing)
         if not unchecked:
@@ -72,11 +74,11 @@ class TopicCreator:
         if not forbidden:
             return
         problems = [
-            Problem("", f"Topic '{topic}' may not be created: {'; and '.join(texts)}")
-            for topic, texts in forbidden[:_MOST_TOLD]
+            Problem("", f"cannot create topic '{topic}': {'; and '.join(texts)}")
+            for topic, texts in forbidden[:_MOST_NAMED]
         ]
-        if (more := len(forbidden) - _MOST_TOLD) > 0:
-            problems.append(Problem("", f"and {more} more topics may not be created"))
+        if (more := len(forbidden) - _MOST_NAMED) > 0:
+            problems.append(Problem("", f"cannot create {more} more topics for similar reasons"))
         raise ConfigError(problems)
 
 
@@ -85,8 +87,8 @@ def _requested(topic: str, rule: TopicGroup) -> RequestedTopic:
         hint = ""
         if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
             hint = (
-                f" {rule.replication_factor} replicas were asked for; set {rule.factor_field} to what the cluster has, or "
-                f"-1 for its default."
+                f" {rule.replication_factor} replicas were requested; set {rule.factor_field} to at most the number of "
+                f"brokers, or to -1 for their default."
             )
         return f"{_refused(topic, rule, error)}{hint}"
 
@@ -100,7 +102,7 @@ def _refused(topic: str, rule: TopicGroup, error: KafkaError) -> str:
         return (
             f"Task failed to create new topic (name={topic}, numPartitions={rule.partitions}, "
             f"replicationFactor={rule.replication_factor}, replicasAssignments=null, configs={{{settings}}}). Ensure that "
-            f"the task is authorized to create topics or that the topic exists and restart the task. The right Create is "
-            f"needed on the topic or on the cluster."
+            f"the task is authorized to create topics or that the topic exists and restart the task. The Create "
+            f"permission is needed on the topic or on the cluster."
         )
-    return f"Unable to create topic(s) '{topic}': {error.str()} ({error.name()}), by the rule {rule.where}."
+    return f"Unable to create topic(s) '{topic}': {error.str()} ({error.name()}), requested by {rule.where}."

@@ -1,4 +1,4 @@
-"""Check that the partitions that a process chooses exist. Partitions may be added to topics while it runs."""
+"""Check that explicitly chosen partitions exist. Partitions may be added to topics while a process runs."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ _SECONDS: Final = 10.0
 
 
 class TopicPartitions:
-    """Numbers of partitions by topic. Waits for an unknown partition for `max.block.ms`, as Java's producer does.
+    """Partition counts by topic. Waits for an unknown partition for `max.block.ms`, as Java's producer does.
 
     Args:
         stopping: returns whether to stop waiting.
@@ -34,9 +34,9 @@ class TopicPartitions:
         """Return the partitions that do not exist even after waiting, each with its error.
 
         Args:
-            named: topics and partitions; None, or a negative number, is the producer's choice.
+            named: topics and partitions; the producer chooses a partition that is None or negative.
             producer: client whose metadata is refreshed.
-            seconds: how long to wait for a partition. After a wait in vain, the next `seconds` pass without another wait.
+            seconds: how long to wait for a partition. After an unsuccessful wait, it is not repeated for `seconds`.
 
         Raises:
             RetriableError: no broker answers, or the task is stopping.
@@ -53,28 +53,28 @@ class TopicPartitions:
             if not unknown or time.monotonic() >= deadline:
                 break
             if self._stopping():
-                raise RetriableError(f"Stopped while partition {_text(*min(unknown))} is waited for")
+                raise RetriableError(f"Stopped while waiting for partition {_text(*min(unknown))}")
             LOOP.turned()
             time.sleep(_PAUSE)
         again = time.monotonic() + max(seconds, 1.0)
         self._waited |= dict.fromkeys(unknown, again)
         return {
             (t, p): ConnectError(
-                f"Partition {_text(t, p)} does not exist: the topic has {self._counts[t]}, after {seconds:g} s "
-                f"(max.block.ms). Add partitions to the topic, or correct what chooses the partition."
+                f"Partition {_text(t, p)} does not exist: its partition count is {self._counts[t]} after {seconds:g} s "
+                f"(max.block.ms); add partitions, or correct the connector or transform that sets the partition."
             )
             for t, p in unknown
         }
 
     def _ask(self, topic: str, producer: Producer) -> bool:
-        doing = f"Asking for the partitions of topic '{topic}'"
+        doing = f"Fetching the partitions of topic '{topic}'"
         with translating(doing):
             metadata = producer.list_topics(topic, timeout=_SECONDS).topics[topic]
         if metadata.error is not None and metadata.error.code() not in (
             KafkaError.UNKNOWN_TOPIC_OR_PART,
             KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
             KafkaError.LEADER_NOT_AVAILABLE,
-            KafkaError.TOPIC_AUTHORIZATION_FAILED,  # reported when a record is sent there
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,  # reported when a record is sent to it
         ):
             ours = translated(metadata.error, doing)
             if isinstance(ours, RetriableError):

@@ -26,13 +26,13 @@ _SLICE: Final = 1.0
 class TransactionalProducer:
     """Producer with one transactional id, kept across batches. Not thread-safe.
 
-    After any error except a refused record it can no longer be used: `close` it; the task decides how to proceed.
+    After any error except a refused record it can no longer be used and must be closed; the task decides how to proceed.
 
     Args:
         settings: client settings.
         transactional_id: every other producer with this id is fenced.
         client_id: `client.id`, as brokers see it.
-        refusals: what earlier producers learned about refused records; None: nothing.
+        refusals: refused records that earlier producers have found; None for none.
         check: called after each takeover of the id; raises if a newer process may write (rule 3 of `incarnation`).
 
     Raises:
@@ -69,7 +69,7 @@ class TransactionalProducer:
         )
 
     def begin(self) -> None:
-        """Begin a transaction. The broker learns of it with the first record.
+        """Begin a transaction. The coordinator learns of it only with the first record.
 
         Raises:
             Superseded: a newer process may write.
@@ -96,12 +96,12 @@ class TransactionalProducer:
             raise self._refused() or self._not_authorized() or e from e
 
     def commit(self) -> None:
-        """Make everything since `begin` visible.
+        """Commit the transaction: everything since `begin` becomes visible.
 
         Raises:
-            Fenced: another producer has this id now; nothing of this transaction is visible, unless it was committed before.
+            Fenced: another producer has this id now; nothing of this transaction is visible unless already committed.
             TransactionAborted: it failed or its outcome is unknown, or the brokers refused records: the next producer with
-                these `refusals` finds out which, or knows already.
+                these `refusals` finds out which, unless they are already known.
             ConnectError: another failure, such as missing authorization.
         """
         if self._void is not None:
@@ -122,7 +122,7 @@ class TransactionalProducer:
         self._refusals.settled()
 
     def roll_back(self) -> None:
-        """Abort the transaction. Afterwards another one may begin.
+        """Abort the transaction, so that another one may begin.
 
         Raises:
             Fenced: another producer has this id now, or the brokers have ended the transaction.
@@ -149,12 +149,12 @@ class TransactionalProducer:
             return
 
     def close(self) -> None:
-        """Close the connections. If brokers do not answer, a transaction stays open until it is fenced or times out."""
+        """Close the connections. If brokers do not answer, a transaction stays open until fenced or timed out."""
         if self._closed:  # the client would raise
             return
         self._closed = True
         with warnings.catch_warnings():
-            # The client aborts an open transaction, and warns if fencing has ended that already.
+            # The client aborts an open transaction, and warns if fencing has already ended it.
             warnings.simplefilter("ignore", RuntimeWarning)
             close_in_background(self._producer, within=CLOSE_SECONDS)
 
@@ -186,7 +186,7 @@ class TransactionalProducer:
         self._buffer.replace_producer(self._producer, self._batch_size)
 
     def _begin_again(self) -> None:
-        self._void = "Kafka refused records of this transaction, each by itself; the batch comes again without them"
+        self._void = "Kafka refused individual records of this transaction; the batch is sent again without them"
         self._restart()
         with translating("Beginning a transaction"):
             self._producer.begin_transaction()
@@ -216,8 +216,8 @@ class TransactionalProducer:
             return None
         self._refusals.isolate(losses.too_large, self._batch_size)
         return TransactionAborted(
-            f"Kafka refused {losses.refused} records at once; their batch comes again, in smaller portions, and one by one "
-            f"where that is needed: {losses.first}"
+            f"Kafka refused {losses.refused} records together; their batch is sent again in smaller portions, and one by "
+            f"one where necessary: {losses.first}"
         )
 
 
@@ -246,7 +246,7 @@ def init_transactions(producer: Producer, transactional_id: str, servers: str) -
     """Take over a transactional id, which fences every other producer that has it.
 
     Raises:
-        RetriableError: the brokers did not answer in time, or another producer took the id over at the same moment.
+        RetriableError: the brokers did not answer in time, or another producer took over the id at the same time.
         ConnectError: another failure, such as missing authorization.
     """
     try:
@@ -257,7 +257,7 @@ def init_transactions(producer: Producer, transactional_id: str, servers: str) -
                 producer.list_topics("__transaction_state", timeout=_INIT_SECONDS)
             _in_slices(producer, producer.init_transactions, _INIT_SECONDS)
     except Fenced as e:
-        # Two producers began with this id at the same moment; the incarnation record says which of them may write.
+        # Two producers took over this id at the same time; the incarnation record determines which of them may write.
         raise RetriableError(str(e)) from e
     except TransactionAborted as e:
         raise ConnectError(str(e)) from e
@@ -266,7 +266,7 @@ def init_transactions(producer: Producer, transactional_id: str, servers: str) -
 def _in_slices(
     producer: Producer, work: Callable[[float], None], seconds: float, between: Callable[[], None] = lambda: None
 ) -> None:
-    """Call `work` in short slices; the client resumes where it was. Between slices, poll the client for its errors."""
+    """Call `work` with short timeouts; the client resumes where it left off. Between calls, poll the client for errors."""
     deadline = time.monotonic() + seconds
     while True:
         left = deadline - time.monotonic()

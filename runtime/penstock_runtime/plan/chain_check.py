@@ -36,14 +36,14 @@ class Chain:
 
     @property
     def known(self) -> dict[str, Known]:
-        """Return the properties of the plugins, by place."""
+        """Properties of the plugins, by place."""
         return {place: Known.of(ref.cls.Config, ref.alias) for place, ref in self.plugins.items()}
 
 
 def check_chain(
     connector: str, config: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins, findings: Findings
 ) -> Chain:
-    """Find and configure every plugin except the connector.
+    """Find and configure every plugin other than the connector.
 
     Args:
         connector: Connect name of the connector.
@@ -86,9 +86,9 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
             check_syntax(place.version, version, findings)
         return False
     name = place.type or ""
-    asked = requested_version(place.version)
+    requested = requested_version(place.version)
     ref = findings.attempt(
-        lambda: plugins.at(place.name).find(kind, name, property_name=place.type_property, version=asked)
+        lambda: plugins.at(place.name).find(kind, name, property_name=place.type_property, version=requested)
     )
     if ref is None:
         check_syntax(place.version, version, findings)
@@ -109,7 +109,7 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
 
 
 def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any, connector: str) -> None:
-    """Configure a plugin as the task will, for the problems that only `configure` finds, and discard it."""
+    """Configure a plugin as the task will, to find problems that only `configure` detects, and discard it."""
     opened = OpenPlugins()
     plugin = make(ref.cls, PluginContext(connector, place.name, ref.version))
     opened.add(place.name, cast("ChainPlugin", plugin))

@@ -13,7 +13,7 @@ __all__ = ["check_boundary", "check_delivery", "check_rate_limit", "exactly_once
 
 
 def exactly_once(guarantee: str | None, worker: WorkerConfig) -> bool:
-    """Return whether records and offsets share a transaction: yes, unless worker or `delivery.guarantee` disable it."""
+    """Return whether records and offsets share a transaction: yes, unless the worker or `delivery.guarantee` disables it."""
     return worker.exactly_once and (guarantee or "").strip() != "at-least-once"
 
 
@@ -54,17 +54,17 @@ def check_delivery(
             f"exactly.once.support=required would reject it",
         )
     if framework.transaction_boundary == "interval" and not exactly_once(framework.delivery_guarantee, worker):
-        findings.warn("transaction.boundary", "has no effect at least once: there are no transactions")
+        findings.warn("transaction.boundary", "has no effect with at-least-once delivery, which uses no transactions")
     elif framework.transaction_boundary == "interval" and able is False:
-        findings.warn("transaction.boundary", f"has no effect: {alias} cannot read again from an offset")
+        findings.warn("transaction.boundary", f"has no effect: {alias} cannot reread records from an offset")
 
 
 def check_rate_limit(config: Mapping[str, str], limits: RateLimits, findings: Findings) -> None:
-    """Reject `transaction.boundary=connector` with `spec.limits`: the task would pause inside of open transactions."""
+    """Reject `transaction.boundary=connector` with `spec.limits`: the task would pause during open transactions."""
     if limits != RateLimits() and config.get("transaction.boundary", "").strip().lower() == "connector":
         findings.refuse(
             "transaction.boundary",
-            "cannot be connector with spec.limits: pauses would keep the connector's transactions open until Kafka ends "
+            "cannot be connector with spec.limits: pauses would keep the connector's transactions open until Kafka aborts "
             "them; set poll or interval, or remove spec.limits",
         )
 
@@ -81,12 +81,12 @@ def check_boundary(
     """Reject `transaction.boundary=connector` if the connector cannot define transactions. Worded as in Kafka Connect.
 
     Args:
-        config: the connector's properties, resolved. The framework's part need not parse.
+        config: the connector's properties, resolved. The framework's part may be invalid.
         connector: the plugin; None if it cannot be created.
         parsed: its configuration; None if invalid: then only a plugin that never supports this is rejected.
         alias: alias of the plugin.
         findings: receives problems and warnings.
-        exactly_once: records and offsets share a transaction.
+        exactly_once: whether records and offsets share a transaction.
     """
     if config.get("transaction.boundary", "").strip().lower() != "connector" or not isinstance(
         connector, SourceConnector
@@ -107,7 +107,7 @@ def check_boundary(
             "Please reconfigure it to use a different transaction boundary definition.",
         )
     elif able and not exactly_once:
-        findings.warn("transaction.boundary", "has no effect at least once: there are no transactions")
+        findings.warn("transaction.boundary", "has no effect with at-least-once delivery, which uses no transactions")
 
 
 def _asking(framework: SourceConfig) -> Iterator[str]:

@@ -28,7 +28,9 @@ from penstock_runtime.plugins.mounted import distributions, own_distribution
 
 __all__ = ["check_agreement"]
 
-_REMEDY: Final = "a process imports one of them: use versions that bring the same, or build one image with both plugins"
+_REMEDY: Final = (
+    "a process imports only one of them; use versions that contain the same one, or build one image with both plugins"
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class _Held:
 def check_agreement(mounts: Sequence[PluginMount]) -> Iterator[Problem]:
     """Yield conflicts of the images with each other and with the runtime, under the property that requests the plugin.
 
-    Unreadable metadata is not rejected here: importing the plugin finds such errors.
+    Unreadable metadata is not rejected here: importing the plugin reveals such errors.
     """
     folders = [m.folder for m in mounts]
     held = [_held(m, folders) for m in mounts]
@@ -75,23 +77,23 @@ def _held(mount: PluginMount, folders: Sequence[str]) -> _Held:
 
 
 def _python(image: _Held) -> Iterator[Problem]:
-    """Yield a problem for each distribution built for another Python or another machine than the runtime's."""
+    """Yield a problem for each distribution built for another Python or another platform than the runtime's."""
     ours, version = {*sys_tags()}, platform.python_version()
     runtime = f"the runtime is Python {version} on {platform.system()} {platform.machine()}"
     for found in image.used.values():
         tags = _tags(found)
         with suppress(ValueError):
             if tags and not any(parse_tag(tag) & ours for tag in tags):
-                built = f"brings {found.name} {found.version} built for {', '.join(tags)}"
-                yield _problem(image, f"{built}, and {runtime}; build the image for that")
+                built = f"contains {found.name} {found.version} built for {', '.join(tags)}"
+                yield _problem(image, f"{built}, but {runtime}; build the image for it")
         wanted = next(iter(found.metadata.get_all("Requires-Python") or ()), "")
         if not _contains(wanted, version):
-            needs = f"brings {found.name} {found.version}, which needs Python {wanted}"
-            yield _problem(image, f"{needs}, and {runtime}; use a version of it for that")
+            needs = f"contains {found.name} {found.version}, which needs Python {wanted}"
+            yield _problem(image, f"{needs}, but {runtime}; use a version that supports it")
 
 
 def _tags(found: Distribution) -> list[str]:
-    """Return the tags of the wheel: the Pythons and machines that it was built for."""
+    """Return the tags of the wheel: the Python versions and platforms that it was built for."""
     text = ""
     with suppress(OSError, UnicodeError):
         text = found.read_text("WHEEL") or ""
@@ -104,7 +106,7 @@ def _requirements(
     """Yield requirements that the runtime or another image has in an incompatible version.
 
     Missing requirements are found by importing the plugin. The image's author is responsible for requirements that the image
-    itself brings.
+    itself contains.
     """
     for name, found in image.used.items():
         for wanted in _wanted(found, {"", *extras.get(name, ())}):
@@ -112,13 +114,13 @@ def _requirements(
             if (own := own_distribution(needed, folders)) is not None:
                 whose, version = "the runtime has", own.version
             elif needed not in image.used and (other := next((h for h in held if needed in h.used), None)):
-                whose, version = f"{other} brings", other.used[needed].version
+                whose, version = f"{other} contains", other.used[needed].version
             else:
                 continue
             if not _contains(str(wanted.specifier), version):
                 yield _problem(
                     image,
-                    f"brings {found.name} {found.version}, which needs {wanted.name}{wanted.specifier}, but {whose} "
+                    f"contains {found.name} {found.version}, which needs {wanted.name}{wanted.specifier}, but {whose} "
                     f"{needed} {version}, which is imported; use a version of {found.name} that is compatible with it",
                 )
 
@@ -146,7 +148,7 @@ def _versions(one: _Held, other: _Held) -> Iterator[Problem]:
     for name in sorted(one.used.keys() & other.used.keys()):
         first, second = one.used[name].version, other.used[name].version
         if not _same(first, second):
-            yield _problem(other, f"brings {name} {second}, and {one} brings {name} {first}; {_REMEDY}")
+            yield _problem(other, f"contains {name} {second}, and {one} contains {name} {first}; {_REMEDY}")
 
 
 def _modules(one: _Held, other: _Held) -> Iterator[Problem]:
@@ -158,7 +160,7 @@ def _modules(one: _Held, other: _Held) -> Iterator[Problem]:
             continue
         reported.add((owners, owners2))
         here, there = f"{theirs} (of {_listed(owners2)})", f"{mine} (of {_listed(owners)})"
-        yield _problem(other, f"brings the module {here}, and {one} brings {there}; {_REMEDY}")
+        yield _problem(other, f"contains the module {here}, and {one} contains {there}; {_REMEDY}")
 
 
 def _listed(owners: frozenset[str]) -> str:

@@ -32,7 +32,7 @@ def has_java(places: Mapping[str, PluginRef[Plugin]]) -> bool:
 
 
 def java_warnings(given: Java, places: Mapping[str, PluginRef[Plugin]]) -> Iterator[Problem]:
-    """Warn if the options have no effect, and of secrets in them."""
+    """Yield warnings if the settings have no effect or contain secrets."""
     if not has_java(places):
         yield Problem("spec.java", "has no effect: none of this connector's plugins runs in a JVM; remove it")
     yield from secret_options(given.options)

@@ -58,26 +58,26 @@ def path_in_image(mount: PluginMount) -> str:
 
 def _check_image(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:
     if not Path(mount.folder).is_dir():
-        yield _problem(mount, "has no folder of the path that the PluginVersion names", "set its spec.path")
+        yield _problem(mount, "has no folder at the path that the PluginVersion names", "correct its spec.path")
         return
     held = [*distributions([mount.folder])]
     found = next((d for d in held if is_named(d, mount.plugin)), None)
     if found is None:
         names = ", ".join(sorted(f"{d.name} {d.version}" for d in held)) or "no Python distribution"
-        yield _problem(mount, f"holds {names} there", f"spec.plugin and spec.path must lead to {mount.plugin}")
+        yield _problem(mount, f"contains {names} there", f"spec.plugin and spec.path must refer to {mount.plugin}")
         return
     if found.version != mount.version:
-        yield _problem(mount, f"holds {found.name} {found.version}", "declare that version, under another name")
+        yield _problem(mount, f"contains {found.name} {found.version}", "declare that version under another name")
     if (own := own_distribution(mount.plugin, folders)) is not None:
         yield Problem(
             type_property(mount.places[0]),
-            f"the runtime's image has its own {own.name} {own.version}, which would run instead of the one that the "
-            f"PluginVersion {mount.name} brings; remove it from the runtime's image",
+            f"the runtime's image has its own {own.name} {own.version}, which would run instead of the one in the "
+            f"image of the PluginVersion {mount.name}; remove it from the runtime's image",
         )
     declared, there = {c.alias for c in mount.classes}, {e.name for e in found.entry_points.select(group=GROUP)}
     if declared != there:
         yield _problem(
-            mount, f"holds the classes {_listed(there)}, and it declares {_listed(declared)}", "declare what is there"
+            mount, f"contains the classes {_listed(there)}, not {_listed(declared)} as declared", "declare its classes"
         )
 
 
@@ -89,7 +89,7 @@ def check_classes(
     Args:
         mount: mount of an image.
         plugins: plugins by place, as in a task spec.
-        folders: folders of all images. Modules in several of them are equal, and are imported from the first.
+        folders: folders of all images. Modules in several of them are equal and are imported from the first.
     """
     for place, reference in plugins.items():
         if place in mount.places:
@@ -125,7 +125,7 @@ def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Pro
     ]
     if unused := [*copies.values(), *hidden]:
         text = (
-            f"the image of the PluginVersion {mount.name} brings its own {', '.join(unused)}: these copies are not used, "
+            f"the image of the PluginVersion {mount.name} contains {', '.join(unused)}: these copies are not used, "
             "since the runtime's are imported"
         )
         yield Problem("", text)
@@ -150,7 +150,7 @@ def _not_from_image(mount: PluginMount, place: str, alias: str, cls: type[Plugin
     return Problem(
         type_property(place),
         f"{alias} is not imported from the image of the PluginVersion {mount.name}: the module {module} is in the runtime's "
-        f"image too ({_file(cls)}), and comes first; give the module of the plugin another name",
+        f"image too ({_file(cls)}), and takes precedence; rename the module of the plugin",
     )
 
 
@@ -158,15 +158,15 @@ def _differences(mount: PluginMount, declared: DeclaredClass, cls: type[Plugin])
     if not issubclass(cls, _TYPES[declared.type]):
         yield _problem(
             mount,
-            f"holds {declared.alias} as a {type_of(cls) or 'plugin'}, and it declares a {declared.type}",
-            "correct it",
+            f"contains {declared.alias} as a {type_of(cls) or 'plugin'}, not a {declared.type} as declared",
+            "correct the type",
         )
     if {*declared.java_names} != {*cls.java_names}:
         yield _problem(
             mount,
-            f"holds {declared.alias} with the javaNames {_listed(cls.java_names)}, and it declares "
-            f"{_listed(declared.java_names)}",
-            "correct them",
+            f"contains {declared.alias} with the javaNames {_listed(cls.java_names)}, not "
+            f"{_listed(declared.java_names)} as declared",
+            "correct the javaNames",
         )
 
 

@@ -44,8 +44,8 @@ def check_literals(literals: Mapping[str, str]) -> Iterator[Problem]:
             continue  # a mistyped reference, which is reported separately
         yield Problem(
             name,
-            "holds a password in plain text, visible to everyone who may read this connector. Put it under a key of a "
-            "Secret of the same namespace, and write ${secret:<name>:<key>} here",
+            "contains a plaintext password, visible to everyone who may read this connector; store it under a key of a "
+            "Secret in the same namespace, and write ${secret:<name>:<key>} here",
         )
 
 

@@ -54,13 +54,13 @@ class Plan:
         connector: Connect name of the connector.
         kind: `source` or `sink`.
         tasks: one spec per task, completed by `TaskSpec.for_incarnation`; none for a connector that is `Stopped`.
-        given: by task, the names of the properties that the plugin gave it.
+        given: by task, the names of the properties that the plugin has set.
         framework: the framework's properties; the worker's `errors.*` are their defaults.
-        exactly_once: records and offsets share a transaction.
+        exactly_once: whether records and offsets share a transaction.
         standard_input: property whose absence makes the tasks read standard input; None if they do not.
         warnings: warnings for the user, without secrets.
         plugins: plugins by place, as in a task spec.
-        hash: the same as long as nothing changes that a plan depends on.
+        hash: hash of everything that a plan depends on.
         redactor: removes secrets from any output about this connector.
         literals: plaintext passwords in the configuration, by property.
     """
@@ -98,10 +98,10 @@ def plan(
         plugins: installed plugins.
         secrets_dir: folder with the values of `${secret:..}`; tasks get the same folder.
         environment: values of `${env:..}`; the process's environment if None.
-        policy_selects: according to the operator, a TopicCreationPolicy applies that the connector does not name.
-        registered: the operator has run the connector before.
-        splits: the plugin splits its work into tasks. Otherwise the plan has one task, with all of the connector's
-            properties, which is not run.
+        policy_selects: whether, according to the operator, a TopicCreationPolicy applies that the connector does not name.
+        registered: whether the operator has run the connector before.
+        splits: whether the plugin splits its work into tasks. Otherwise the plan has a single task, which has all of the
+            connector's properties and is not run.
 
     Raises:
         ConfigError: all problems together, including those of the resource's text (`resource.reading`), without secrets,
@@ -173,7 +173,7 @@ def _plan(
             *own_properties(own.values, config_class(kind), ref.cls),
             *(p.name for p in ref.cls.Config.properties()),
         }
-        # The plugin does not validate a configuration that is partly wrong.
+        # The plugin does not validate a partly invalid configuration.
         sure = None if names_of([*own.problems, *resource.reading.problems]) & mine else parsed
         once = _check_kind(
             kind,
@@ -239,7 +239,7 @@ def _plan(
 def _find(
     resource: resources.Connector, plugins: Plugins, findings: Findings
 ) -> tuple[PluginRef[Connector] | None, bool]:
-    """Return the connector's plugin, and whether its version is a requested one."""
+    """Return the connector's plugin, and whether its version matches the requested one."""
     name = resource.spec.class_name
     if name == PLACEHOLDER:
         return None, True
@@ -307,7 +307,7 @@ def _tasks(
     *,
     splits: bool,
 ) -> tuple[tuple[TaskSpec, ...], tuple[tuple[str, ...], ...]]:
-    """Return the tasks, and the names of the properties that the plugin gave each of them."""
+    """Return the tasks, and the names of the properties that the plugin has set for each of them."""
     alias, cls = places["connector"].alias, type(connector)
     if resource.spec.state is resources.State.STOPPED:
         return (), ()
@@ -322,7 +322,7 @@ def _tasks(
         )
     if not tasks:
         if tasks is not None:
-            findings.warn("", f"{alias} has nothing to do: it asks for no task")
+            findings.warn("", f"{alias} has nothing to do: it requests no task")
         return (), ()
     frameworks = framework_properties(own.values, type(framework), cls)
     kept = {n: t for n, t in resource.spec.config.items() if n in frameworks and n not in unused}

@@ -21,8 +21,8 @@ def check_version(
         ref: the plugin.
         requested: Maven version range; None and `latest` match any version.
         names: properties that get the problem (Connect names the class and the version).
-        findings: receives the problem; an unreadable range is a problem only of the last of `names`.
-        of_step: the plugin is a transform or a predicate, for which an unreadable range is a problem of all of `names`
+        findings: receives the problem; a malformed range is a problem only of the last of `names`.
+        of_step: the plugin is a transform or a predicate, for which a malformed range is a problem of all of `names`
             (Connect's rule).
     """
     before = len(findings.problems)
@@ -36,7 +36,7 @@ def check_version(
 
 
 def requested_version(text: str | None) -> VersionRange | None:
-    """Return the requested version range; None if there is none or it is unreadable, which `check_version` reports."""
+    """Return the requested version range; None if there is none or it is malformed, which `check_version` reports."""
     try:
         return VersionRange.requested(text)
     except ValueError:
@@ -46,10 +46,10 @@ def requested_version(text: str | None) -> VersionRange | None:
 def check_syntax(
     requested: str | None, name: str, findings: Findings, *more: str, available: Sequence[str] = ()
 ) -> VersionRange | None:
-    """Return the requested version range; None if there is none, or if it is unreadable: then add a problem.
+    """Return the requested version range, or None if there is none. If it is malformed, add a problem and return None.
 
     Args:
-        requested: Maven's range.
+        requested: Maven version range.
         name: the property that requests it, for the problem.
         findings: list to which the problem is added.
         more: further properties for which the problem is added.

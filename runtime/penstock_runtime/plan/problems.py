@@ -29,7 +29,7 @@ class Findings(findings.Findings):
     unavailable: ConnectError | None = None
 
     def attempt_plugin(self, name: str, what: str, work: Callable[[], T]) -> T | None:
-        """Do the same as `attempt` for code of a plugin, which may raise anything.
+        """Call plugin code, which may raise anything, as `attempt` does.
 
         Args:
             name: property for problems that name none.

@@ -20,5 +20,5 @@ def read_for_want_of(connector: Connector | None, parsed: Config | None, alias: 
         return None
     name = findings.attempt_plugin("spec.config", f"{alias}.standard_input", lambda: connector.standard_input(parsed))
     if name is not None:
-        findings.warn(name, "is not set, so standard input is read; in a pod that is empty, and nothing is ever read")
+        findings.warn(name, "is not set, so standard input is read, which is always empty in a pod")
     return name

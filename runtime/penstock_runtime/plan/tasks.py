@@ -36,7 +36,7 @@ _TOPICS = ("topics", "topics.regex")
 def own_properties(config: Mapping[str, str], framework: type[Config], connector: type[Plugin]) -> dict[str, str]:
     """Return the properties that the connector gets: all except the framework's, unless its `Config` names those too.
 
-    A connector whose `Config` has the open prefix "" gets the framework's as well, as any connector of Kafka Connect does.
+    A connector whose `Config` has the open prefix "" gets the framework's as well, as in Kafka Connect.
     """
     frameworks = framework_properties(config, framework, connector)
     open_prefixes = connector.Config.open_prefixes
@@ -98,8 +98,8 @@ def check_tasks_max(connector: Connector, alias: str, most: int, findings: Findi
     part = "some of the topics" if connector.kind == "sink" else "a part of the data"
     findings.warn(
         "spec.tasksMax",
-        f"has no effect above 1: {alias} always runs as one task, not as {most}. Set it to 1. For more throughput give "
-        f"its pod more CPU, which one task uses for a backlog, or make several connectors, each with {part}.",
+        f"has no effect above 1: {alias} always runs as one task, not as {most}. Set it to 1. For more throughput, give "
+        f"its pod more CPU, which one task uses for a backlog, or create several connectors, each with {part}.",
     )
 
 
@@ -126,12 +126,12 @@ def task_specs(
         secrets_dir: folder where the task finds its secrets.
 
     Raises:
-        ConfigError: a task's property holds a secret that cannot become a reference again.
+        ConfigError: a task's property contains a secret that cannot be replaced by its reference.
     """
     spec = resource.spec
     settings = spec.for_task()
     if not has_java(plugins):
-        settings.pop("java", None)  # a change of it replaces no task
+        settings.pop("java", None)  # so that changing it does not replace tasks
     state = TaskState.PAUSED if spec.state is resources.State.PAUSED else TaskState.RUNNING
     return tuple(
         TaskSpec(
@@ -152,12 +152,12 @@ def task_specs(
 
 
 def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], literals: Sequence[Secret]) -> str:
-    """Return a hash of the properties that the plugin gave each task, so that another split has another hash.
+    """Return a hash of the properties that the plugin has set for each task; a different split has another hash.
 
     Args:
         given: by task, the names of these properties.
         tasks: the task specs, with references instead of secrets.
-        literals: plaintext passwords in them. None is hashed, since hashed values can be guessed.
+        literals: plaintext passwords in them. They are not hashed, since hashed values can be guessed.
     """
     hidden = Redactor(literals)
     values = [{name: hidden(task.config[name]) for name in names} for names, task in zip(given, tasks, strict=True)]

@@ -1,7 +1,7 @@
 """Put references back into task configurations, so that a plan contains no secret. Pure.
 
-A plugin sees resolved values and may copy them, also into longer texts (`jdbc:...;password=...`). Its result is stored as a
-task spec, so every secret value must be replaced by its reference again.
+A plugin sees resolved values and may copy them, also into longer strings (`jdbc:...;password=...`). Its result is stored
+as a task spec, so every secret value must be replaced by its reference again.
 """
 
 import re
@@ -36,7 +36,7 @@ def put_back(
     redactor = Redactor(secrets)
     whole = {s.value: s.reference for s in reversed(secrets) if s.value}
     inside = {value: reference for value, reference in whole.items() if len(value) >= _SHORT}
-    # The longest first: one secret may be the beginning of another.
+    # The longest first: one secret may be a prefix of another.
     pattern = re.compile("|".join(map(re.escape, sorted(inside, key=len, reverse=True)))) if inside else None
     short = [s.value for s in secrets if 0 < len(s.value) < _SHORT and s.reference.startswith("${secret:")]
     kept: dict[str, str] = {}
@@ -53,9 +53,8 @@ def put_back(
                 problems.append(
                     Problem(
                         name,
-                        "the plugin gives a task this property with a secret in it that cannot be written as its "
-                        "reference again; use a plugin that passes secrets on unchanged, or a secret of 4 characters "
-                        "or more",
+                        "the plugin has put a secret into this property in a form that no reference can replace; use a "
+                        "plugin that passes secrets on unchanged, or a secret of at least 4 characters",
                     )
                 )
     if problems:

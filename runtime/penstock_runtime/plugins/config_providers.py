@@ -36,7 +36,7 @@ class ConfigProviders:
         worker: the worker configuration as written.
         secrets_dir: folder with the values of `${secret:..}` in parameters of providers.
         environment: values of `${env:..}` in them; None: the environment of the process.
-        references: the classes that the plan found; None: search the plugin path.
+        references: the classes that the plan has found; None: search the plugin path.
 
     Attributes:
         table: table for `variables.resolve`.
@@ -115,7 +115,7 @@ class ConfigProviders:
         self._hide(name, (Secret(f"${{{name}:{path}:{key}}}", value) for key, value in values.items()))
         if ttl is not None:
             log.warning(
-                "The config provider %s limits values of %s to %d ms (ttl), which is ignored: a task keeps them until it "
+                "The config provider %s limits values of %s to %d ms (ttl), which is ignored: a task uses them until it "
                 "restarts",
                 *(name, path or "the empty path", ttl),
             )
@@ -152,7 +152,7 @@ class ConfigProviders:
         what = f"cannot use the config provider {name}: "
         if found:
             raise ValueError(f"{what}{cls} is a {found[0].kind}, not a ConfigProvider; name another class")
-        raise ValueError(f"{what}class {cls} is not on the plugin path; name its jar or folder by --plugin-path")
+        raise ValueError(f"{what}class {cls} is not on the plugin path; pass its jar or folder with --plugin-path")
 
     def _hide(self, name: str, secrets: Iterable[Secret]) -> None:
         known = self._secrets.setdefault(name, [])
@@ -175,5 +175,5 @@ def _reference(plugin: JavaPlugin) -> PluginReference:
 def _plugin_of(reference: PluginReference) -> JavaPlugin:
     match = _REFERENCE.fullmatch(reference.reference)
     if match is None:
-        raise ValueError(f"cannot load {reference.reference}: write {PREFIX}{KIND}:<location>#<class>")
+        raise ValueError(f"cannot load {reference.reference}: it is malformed; write {PREFIX}{KIND}:<location>#<class>")
     return JavaPlugin(KIND, match[2], reference.version, match[1])

@@ -1,4 +1,4 @@
-"""Configuration definition of a Python plugin."""
+"""Describe the configuration of a Python plugin."""
 
 import inspect
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Find plugins by the names that configurations use, and load them only when they are requested.
 
-Names that find a class: its alias (`FileStreamSource`), the alias of a connector with its ending
+A class is found by its alias (`FileStreamSource`), the alias of a connector with its ending
 (`FileStreamSourceConnector`), other aliases without theirs (`Json` for `JsonConverter`), a Java name of Kafka Connect that
 the class implements, and its path (`module:Class` or `module.Class`). A `$Key` or `$Value` after any of them is a variant.
 Reading the installed entry points takes about 50 ms and imports no plugin; a plugin is imported when a name refers to it.
@@ -69,7 +69,7 @@ class PluginEntry:
 
 
 class _Unknown(Exception):
-    """Raised when no plugin has that name. The text, which may be empty, says what was tried beyond installed names."""
+    """Raised when no plugin has that name. The message, which may be empty, names what was tried beyond installed names."""
 
 
 class Plugins:
@@ -139,7 +139,8 @@ class Plugins:
             version: requested versions; if several match, the latest is returned.
 
         Raises:
-            ConfigError: no such plugin, of another kind, broken, or too new; one problem, under `property_name`.
+            ConfigError: the plugin does not exist, is of another kind, is broken, or needs a newer runtime; one problem,
+                under `property_name`.
         """
         name = trimmed(name)
         try:
@@ -191,7 +192,7 @@ class Plugins:
     ) -> PluginRef[Plugin]:
         """Return the plugin of the same name in the other language if that has a requested version, else the found one.
 
-        Nothing runs in the place of a built-in converter, transform or predicate.
+        A built-in converter, transform or predicate is never replaced.
         """
         if not is_java and found.distribution == _BUILT_IN:
             return found
@@ -247,7 +248,7 @@ class Plugins:
         last = name.rpartition(".")[2]
         likely = {last, *(last.removesuffix(e) for e in endings)}
         others = chain.from_iterable(self._layers)
-        for entry in sorted(others, key=lambda e: e.alias not in likely):  # the likely ones first
+        for entry in sorted(others, key=lambda e: e.alias not in likely):  # likely candidates first
             try:
                 if name in entry.ref().cls.java_names:
                     return entry
@@ -297,7 +298,7 @@ class Plugins:
         return f"Installed: {', '.join(names) or 'none'}.", f" Did you mean {near}?" if near else ""
 
     def _similar(self, kind: type[Plugin], name: str) -> str:
-        """Return a sentence that suggests the Java class that a full name most likely misspells, or an empty text."""
+        """Return a sentence that suggests the Java class that a full name most likely misspells, or an empty string."""
         refs = (r for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind))
         near = similar_class(name, (java for r in refs for java in r.cls.java_names))
         return f" Did you mean {near}?" if near else ""
@@ -326,7 +327,7 @@ def _of_a_project(kind: type[Plugin], name: str) -> str:
         is_declared = False
     if not is_declared:
         return ""
-    return " The pyproject.toml of this folder has it, so install that: python -m pip install --no-deps --editable ."
+    return " The pyproject.toml in this folder declares it; install it: python -m pip install --no-deps --editable ."
 
 
 @cache
@@ -387,5 +388,7 @@ def _is_of(entry: PluginEntry, kind: type[Plugin]) -> bool:
 def _only(found: list[PluginEntry], name: str) -> PluginEntry:
     if len({e.path for e in found}) > 1:
         paths = ", ".join(f"{e.path} ({e.distribution} {e.version})" for e in found)
-        raise ConfigError(f"{name} names several plugins: {paths}; write the path of the one that you mean")
+        raise ConfigError(
+            f"{name} is ambiguous, since several plugins have that name: {paths}; write the path of the intended one"
+        )
     return found[0]

@@ -24,7 +24,7 @@ _DEEPEST: Final = 8
 _NAMESPACE: Final = re.compile(
     r"^\s*(__path__\s*=.*extend_path|(__import__\(.pkg_resources.\)|pkg_resources)\.declare_namespace)", re.MULTILINE
 )
-"""Older ways for `__init__.py` to declare a namespace, besides a folder without `__init__.py`."""
+"""Older ways for `__init__.py` to declare a namespace, in addition to a folder without `__init__.py`."""
 _SUFFIXES: Final = tuple(sorted(all_suffixes(), key=len, reverse=True))
 _NO_MODULES: Final = ("__pycache__", "bin")
 """Folders without `__init__.py` that contain no modules."""
@@ -58,7 +58,7 @@ def overlapping(one: Modules, other: Modules) -> Iterator[tuple[str, str]]:
 def _paths(d: Distribution) -> Iterator[list[str]]:
     """Yield the parts of the dotted name of each file in a distribution; if it lists no files, its top-level modules."""
     files = None
-    with suppress(Exception):  # a list of any form
+    with suppress(Exception):  # the list may be malformed
         files = [f.parts for f in d.files or ()]
     if files:
         yield from ([*parts[:-1], _stem(parts[-1]) or ""] for parts in files if parts)

@@ -16,9 +16,9 @@ _DEBEZIUM_CONNECTORS: Final = {"postgresql": "postgres", "db2as400": "ibmi"}
 _MAVEN_CENTRAL: Final = "https://repo1.maven.org/maven2"
 _JAVA_NAME: Final = re.compile(r"(com|org|net|info|dev|app|cloud|edu|gov|tech|[a-z]{2})\.([\w]+\.)+[A-Z][\w$]*")
 _OF_PENSTOCK: Final = {
-    "io.confluent.kafka.connect.datagen.DatagenConnector": "Penstock's own Datagen makes records for tests without it.",
+    "io.confluent.kafka.connect.datagen.DatagenConnector": "Penstock's built-in Datagen generates test records without it.",
 }
-"""Alternatives to a class."""
+"""Alternatives to a class, as sentences."""
 _RENAMED: Final = {
     "io.debezium.transforms.UnwrapFromEnvelope": "io.debezium.transforms.ExtractNewRecordState",
     "io.debezium.connector.mongodb.transforms.UnwrapFromMongoDbEnvelope": (
@@ -64,9 +64,9 @@ def maven_file(class_name: str, version: str) -> str:
 
 
 def similar_class(class_name: str, here: Iterable[str]) -> str | None:
-    """Return the full name of a class that a full name most likely misspells; None: there is none, or it is correct.
+    """Return the class that a misspelled full name most likely means; None if there is none, or the name is correct.
 
-    A known class of the same simple name in another package does something else: it is never suggested.
+    A known class with the same simple name in another package is never suggested, since it does something else.
 
     Args:
         class_name: name without `$Key` or `$Value`.
@@ -76,7 +76,7 @@ def similar_class(class_name: str, here: Iterable[str]) -> str | None:
     near = nearest(class_name, known)
     if near is None or class_name in known or _domain(near) != _domain(class_name):
         return None
-    if _simple(near) == _simple(class_name):  # in a package that is misspelt, or in another one
+    if _simple(near) == _simple(class_name):  # the package is misspelled, or is another one
         return near if project_of(class_name) is None else None
     return near if nearest(_simple(class_name), [_simple(near)]) else None
 
@@ -90,7 +90,7 @@ def _domain(class_name: str) -> list[str]:
 
 
 def how_to_get(class_name: str) -> str:
-    """Return a sentence that says where to get a Java class and how to add it; empty if the name is not one of Java."""
+    """Return a sentence that says where to get a Java class and how to add it; empty if this is not a Java class."""
     if "." not in class_name or ":" in class_name or not class_name.rpartition(".")[2][:1].isupper():
         return ""
     if (new := _RENAMED.get(class_name)) is not None:
@@ -104,6 +104,6 @@ def how_to_get(class_name: str) -> str:
         what = f"It is part of {project.name}: get {project.archive}"
     instead = _OF_PENSTOCK.get(class_name)
     return (
-        f" {what}; name the archive or its folder by --plugin-path, or make an image of it by `penstock plugin build`."
+        f" {what}; pass the archive or its folder with --plugin-path, or build an image of it with `penstock plugin build`."
         f"{f' {instead}' if instead else ''}"
     )

@@ -1,4 +1,4 @@
-"""Data of frequently used Java plugins: the project that a class belongs to, and the archive that contains it."""
+"""Frequently used Java plugins: the project of each class, and the archive that contains it."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ class Project:
         name: common name of the project.
         package: prefix of the names of its classes.
         archive: archive to fetch, and from where.
-        classes: its most used classes, without the package.
+        classes: most used classes, without the package.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Project:
 
     @property
     def artifact(self) -> str:
-        """Name of its archive without version and ending; empty if the text of `archive` contains none."""
+        """Name of its archive without version and ending; empty if `archive` contains none."""
         match = _ARTIFACT.search(self.archive)
         return "" if match is None else match[1].lower()
 

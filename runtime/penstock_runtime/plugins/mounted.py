@@ -1,4 +1,4 @@
-"""Folders with plugins, which the images of PluginVersions bring into a pod (KIP-891).
+"""Folders with plugins from images of PluginVersions, which are mounted into a pod (KIP-891).
 
 They follow the runtime's packages on `sys.path`, in the process of a task or job and in Spark's workers: the runtime's
 packages take precedence over copies in an image.

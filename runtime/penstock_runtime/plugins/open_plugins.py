@@ -1,4 +1,4 @@
-"""Open plugins of a chain, each of which must be closed once."""
+"""Track the open plugins of a chain, each of which must be closed once."""
 
 import logging
 from typing import TypeAlias, TypeVar
@@ -20,7 +20,7 @@ class OpenPlugins:
         self._open: list[tuple[str, ChainPlugin]] = []
 
     def add(self, place: str, plugin: P) -> P:
-        """Remember a plugin. Call it before `configure`, so that a plugin that refuses its configuration is closed too."""
+        """Track a plugin. Call this before `configure`, so that a plugin that rejects its configuration is closed too."""
         self._open.append((place, plugin))
         return plugin
 
@@ -31,4 +31,4 @@ class OpenPlugins:
             try:
                 plugin.close()
             except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
-                log.warning("Cannot close the plugin of %s: %s", place, as_failure(e))
+                log.warning("cannot close the plugin of %s: %s", place, as_failure(e))

@@ -81,7 +81,7 @@ class MetricsByPlace:
                 values.append((place, metric.value))
             else:
                 self._refuse(
-                    metric.name, f"The metric {metric.name} of {place} is not shown: elsewhere it is a {first}"
+                    metric.name, f"The metric {metric.name} of {place} is not exposed: it is a {first} elsewhere"
                 )
         for name, (doc, kind, values) in found.items():
             yield f"{_PREFIX}{name}", doc, kind, values

@@ -52,7 +52,7 @@ class PluginRef(Generic[P_co]):
 
     @property
     def reference(self) -> str:
-        """Text from which another process loads the same class (`load`)."""
+        """String from which another process loads the same class (`load`)."""
         if issubclass(self.cls, JavaClass):
             return self.cls.reference()
         return f"{self.cls.__module__}:{self.cls.__qualname__}"
@@ -74,13 +74,13 @@ def load(reference: str) -> type[Plugin]:
     return checked(reference, lambda: attrgetter(name)(importlib.import_module(module)))
 
 
-def checked(name: str, get: Callable[[], object], whence: str = "") -> type[Plugin]:
+def checked(name: str, get: Callable[[], object], origin: str = "") -> type[Plugin]:
     """Return the class that `get` imports.
 
     Args:
         name: name of the plugin, for messages.
         get: imports the class.
-        whence: the distribution that declares the class, for messages.
+        origin: the distribution that declares the class, for messages.
 
     Raises:
         ConfigError: the class cannot be imported, is not a plugin, is abstract, or needs a newer runtime.
@@ -88,31 +88,31 @@ def checked(name: str, get: Callable[[], object], whence: str = "") -> type[Plug
     try:
         cls = get()
     except (Exception, SystemExit) as e:
-        raise broken(name, e, whence) from e
+        raise broken(name, e, origin) from e
     if not (isinstance(cls, type) and issubclass(cls, Plugin)):
         what = f"of type {type(cls).__name__}" if not isinstance(cls, type) else "not a subclass of penstock.Plugin"
-        raise ConfigError(f"{name}{whence} is not a plugin: it is {what}")
+        raise ConfigError(f"{name}{origin} is not a plugin: it is {what}")
     if inspect.isabstract(cls):
         lacking = ", ".join(sorted(cls.__abstractmethods__))
-        raise ConfigError(f"{name}{whence} is not complete: it does not define {lacking}")
+        raise ConfigError(f"{name}{origin} is incomplete: it does not define {lacking}")
     if cls.api_version > API_VERSION:
         raise ConfigError(
-            f"{name} was written for plugin API {cls.api_version}, this runtime has {API_VERSION}: "
+            f"{name} needs plugin API {cls.api_version}, but this runtime has {API_VERSION}; "
             f"use a newer Penstock or an older version of the plugin"
         )
     return cls
 
 
-def broken(name: str, cause: BaseException, whence: str = "") -> ConfigError:
+def broken(name: str, cause: BaseException, origin: str = "") -> ConfigError:
     """Return the error for a plugin whose import failed."""
     reason = f"{type(cause).__name__}: {cause}"
-    return ConfigError(f"{name}{whence} is installed but cannot be imported: {reason}{_remedy(cause, whence)}")
+    return ConfigError(f"{name}{origin} is installed but cannot be imported: {reason}{_remedy(cause, origin)}")
 
 
-def _remedy(cause: BaseException, whence: str) -> str:
+def _remedy(cause: BaseException, origin: str) -> str:
     if isinstance(cause, ModuleNotFoundError) and cause.name:
-        if whence.startswith((f" ({cause.name}:", f" ({cause.name}.")):
-            return "; its distribution names a module that does not exist: reinstall it, or install another version"
+        if origin.startswith((f" ({cause.name}:", f" ({cause.name}.")):
+            return "; its distribution names a module that does not exist; reinstall it, or install another version"
         return f"; install the package that provides the module {cause.name.partition('.')[0]}"
     if isinstance(cause, (AttributeError, ImportError)):
         return "; its version is incompatible with that of a package that it needs"

@@ -11,14 +11,14 @@ __all__ = ["ReconfigurationRequests"]
 _PAUSE: Final = 60.0
 """Minimum seconds after the start of a task, and between requests: each may restart tasks."""
 _AGAIN: Final = 10
-"""Pauses after which the same state is forwarded again if it is still requested: it may have been rejected."""
+"""Pauses after which the same state is forwarded again if it is still requested, since it may have been rejected."""
 
 
 class ReconfigurationRequests:
-    """Forwards requests of plugins: the last state of each minute, and the same state again after ten. Thread-safe.
+    """Forwarder of plugins' requests: the last state of each minute, and the same state again after ten. Thread-safe.
 
     Attributes:
-        handed_on: called in any thread with a time in milliseconds of 13 digits and a digest of the state.
+        handed_on: called in any thread with a string: the time in milliseconds (13 digits) and a digest of the state.
 
     Args:
         pause: minimum seconds between requests.

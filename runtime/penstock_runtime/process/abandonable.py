@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def start(work: Callable[[], T], name: str) -> Future[T]:
-    """Do work in a thread of that name. The future gets any exception, including KeyboardInterrupt and SystemExit."""
+    """Run work in a thread with this name. The future gets any exception, including KeyboardInterrupt and SystemExit."""
     outcome: Future[T] = Future()
 
     def run() -> None:

@@ -39,7 +39,7 @@ def memory_limit(root: Path = ROOT) -> int | None:
 
 
 def memory_room(root: Path = ROOT) -> int | None:
-    """Return the bytes that are left of the memory limit, without the cache that the kernel frees; None if unknown."""
+    """Return the bytes left below the memory limit; reclaimable cache counts as free. None if unknown."""
     limit = memory_limit(root)
     for file in _memory_files(root, "memory.current", "memory.usage_in_bytes"):
         used, stat = _words(file), _words(file.with_name("memory.stat"))

@@ -1,4 +1,4 @@
-"""End child processes with their parent, however it ends (only on Linux; elsewhere, children rely on the end of a pipe)."""
+"""End child processes when their parent ends for any reason (on Linux; elsewhere, children detect a closed pipe)."""
 
 import ctypes
 import os
@@ -35,10 +35,10 @@ def die_with_parent(parent: int | None = None) -> None:
 def kill_children() -> None:
     """Kill all descendants of this process together, and wait until they have ended, for at most a second per round.
 
-    They are suspended first; otherwise one of them could log the end of another that was killed before it.
+    They are suspended first; otherwise one of them could log the end of another that was killed first.
     """
     for _ in range(_ROUNDS):  # a starting child may have started another
-        children = [p for p in psutil.Process().children(recursive=True) if _lives(p)]
+        children = [p for p in psutil.Process().children(recursive=True) if _is_alive(p)]
         if not children:
             return
         for end in (psutil.Process.suspend, psutil.Process.kill):
@@ -46,11 +46,11 @@ def kill_children() -> None:
                 with suppress(psutil.Error):
                     end(child)
         deadline = time.monotonic() + _GONE
-        while any(map(_lives, children)) and time.monotonic() < deadline:
+        while any(map(_is_alive, children)) and time.monotonic() < deadline:
             time.sleep(_POLL)  # psutil's `wait` would consume the exit codes that `subprocess` waits for
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""First process of a container: forwards signals, reaps orphans, and exits like its child, which does the work.
+"""First process of a container: forwards signals, reaps orphans, and exits with the code of its child, which does the work.
 
 The kernel drops every signal to process 1 that has no handler, including `SIGALRM`, the last resort of a shutdown, and a
 SIGTERM that arrives while Python starts. The kernel also makes process 1 the parent of all orphans, which only a parent can
@@ -17,7 +17,7 @@ _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUI
 
 
 def work_under_init() -> None:
-    """In process 1, fork: return in the child, and wait for its end in the parent. In any other process, return."""
+    """Fork in process 1: return in the child, and wait for its end in the parent. Do nothing in any other process."""
     if os.getpid() != 1:
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)  # signals that arrive before the fork are forwarded after it
@@ -48,7 +48,7 @@ def _reap_until(child: int) -> int:
 def _explained(code: int) -> int:
     """Return the exit code of the container. If the process wrote no termination message, write one on its behalf.
 
-    A process without a message did not end regularly, so its exit code is replaced: 0 would count as a requested stop.
+    A process without a message did not end cleanly, so its exit code is replaced: 0 would count as a requested stop.
     """
     from penstock_model.contracts.exit_codes import ExitCode
     from penstock_model.contracts.task_reports import TerminationMessage
@@ -60,8 +60,8 @@ def _explained(code: int) -> int:
         code, text = 128 - code, f"The process was ended by signal {-code} ({name}).{why}"
     elif termination_message.is_missing():
         text = (
-            f"The process ended with exit code {code} in the middle of its work and could not say why: a library or a "
-            f"plugin has called os._exit, or Python could not start. Its log may say more."
+            f"The process ended with exit code {code} in the middle of its work and reported no reason: a library or a "
+            f"plugin has called os._exit, or Python could not start; see its log."
         )
         code = ExitCode.FAILED
     else:

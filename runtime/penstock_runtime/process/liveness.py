@@ -1,10 +1,10 @@
-"""Track progress of a task's loop, for the kubelet's health check.
+"""Track the progress of a task's loop, for the kubelet's health check.
 
-The loop's thread calls `turned` at each turn: after each batch and portion, and while it waits without a time limit (for
-Kafka, an unavailable external system, or the end of a pause). Calls into other code, above all into a plugin, have a limit
-(`allow`). `task/runner` sets that limit (`_set_time_limits`), and the operator's `connector/render/pod_manifests` sets how
-often the kubelet checks, and when it ends the task (`_probes`). Calls of `turned` in other threads have no effect, so that
-they cannot hide a blocked loop. In Spark's workers nothing in this module has an effect.
+The loop's thread calls `turned` in each iteration: after each batch and portion, and while it waits without a time limit
+(for Kafka, an unavailable external system, or the end of a pause). Calls into other code, above all into a plugin, have a
+limit (`allow`). `task/runner` sets that limit (`_set_time_limits`), and the operator's `connector/render/pod_manifests` sets
+how often the kubelet checks, and when it ends the task (`_probes`). Calls of `turned` in other threads have no effect, so
+that they cannot hide a blocked loop. In Spark's workers nothing in this module has an effect.
 """
 
 import sys
@@ -31,10 +31,10 @@ _STANDARD: Final = sysconfig.get_paths()["stdlib"]
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """Loop that has not turned within its limit.
+    """Loop that has made no progress within its limit.
 
     Attributes:
-        seconds: seconds since its last turn.
+        seconds: seconds since its last progress.
         most: limit in seconds.
         rule: reason for the limit.
         where: current function of the loop's thread, with file and line.
@@ -65,7 +65,7 @@ class Loop:
         self._clock = clock
         self._thread: int | None = None
         self._turned = 0.0
-        self._most, self._rule = _AT_THE_START, "a start"
+        self._most, self._rule = _AT_THE_START, "startup"
         self.call: float | None = None
         """Seconds that one call of a plugin may take, once `allow` has set it."""
         self._at_work: Callable[[], bool] | None = None
@@ -76,7 +76,7 @@ class Loop:
         self._thread, self._turned = threading.get_ident(), self._clock()
 
     def allow(self, seconds: float, rule: str, call: float | None = None) -> None:
-        """Set the limit of one turn in seconds, its reason for messages, and the limit of one call of a plugin.
+        """Set the limit of one iteration in seconds, its reason for messages, and the limit of one call of a plugin.
 
         Without `call`, the limit of a call stays the same.
         """
@@ -105,12 +105,12 @@ class Loop:
 
     @property
     def age(self) -> float:
-        """Seconds since the last turn."""
+        """Seconds since the last call of `turned`."""
         return self._clock() - self._turned
 
     @contextmanager
     def witnessed(self, at_work: Callable[[], bool]) -> Iterator[None]:
-        """Let the block take up to a day, as long as `at_work` is true.
+        """Let the block take up to a day, as long as `at_work` returns True.
 
         Args:
             at_work: called in another thread once the usual limit is exceeded; must return False if the state is unknown.
@@ -126,11 +126,11 @@ class Loop:
 
     @property
     def most(self) -> float:
-        """Seconds that a turn may take."""
+        """Maximum seconds that an iteration may take."""
         return self._most
 
     def standstill(self, after: float | None = None) -> Standstill | None:
-        """Return the standstill of the loop; None if it turns, or has not begun.
+        """Return the standstill of the loop; None if it makes progress or has not started.
 
         Args:
             after: seconds after which it counts as one; None: the limit.

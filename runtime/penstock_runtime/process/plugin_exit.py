@@ -15,13 +15,13 @@ class PluginExit(ConnectError):
 
 
 def as_failure(error: BaseException) -> Exception:
-    """Return the error itself if it is an `Exception`, else a `PluginExit` caused by it that says what was raised where."""
+    """Return the error if it is an `Exception`, else a `PluginExit` caused by it that names what was raised and where."""
     if isinstance(error, Exception):
         return error
     place = place_of_error(error) or "Code outside of any function"
     failure = PluginExit(
-        f"{place} raised {error!r}, which would end the whole process. A plugin returns or raises an exception "
-        f"(ConnectError, or DataError for one record); it does not end the process"
+        f"{place} raised {error!r}, which would end the whole process; a plugin must return, or raise ConnectError "
+        f"(DataError for a single record)"
     )
     failure.__cause__ = error
     return failure

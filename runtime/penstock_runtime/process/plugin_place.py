@@ -1,4 +1,4 @@
-"""Find the place in a plugin that raised an error, which is the first thing its author looks for."""
+"""Find the location in a plugin's code that raised an error, which its author looks for first."""
 
 import traceback
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _CALLERS: Final = frozenset(
 
 
 def place_of_error(error: BaseException) -> str | None:
-    """Return the innermost function of the plugin in the trace of an error, with file and line; None: there is no plugin.
+    """Return the innermost function of the plugin in the trace of an error, with file and line; None if there is none.
 
     The plugin's functions are those of the package that is called first, not those of libraries that it calls.
     """
@@ -54,9 +54,9 @@ def _place(walked: Iterable[tuple[FrameType, int]]) -> str | None:
 
 
 def raised_in(error: BaseException) -> str:
-    """Return the end of a sentence about an error: where a plugin raised it.
+    """Return a suffix for error messages that says where a plugin raised the error.
 
-    Empty for a `ConnectError`, whose text the plugin wrote for users, and for an error that no plugin raised.
+    Empty for a `ConnectError`, whose message the plugin wrote for users, and for an error that no plugin raised.
     """
     place = None if isinstance(error, ConnectError) and not _is_of_the_api(error) else place_of_error(error)
     return "" if place is None else f", in {place}"

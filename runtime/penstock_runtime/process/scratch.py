@@ -1,4 +1,4 @@
-"""Temporary folders that are removed with their owner: a sink's end file, Spark's files and sockets, `TMPDIR` of children.
+"""Temporary folders, removed when their owner ends: a sink's end file, Spark's files and sockets, `TMPDIR` of children.
 
 A killed process cannot remove its folder, so the next process does. The owner holds a lock on the folder, which the kernel
 releases when the owner ends. Neither an age nor a process id would prove that it has ended.
@@ -17,7 +17,7 @@ from typing import Final, Self
 __all__ = ["SLOTS", "Scratch", "sweep"]
 
 SLOTS: Final = "slots"
-"""Subfolder of the end file, which makes a sink's workers end their parts."""
+"""Subfolder for the end file, which makes a sink's workers finish their parts."""
 _PREFIX: Final = "penstock-scratch-"
 _SOCKET_LIMIT: Final = 107 - len("/.") - 36 - len(".sock")
 """Maximum length of a folder for PySpark's sockets (`.<uuid>.sock`): the kernel limits the length of their paths."""
@@ -34,7 +34,7 @@ class Scratch:
 
     @property
     def slots(self) -> Path:
-        """Folder of the end file; created on first access."""
+        """Folder for the end file; created on first access."""
         folder = self.path / SLOTS
         folder.mkdir(exist_ok=True)
         return folder
@@ -98,7 +98,7 @@ def _create_locked(within: Path) -> tuple[Path, int]:
 
 @contextmanager
 def _try_lock(folder: Path) -> Iterator[bool]:
-    """Try to lock the folder until the end of the block; yield whether it is locked, which needs its ownership."""
+    """Try to lock the folder until the end of the block; yield whether it is locked. Only its owner may lock it."""
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         yield os.fstat(lock).st_uid == os.getuid() and _lock_now(lock)

@@ -19,7 +19,7 @@ def main(parent: int, at_its_end: int, command: list[str]) -> None:
     if libc.prctl(_PR_SET_PDEATHSIG, at_its_end, 0, 0, 0) != 0:
         sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
     if os.getppid() != parent:  # it ended before the request
-        sys.exit("the parent is gone")
+        sys.exit("the parent process has ended")
     os.execv(command[0], command)  # noqa: S606 (no shell is wanted: the command is a list)
 
 

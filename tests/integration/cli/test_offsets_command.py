@@ -118,7 +118,7 @@ def test_a_task_that_is_live_by_the_status_topic_refuses_it_and_force_passes_tha
     assert beside.returncode == 0
     refused = penstock(pods, "reset", resource, "--yes")
     assert refused.returncode == 5
-    assert f"must be in the STOPPED state before their offsets can be modified, and {name} is RUNNING at 10.0.0.7" in (
+    assert f"must be in the STOPPED state before their offsets can be modified, but {name} is RUNNING at 10.0.0.7" in (
         refused.stderr
     )
     assert "because it was killed, add --force" in refused.stderr
@@ -144,7 +144,7 @@ def test_a_connector_that_an_operator_has_is_left_to_its_annotations(pods: Pods)
     write(pods.lab.servers, STATUS, claim_key(name), claim.to_value())
     refused = penstock(pods, "alter", resource, "--offsets", "-", "--yes", stdin=document(({"p": "a0"}, None)))
     assert refused.returncode == 5
-    assert f"Connector shop/in of operator penstock/penstock has the name {name} in Kafka" in refused.stderr
+    assert f"Connector shop/in of operator penstock/penstock uses the name {name} in Kafka" in refused.stderr
     assert "penstock.dev/alter-offsets" in refused.stderr
     assert live(pods, name)
 

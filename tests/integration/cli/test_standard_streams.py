@@ -41,7 +41,7 @@ def test_lines_of_a_pipe_come_out_on_standard_output_and_its_end_is_not_that_of_
     assert lab.values(topic) == printed(run) == ["a", "b", "no line yet"]
     assert {r.key for r in lab.offset_records(name)} == {f'["{name}",{{"filename":null}}]'.encode()}
     assert [*map(str, lab.offsets(name))][-1] == "{'position': None}"
-    assert "file: is not set, so standard input is read; in a pod that is empty" in run.log_text()
+    assert "file: is not set, so standard input is read, which is always empty in a pod" in run.log_text()
 
 
 def test_an_input_that_is_silent_does_not_hold_up_the_end(lab: Lab) -> None:

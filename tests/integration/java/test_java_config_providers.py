@@ -104,7 +104,7 @@ def test_parameters_may_be_secrets_themselves(vault: Path, monkeypatch: pytest.M
     [
         (
             "com.example.Vault",
-            "class com.example.Vault is not on the plugin path; name its jar or folder by --plugin-path",
+            "class com.example.Vault is not on the plugin path; pass its jar or folder with --plugin-path",
         ),
         (TRANSFORM, f"{TRANSFORM} is a transform, not a ConfigProvider"),
     ],

@@ -296,7 +296,7 @@ def test_a_shutdown_hook_that_never_returns_does_not_hold_up_an_exit(probe_lab: 
             "its JVM crashed (SIGABRT): native code of the plugin",
         ),
         (signal.SIGTERM, ExitCode.LOST, "its JVM was ended by signal 15"),
-        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9: another process did it"),
+        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9: another process sent it"),
     ],
 )
 def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(

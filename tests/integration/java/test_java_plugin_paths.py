@@ -49,7 +49,7 @@ def test_a_folder_without_jars_is_named(probe_lab: ProbeLab, file: Path, tmp_pat
     (tmp_path / "plugins" / "x").mkdir(parents=True)
     code, text = validated(probe_lab, file, tmp_path / "plugins")
     assert code == 2
-    assert f"cannot find plugins in {tmp_path / 'plugins'}: no file in it is a jar" in text
+    assert f"cannot find plugins in {tmp_path / 'plugins'}: it contains no jar" in text
 
 
 def test_a_folder_whose_jars_hold_no_plugin_is_named(probe_lab: ProbeLab, file: Path, tmp_path: Path) -> None:

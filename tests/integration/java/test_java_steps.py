@@ -126,7 +126,7 @@ def test_without_retries_a_record_is_given_once(probe: Probe, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("does", "words"),
-    [("object", "java.lang.Thread"), ("misfit", "Mismatching schema"), ("nameless", "cannot take a schema")],
+    [("object", "java.lang.Thread"), ("misfit", "Mismatching schema"), ("nameless", "cannot read a schema")],
 )
 def test_a_result_that_connects_data_model_does_not_have_fails_its_record(probe: Probe, does: str, words: str) -> None:
     made, operator = run([step(probe, does, on="b")], texts("a", "b", "c"))

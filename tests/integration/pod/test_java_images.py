@@ -161,7 +161,7 @@ def test_a_wrong_path_and_a_folder_without_plugins_are_refused_with_what_to_do(t
     )
     (tmp_path / "empty").mkdir()
     code, message, _ = looked(tmp_path / "empty")
-    assert (code, "no file in it is a jar" in message) == (ExitCode.CONFIG_INVALID, True)
+    assert (code, "it contains no jar" in message) == (ExitCode.CONFIG_INVALID, True)
 
 
 def test_a_folder_that_takes_too_long_to_look_into_says_what_to_raise(plugins: Path) -> None:

@@ -76,10 +76,7 @@ def test_a_task_whose_heap_is_full_says_so_and_which_limit_to_raise(pods: Pods, 
     assert task.process.await_exit() == ExitCode.FAILED, task.process.last_words()
     said = str(task.last_word().message)
     assert f"cannot poll {SOURCE}: its JVM ran out of memory with a heap of 96m: Java heap space; raise spec." in said
-    assert (
-        "spec.template.resources.limits.memory or spec.java.heapPercent, or make the polls of the connector smaller"
-        in said
-    )
+    assert "spec.template.resources.limits.memory or spec.java.heapPercent, or reduce the connector's poll size" in said
 
 
 @pytest.mark.slow
@@ -140,10 +137,10 @@ def test_options_reach_the_jvm_that_plans_and_the_jvm_of_the_task(pods: Pods, mo
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["-XX:NoSuchFlag=1"], "spec.java.options: the JVM refuses them: Unrecognized VM option 'NoSuchFlag=1'"),
+        (["-XX:NoSuchFlag=1"], "spec.java.options: the JVM rejects the options: Unrecognized VM option 'NoSuchFlag=1'"),
         (
             ["-XX:HeapDumpPath=/no/such/folder/a.hprof"],
-            "spec.java.options[0]: there is no folder /no/such/folder to which",
+            "spec.java.options[0]: folder /no/such/folder does not exist",
         ),
         (["-Xmx1g"], "spec.java.options[0]: cannot be -Xmx1g: spec.java.heapPercent sets the heap"),
     ],

@@ -88,8 +88,8 @@ def test_an_image_that_contradicts_its_declaration_is_refused_when_planned(pods:
     for number, (image, told) in enumerate(
         [
             (mounted(tmp_path / "0", version="1.0.1"), "declares acme-numbers 1.0.1, but its image"),
-            (mounted(tmp_path / "1", alias="Figures"), "holds the classes [Numbers], and it declares [Figures]"),
-            (mounted(tmp_path / "2", type="sink"), "holds Numbers as a source, and it declares a sink"),
+            (mounted(tmp_path / "1", alias="Figures"), "contains the classes [Numbers], not [Figures] as declared"),
+            (mounted(tmp_path / "2", type="sink"), "contains Numbers as a source, not a sink as declared"),
         ]
     ):
         answer = planned(pods, resource, image)

@@ -428,7 +428,8 @@ def test_positions_that_are_not_in_kafka_are_refused_with_all_their_names(pods: 
     answer = altered(pods, resource, position(topic, 0, 3), position(topic, 7, 0), position(gone, 0, 0))
     assert problems(answer) == [
         f"offsets: Failed to alter consumer group offsets for connector {name}: 3 is past the end of {topic}-0, which is 2; "
-        f"topic '{topic}' has no partition 7; it has 1 in all; topic '{gone}' does not exist, or may not be described"
+        f"topic '{topic}' has no partition 7; its partition count is 1; topic '{gone}' does not exist, or the connector may "
+        f"not describe it"
     ]
     answer = altered(pods, resource, position(topic, 0, -5))
     assert problems(answer) == [

@@ -218,12 +218,9 @@ def test_a_list_that_no_config_map_holds_is_refused_with_what_to_do(pods: Pods) 
     producer.close()
     answer = answer_of(pods, resource, "source")
     assert (answer.outcome, answer.offsets) == (Outcome.REFUSED, None)
-    assert answer.message.startswith("The list has 9")
-    assert (
-        "a ConfigMap holds 900: nothing is listed. To see the 922 positions, run `penstock offsets list`"
-        in answer.message
-    )
-    assert f"its spec.connectName set to {name}" in answer.message
+    assert answer.message.startswith("cannot list 922 positions: they take 9")
+    assert "the list in a ConfigMap holds at most 900 KiB; run `penstock offsets list`" in answer.message
+    assert f"spec.connectName set to {name}" in answer.message
     store(pods, name, json.dumps({"file": f"{0:01000}"}).encode(), None)  # the others are few enough by then
     reset(pods, resource)
 

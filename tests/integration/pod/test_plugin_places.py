@@ -134,8 +134,10 @@ def test_images_that_contradict_each_other_are_refused_when_planned_and_nothing_
     answer = planned(pods, resource, images.mounts(resource))
     assert answer.outcome is Outcome.INVALID
     (told,) = problems(answer)
-    assert told.startswith("value.converter: the PluginVersion acme-mark-1.0.0 brings acme-common 2.0, and the PluginV")
-    assert "acme-numbers-1.1.0 brings acme-common 1.0; " in told
+    assert told.startswith(
+        "value.converter: the PluginVersion acme-mark-1.0.0 contains acme-common 2.0, and the PluginV"
+    )
+    assert "acme-numbers-1.1.0 contains acme-common 1.0; " in told
     assert not trace.exists()
 
 

@@ -55,7 +55,7 @@ def test_a_forbidden_topic_fails_the_task_as_a_wrong_configuration_with_any_tole
     name, task = lab.source([batch], p, policy=within, **TOLERANT, **{"delivery.guarantee": guarantee})
     told = failed(task)
     assert task.await_exit() == 2
-    assert told.startswith(f"Topic '{p}.bad' may not be created: limits.topics of the TopicCreationPolicy shop-topics")
+    assert told.startswith(f"cannot create topic '{p}.bad': limits.topics of the TopicCreationPolicy shop-topics")
     assert f"{p}.good" not in told.partition(" allows ")[0]
     assert not topics(lab) & {f"{p}.good", f"{p}.bad"}
     assert lab.offsets(name) == []
@@ -79,7 +79,7 @@ def test_where_the_worker_creates_no_topics_limits_of_a_policy_hold_against_the_
     p = new_name("p")
     _, task = lab.source([[{"value": "v", "topic": f"{p}.other"}]], p, policy=policy(p, max_partitions=3), worker=OFF)
     told = failed(task)
-    assert told.startswith(f"Topic '{p}.other' may not be created")
+    assert told.startswith(f"cannot create topic '{p}.other': ")
     assert "topic.creation.enable is false in the worker configuration; have the topic created" in told
     assert not topics(lab) & {f"{p}.other"}
 
@@ -101,7 +101,7 @@ def test_a_number_that_no_client_sends_fails_the_task_as_a_wrong_configuration_t
     _, task = lab.source([[{"value": "v", "topic": p}]], p, policy=TopicPolicy(rules=rules))
     told = failed(task)
     assert task.await_exit() == 2
-    assert told.startswith(f"Topic '{p}' cannot be created by default of the TopicCreationPolicy vast: ")
+    assert told.startswith(f"cannot create topic '{p}', requested by default of the TopicCreationPolicy vast: ")
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_topic_that_a_worker_of_spark_may_not_create_fails_the_task_as_a_wrong
     )
     told = failed(task)
     assert task.await_exit() == 2
-    assert told.startswith(f"Topic '{astray}' may not be created: limits.topics of the TopicCreationPolicy shop-topics")
+    assert told.startswith(f"cannot create topic '{astray}': limits.topics of the TopicCreationPolicy shop-topics")
     assert astray not in topics(lab)
     assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
 
@@ -149,7 +149,7 @@ def test_under_only_limits_a_topic_without_a_rule_is_not_left_to_a_broker_that_c
     told = failed(task)
     assert task.await_exit() == 2
     assert told.startswith(
-        f"Topic '{p}.new' may not be created: the TopicCreationPolicy rails limits how topics are created, but no rule "
+        f"cannot create topic '{p}.new': the TopicCreationPolicy rails limits how topics are created, but no rule "
         f"applies to this one; write topic.creation.default.partitions and topic.creation.default.replication.factor into"
     )
     assert f"{p}.new" not in topics(lab)
@@ -176,7 +176,7 @@ def test_the_connectors_own_rules_create_topics_within_the_limits_of_every_polic
         (f"{p}.bad", "limits.topics of the TopicCreationPolicy names allows "),
     ):
         _, task = lab.source([[{"value": "v", "topic": topic}]], p, policy=limits, **own)
-        assert failed(task).startswith(f"Topic '{topic}' may not be created: {words}")
+        assert failed(task).startswith(f"cannot create topic '{topic}': {words}")
         assert topic not in topics(lab)
 
 
@@ -216,7 +216,5 @@ def test_another_principal_of_the_connectors_own_creates_its_topics_within_the_s
     task.stop()
     assert created(lab, f"{p}.good") == (2, {})
     told = failed(start(f"{p}.bad", **override))
-    assert told.startswith(
-        f"Topic '{p}.bad' may not be created: limits.topics of the TopicCreationPolicy rails allows "
-    )
+    assert told.startswith(f"cannot create topic '{p}.bad': limits.topics of the TopicCreationPolicy rails allows ")
     assert f"{p}.bad" not in topics(lab)

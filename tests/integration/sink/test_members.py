@@ -35,5 +35,5 @@ def test_a_running_sink_whose_group_somebody_joins_fails_at_its_next_commit_and_
     lab.wait_committed(name, topic, 1)
     with lab.member(f"connect-{name}", topic, protocol):
         lab.produce(topic, "b")
-        assert f"group 'connect-{name}' was refused because the group has members: another client runs" in failed(task)
+        assert f"offsets to group 'connect-{name}': the group has members, so another client runs" in failed(task)
         assert lab.committed(name, topic) == 1

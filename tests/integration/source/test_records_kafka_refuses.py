@@ -117,7 +117,7 @@ def test_a_record_too_large_for_its_topic_fails_the_task_with_size_and_side(lab:
     _, task = lab.source(script, topic, **{"delivery.guarantee": guarantee})
     message = failed(task)
     assert f"topic '{topic}'" in message
-    assert "a record of 5070 bytes is larger than the topic takes (max.message.bytes=1000)" in message
+    assert "a record of 5070 bytes is larger than the topic accepts (max.message.bytes=1000)" in message
     assert "max.request.size" not in message
 
 
@@ -212,7 +212,7 @@ def test_a_partition_that_does_not_come_is_the_failure_of_its_record(lab: Lab, g
     lab.journal.count("commit", 1)
     line = task.await_log("Executing stage 'KAFKA_PRODUCE'")
     task.stop()
-    assert f"Partition 3 of topic '{topic}' does not exist: the topic has 1" in line
+    assert f"Partition 3 of topic '{topic}' does not exist: its partition count is 1 " in line
     assert (lab.values(topic), lab.values(dlq)) == (["a", "b"], ["lost"])
     assert total(task, "failures") == 1
 

@@ -73,7 +73,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             "NoClass (shop:NoClass of distribution shop-plugins 1.2) is installed but cannot be imported: "
             "AttributeError: module 'shop' has no attribute 'NoClass'",
         ),
-        ("Half", "Half (shop:Half of distribution shop-plugins 1.2) is not complete: it does not define apply"),
+        ("Half", "Half (shop:Half of distribution shop-plugins 1.2) is incomplete: it does not define apply"),
         (
             "Other",
             "Other (shop:Other of distribution shop-plugins 1.2) is not a plugin: it is not a subclass of penstock.Plugin",

@@ -129,7 +129,7 @@ def test_a_name_finds_its_plugin(kind: type[Plugin], name: str, cls: type[Plugin
         (
             Transform,
             "org.other.Hoist",
-            "Class org.other.Hoist could not be found. Get its plugin's archive or jars; name the archive or",
+            "Class org.other.Hoist could not be found. Get its plugin's archive or jars; pass the archive or",
         ),
         (Transform, "Tombstone", "Class Tombstone does not implement the Transform interface; it is a Predicate."),
         (Transform, "Hoist", "Hoist does not say what it works on. Did you mean Hoist$Key, Hoist$Value?"),
@@ -146,8 +146,12 @@ def test_a_name_finds_its_plugin(kind: type[Plugin], name: str, cls: type[Plugin
             "NoPlugin",
             "NoPlugin (x:NoPlugin of distribution x 1) is not a plugin: it is not a subclass of penstock.Plugin",
         ),
-        (Transform, "Future", f"Future was written for plugin API {API_VERSION + 1}, this runtime has {API_VERSION}"),
-        (Transform, "Twice", "Twice names several plugins: a:Twice (dist-a 1), b:Twice (dist-b 2)"),
+        (Transform, "Future", f"Future needs plugin API {API_VERSION + 1}, but this runtime has {API_VERSION}"),
+        (
+            Transform,
+            "Twice",
+            "Twice is ambiguous, since several plugins have that name: a:Twice (dist-a 1), b:Twice (dist-b 2)",
+        ),
         (Transform, "json.JSONDecoder", "json.JSONDecoder is not a plugin"),
         (Transform, "json:Nothing", "Class json:Nothing could not be found: the Python module json has no Nothing."),
         (Transform, "", "Class  could not be found."),
@@ -167,7 +171,7 @@ def test_a_plugin_of_the_project_in_this_folder_that_is_not_installed_is_reporte
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    advice = "The pyproject.toml of this folder has it, so install that: python -m pip install --no-deps --editable ."
+    advice = "The pyproject.toml in this folder declares it; install it: python -m pip install --no-deps --editable ."
     (tmp_path / "pyproject.toml").write_text('[project.entry-points."penstock.plugins"]\nShop = "shop:Shop"\n')
     with pytest.raises(ConfigError, match=re.escape(advice)):
         PLUGINS.find(TRANSFORM, name)

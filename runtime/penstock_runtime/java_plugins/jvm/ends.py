@@ -1,4 +1,4 @@
-"""Explain how a JVM ended: what happened and what to change."""
+"""Explain why a JVM ended, and what to change."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -34,14 +34,14 @@ def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | N
         oom_kills: how many processes of the container the OOM killer has killed since the JVM started; None: unknown.
     """
     last = "; ".join(line for line in lines if line)[-500:]
-    said = f"; it printed last: {last}" if last else ""
+    said = f"; its last output: {last}" if last else ""
     if code == _OUT_OF_MEMORY_CODE and (printed := next((line for line in lines if _OUT_OF_MEMORY in line), None)):
         return _out_of_memory(printed.partition(f"{_OUT_OF_MEMORY}: ")[2], heap)
     if code == 1 and any(_NOT_STARTED in line for line in lines):
         return JvmEnded(f"its JVM does not start: {next(filter(None, lines))}; correct spec.java.options")
     if -code in _CRASHES:
         name = signal.Signals(-code).name
-        return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
+        return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is faulty{said}")
     if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # Java handles these and exits
         return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
     if -code == signal.SIGKILL:
@@ -58,19 +58,19 @@ def _out_of_memory(what: str, heap: Heap) -> JvmOutOfMemory:
         return JvmOutOfMemory(f"its JVM ran out of memory: {what}; raise {_CLASS_SPACES[what]} in spec.java.options")
     return JvmOutOfMemory(
         f"its JVM ran out of memory with a heap of {heap.size}{f': {what}' if what else ''}; raise {_settings(heap)}, or "
-        "make the polls of the connector smaller (max.batch.size, max.poll.records)"
+        "reduce the connector's poll size (max.batch.size, max.poll.records)"
     )
 
 
 def _killed(heap: Heap, oom_kills: int | None) -> JvmLost:
     killed = "its JVM was killed by signal 9"
     if oom_kills is None:
-        return JvmLost(f"{killed}; the kernel does so when memory runs out")
+        return JvmLost(f"{killed}, possibly because memory ran out")
     if not oom_kills:
-        return JvmLost(f"{killed}: another process did it, and not the kernel for want of memory")
+        return JvmLost(f"{killed}: another process sent it, and memory had not run out")
     by = "its JVM was killed by the kernel's OOM killer"
     if heap.limit is None:
-        return JvmOomKilled(f"{by}: the machine ran out of memory; free some, or lower the heap of {heap.size}")
+        return JvmOomKilled(f"{by}: the machine ran out of memory; free memory, or lower the heap of {heap.size}")
     limit = f"{heap.limit // _MIB} MiB" if heap.limit >= _MIB else f"{heap.limit} bytes"
     raised = "it" if heap.setting == HEAP_VARIABLE else heap.setting
     lowered = heap.setting if heap.setting == HEAP_VARIABLE else HEAP_FIELD

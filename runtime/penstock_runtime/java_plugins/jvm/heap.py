@@ -38,7 +38,7 @@ class Heap:
 
         Args:
             percent: share of the memory limit.
-            is_long: the process is a task. In a pod, any other process belongs to a job pod.
+            is_long: whether the process is a task. In a pod, any other process belongs to a job pod.
         """
         limit = cgroup.memory_limit()
         size = _DEFAULT if limit is None else f"{max(_LEAST, limit * percent // 100 // _MIB)}m"

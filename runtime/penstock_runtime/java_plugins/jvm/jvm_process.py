@@ -51,11 +51,11 @@ class Jvm:
 
     Args:
         java_spec: the connector's settings for the JVM.
-        is_long: the JVM moves records for a long time.
+        is_long: whether the JVM runs for a long time, as in a task.
 
     Attributes:
-        requests: writing end of its standard input.
-        messages: reading end of the pipe with its messages.
+        requests: write end of the pipe to its standard input.
+        messages: read end of the pipe with its messages.
 
     Raises:
         ConnectError: Java is missing, or its jars cannot be fetched.
@@ -80,7 +80,7 @@ class Jvm:
             f"-Dpenstock.log.level={_java_level()}",
             *("-cp", ":".join(map(str, jars)), class_archive.MAIN, str(writing)),
         ]
-        threading.Thread(target=self._accompany, args=(command, writing), name="java-plugins", daemon=True).start()
+        threading.Thread(target=self._run, args=(command, writing), name="java-plugins", daemon=True).start()
         self._started.wait()
         if self._failure is not None:
             os.close(reading)
@@ -115,7 +115,7 @@ class Jvm:
         assert self._process is not None
         return self._process
 
-    def _accompany(self, command: list[str], writing: int) -> None:
+    def _run(self, command: list[str], writing: int) -> None:
         try:
             process = subprocess.Popen(
                 command,

@@ -42,8 +42,8 @@ def jvm_options(java: Java, heap: Heap, *, is_long: bool) -> list[str]:
     Args:
         java: options of the connector, which override Penstock's defaults.
         heap: maximum heap.
-        is_long: the JVM moves records for a long time. Otherwise the optimizing compiler is off, which costs a short run
-            more than it saves.
+        is_long: whether the JVM runs for a long time. Otherwise the optimizing compiler is disabled, since it costs a
+            short run more than it saves.
     """
     return [*_TRIM, *_options(java, heap, is_long=is_long)]
 
@@ -73,7 +73,7 @@ def unusable_options(java: Java) -> Iterator[Problem]:
     for number, option in enumerate(java.options):
         folder = Path(option.removeprefix(_DUMP_PATH)).parent
         if option.startswith(_DUMP_PATH) and not _is_writable(folder):
-            message = f"there is no folder {folder} to which the task may write; mount a volume there by spec.template"
+            message = f"folder {folder} does not exist or is not writable; mount a volume there in spec.template"
             yield Problem(f"spec.java.options[{number}]", message)
     if java.options:
         options = _options(java, Heap.of_this_process(java.heap_percent, is_long=False), is_long=False)
@@ -81,7 +81,7 @@ def unusable_options(java: Java) -> Iterator[Problem]:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=60)
         if done.returncode:
             lines = (line for line in (done.stderr + done.stdout).splitlines() if line.strip())
-            yield Problem("spec.java.options", f"the JVM refuses them: {next(lines, 'it does not say why')}")
+            yield Problem("spec.java.options", f"the JVM rejects the options: {next(lines, 'it gives no reason')}")
 
 
 def _is_writable(folder: Path) -> bool:

@@ -226,7 +226,7 @@ FAULTS: Final = (
     Fault(
         "a record is too large for Kafka",
         "a source has a record that is larger than the topic's `max.message.bytes`",
-        Says("TasksFailed", ("is larger than the topic takes|is larger than the producer sends", "KAFKA_PRODUCE")),
+        Says("TasksFailed", ("is larger than the topic accepts|is larger than the producer sends", "KAFKA_PRODUCE")),
         "raise the topic's `max.message.bytes`, or set errors.tolerance",
         _large,
         remove=_configured(size=1),

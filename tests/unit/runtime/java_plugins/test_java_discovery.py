@@ -123,4 +123,4 @@ def test_a_class_of_a_known_plugin_that_is_not_here_says_where_to_get_it() -> No
         "Class io.debezium.connector.mysql.MySqlConnector could not be found. It is part of Debezium for MySQL: get "
         "io.debezium:debezium-connector-mysql from Maven Central" in str(caught.value)
     )
-    assert "name the archive or its folder by --plugin-path" in str(caught.value)
+    assert "pass the archive or its folder with --plugin-path" in str(caught.value)

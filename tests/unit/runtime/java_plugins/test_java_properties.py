@@ -38,6 +38,6 @@ def test_the_ancestor_of_apaches_iceberg_sink_is_refused() -> None:
     connector.context = PluginContext("orders", "connector", "1.0")
     (problem,) = connector.validate(cast("JavaConfig", cls.Config.parse({"topics": "orders"})))
     assert problem.message == (
-        f"cannot run {name}: it needs the worker's own consumer, and has been replaced by "
-        "org.apache.iceberg.connect.IcebergSinkConnector of Apache Iceberg; use that"
+        f"cannot run {name}: it needs the worker's own consumer; use its successor, "
+        "org.apache.iceberg.connect.IcebergSinkConnector of Apache Iceberg"
     )

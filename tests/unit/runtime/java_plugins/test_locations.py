@@ -66,7 +66,7 @@ def test_all_that_is_wrong_is_said_together(tmp_path: Path) -> None:
         plugin_locations([str(tmp_path / "none"), str(tmp_path / "empty")])
     missing, empty = (p.message for p in caught.value.problems)
     assert missing.startswith(f"cannot find plugins in {tmp_path}/none: it does not exist; name a folder")
-    assert empty.startswith(f"cannot find plugins in {tmp_path}/empty: no file in it is a jar;")
+    assert empty.startswith(f"cannot find plugins in {tmp_path}/empty: it contains no jar;")
     with pytest.raises(ConfigError, match=f"cannot read the jar {tmp_path}/broken/b.jar: .*; download it again"):
         plugin_locations([str(tmp_path / "broken")])
 

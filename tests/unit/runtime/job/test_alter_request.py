@@ -45,21 +45,21 @@ def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ("", "This is not JSON: Expecting value"),
-        ('{"offsets": [', "This is not JSON: Expecting value"),
-        ('{"offsets": [{"partition": {"a": NaN}, "offset": null}]}', "This is not JSON: JSON has no number NaN"),
-        ("[" * 100_000, "The JSON is nested too deeply"),
-        ("[]", "is expected, and this is a list"),
-        ("null", "is expected, and this is null"),
+        ("", "cannot parse the JSON: Expecting value"),
+        ('{"offsets": [', "cannot parse the JSON: Expecting value"),
+        ('{"offsets": [{"partition": {"a": NaN}, "offset": null}]}', "cannot parse the JSON: NaN is not a JSON number"),
+        ("[" * 100_000, "cannot parse the JSON: it is nested too deeply"),
+        ("[]", "}]}, not a list"),
+        ("null", "}]}, not null"),
         ("{}", "Partitions / offsets need to be provided for an alter offsets request"),
         ('{"offsets": []}', "Partitions / offsets need to be provided for an alter offsets request"),
         ('{"offsets": null}', "Partitions / offsets need to be provided for an alter offsets request"),
-        ('{"offsets": {"partition": {}}}', "must be a list of partitions and offsets, and is an object"),
-        ('{"offset": []}', "is not a field of a request to alter offsets: it has offsets"),
-        ('{"offsets": [1], "offsets": [2]}', "The field offsets is given twice in one object"),
+        ('{"offsets": {"partition": {}}}', "must be a list of partitions and offsets, not an object"),
+        ('{"offset": []}', "is not a field of a request to alter offsets, which has only offsets"),
+        ('{"offsets": [1], "offsets": [2]}', "the field offsets occurs twice in one object"),
         (
             '{"offsets": [{"partition": {"a": 1}, "offset": {}, "offset": null}]}',
-            "The field offset is given twice in one",
+            "the field offset occurs twice in one",
         ),
     ],
 )
@@ -71,15 +71,15 @@ def test_invalid_request_is_reported(document: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        (3, "offsets[0]: must be an object with partition and offset, and is a number"),
+        (3, "offsets[0]: must be an object with partition and offset, not a number"),
         (
             {"partition": {}, "offset": {}, "ofset": 1},
-            "offsets[0].ofset: is not a field of an entry: it has partition and offset",
+            "offsets[0].ofset: is not a field of an entry, which has only partition and offset",
         ),
         ({"offset": {}}, "offsets[0].partition: Partition objects cannot be null"),
-        ({"partition": {}}, "offsets[0].offset: is missing: give a position, or null to remove the one that is there"),
-        ({"partition": [], "offset": {}}, "offsets[0].partition: must be an object, and is a list"),
-        ({"partition": {}, "offset": "1"}, "offsets[0].offset: must be an object, and is a text"),
+        ({"partition": {}}, "offsets[0].offset: is missing; set a position, or null to remove the existing one"),
+        ({"partition": [], "offset": {}}, "offsets[0].partition: must be an object, not a list"),
+        ({"partition": {}, "offset": "1"}, "offsets[0].offset: must be an object, not a string"),
         (
             {"partition": {"a": {"b": 1}}, "offset": None},
             "offsets[0].partition: Offsets may only contain primitive types as values, but field a contains MAP",
@@ -94,7 +94,7 @@ def test_invalid_request_is_reported(document: str, told: str) -> None:
         ),
         (
             {"partition": {}, "offset": {"a": "\ud800"}},
-            "offsets[0].offset: field a: half of a surrogate pair is not text",
+            "offsets[0].offset: field a: must not contain a lone surrogate",
         ),
     ],
 )
@@ -104,13 +104,13 @@ def test_wrong_entry_of_a_source_is_reported_with_its_path(entry: Any, told: str
 
 def test_number_too_large_for_a_float_is_reported() -> None:
     assert of_source('{"offsets": [{"partition": {}, "offset": {"a": 1e999}}]}') == [
-        "offsets[0].offset: field a: the number does not fit into a floating point number of 64 bits"
+        "offsets[0].offset: field a: the number does not fit into a 64-bit floating-point number"
     ]
 
 
 def test_duplicate_partition_is_reported_for_any_order_of_fields() -> None:
     assert of_source(entries(({"a": 1, "b": 2}, None), ({"b": 2, "a": 1}, {"i": 1}))) == [
-        "offsets[1].partition: is that of offsets[0]: give each partition once"
+        "offsets[1].partition: repeats that of offsets[0]; list each partition once"
     ]
 
 

@@ -28,7 +28,7 @@ def test_answer_is_that_of_the_plugin(answer: bool) -> None:
     ("error", "message"),
     [
         (ConnectError("custom refusal"), "custom refusal"),
-        (ConnectError(" "), "The connector refuses these offsets, and gives no reason"),
+        (ConnectError(" "), "The connector refuses these offsets without giving a reason"),
         (
             NotImplementedError(),
             "Failed to modify offsets for connector c because it doesn't support external modification of offsets",

@@ -26,7 +26,7 @@ def of_connector(state: State) -> Entry:
 
 @pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED, State.RESTARTING])
 def test_running_task_or_connector_is_a_rival(state: State) -> None:
-    assert f"in is {state} at w:8083: end `penstock run`, or stop the connector" in rival_in(
+    assert f"in is {state} at w:8083; stop `penstock run`, or stop the connector" in rival_in(
         [task("in", 12, state)], "in"
     )
     assert rival_in([of_connector(state)], "in")
@@ -63,7 +63,7 @@ def test_operator_that_claims_the_name_is_a_rival_until_it_releases_it() -> None
         installation="i",
     )
     entry = (claim_key("in"), claim.to_value())
-    assert "Connector shop/a of operator p/p has the name in in Kafka" in rival_in([entry], "in")
+    assert "Connector shop/a of operator p/p uses the name in in Kafka" in rival_in([entry], "in")
     assert rival_in([entry], "other") == ""
     assert rival_in([entry, (claim_key("in"), None)], "in") == ""
 

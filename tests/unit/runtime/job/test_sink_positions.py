@@ -24,8 +24,8 @@ def test_position_before_the_first_offset_is_accepted_only_with_earliest() -> No
     ("topic", "number", "offset", "told"),
     [
         ("t", 0, 9, "9 is past the end of t-0, which is 8"),
-        ("t", 1, 0, "topic 't' has no partition 1; it has 1 in all"),
-        ("gone", 0, 0, "topic 'gone' does not exist, or may not be described"),
+        ("t", 1, 0, "topic 't' has no partition 1; its partition count is 1"),
+        ("gone", 0, 0, "topic 'gone' does not exist, or the connector may not describe it"),
     ],
 )
 def test_position_that_kafka_does_not_have_is_refused(topic: str, number: int, offset: int, told: str) -> None:

@@ -62,7 +62,7 @@ def test_members_that_refuse_the_first_request_have_changed_nothing(monkeypatch:
 def test_members_that_refuse_a_repeated_request_do_not_say_that_nothing_was_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(ConnectError, match="it has members") as told:
+    with pytest.raises(ConnectError, match="the group has members") as told:
         groups_at(Broker(AWAY, MEMBERS), monkeypatch).set("g", POSITIONS, lambda: None)
     assert not isinstance(told.value, GroupHasMembers)
 

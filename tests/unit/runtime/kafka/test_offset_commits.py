@@ -124,6 +124,6 @@ def test_what_the_client_does_not_take_is_not_waited_for(group: GroupCommits, ma
 def test_a_group_with_members_belongs_to_somebody_else(group: GroupCommits, made: list[Client]) -> None:
     group.commit({P: 1})
     made[0].answers = lambda: KafkaError(KafkaError.UNKNOWN_MEMBER_ID)
-    with pytest.raises(ConnectError, match="because the group has members") as caught:
+    with pytest.raises(ConnectError, match="the group has members, so another client") as caught:
         group.commit({P: 2})
     assert not isinstance(caught.value, RetriableError)

@@ -409,11 +409,11 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
             "holds text that looks like a variable but is not one; a variable is ${env:<name>}",
         ),
         ({"password": "${secret:db:password"}, "password", "holds text that looks like a variable but is not one"),
-        ({"table": "none"}, "", "Tables has nothing to do: it asks for no task"),
+        ({"table": "none"}, "", "Tables has nothing to do: it requests no task"),
         (
             {"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"},
             "transaction.boundary",
-            "has no effect at least once",
+            "has no effect with at-least-once delivery",
         ),
     ],
 )

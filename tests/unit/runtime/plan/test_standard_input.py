@@ -9,7 +9,7 @@ from penstock_cli.run import plans
 from penstock_cli.standard_input import check_standard_input
 from penstock_runtime.plan.worker_check import worker_from
 
-WARNING = "file: is not set, so standard input is read; in a pod that is empty, and nothing is ever read"
+WARNING = "file: is not set, so standard input is read, which is always empty in a pod"
 
 
 def manifest(name: str, config: str = "", cls: str = "FileStreamSource", spec: str = "") -> str:

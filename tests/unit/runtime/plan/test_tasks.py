@@ -126,8 +126,8 @@ def test_tasks_that_a_plugin_never_makes_are_a_warning_that_says_what_to_do(
     (warning,) = found.warnings
     assert warning.property == "spec.tasksMax"
     assert warning.message == (
-        f"has no effect above 1: {cls} always runs as one task, not as 3. Set it to 1. For more throughput give its pod "
-        f"more CPU, which one task uses for a backlog, or make several connectors, each with {part}."
+        f"has no effect above 1: {cls} always runs as one task, not as 3. Set it to 1. For more throughput, give its pod "
+        f"more CPU, which one task uses for a backlog, or create several connectors, each with {part}."
     )
     assert planned(config, cls=cls, tasksMax=1, state=state).warnings == ()
 

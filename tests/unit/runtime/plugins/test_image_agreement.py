@@ -13,7 +13,7 @@ from penstock_runtime.plan.image_agreement import check_agreement
 from penstock_runtime.plugins.image_modules import modules_of, overlapping
 from penstock_runtime.plugins.mounted import own_distribution
 
-REMEDY = "use versions that bring the same, or build one image with both plugins"
+REMEDY = "use versions that contain the same one, or build one image with both plugins"
 OLD = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
 
 
@@ -57,9 +57,9 @@ def test_a_distribution_in_two_versions_is_refused_with_both_and_the_remedy(imag
     images.add(images.second, "acme-common", "2.0", "acme_common/__init__.py")
     (told,) = images.told()
     assert told.startswith(
-        "transforms.t.type: the PluginVersion smts-2.0 brings acme-common 2.0, and the PluginVersion"
+        "transforms.t.type: the PluginVersion smts-2.0 contains acme-common 2.0, and the PluginVersion"
     )
-    assert "files-1.0 brings acme-common 1.0; a process imports one of them: " in told
+    assert "files-1.0 contains acme-common 1.0; a process imports only one of them; " in told
     assert told.endswith(REMEDY)
 
 
@@ -68,7 +68,7 @@ def test_one_module_of_two_distributions_is_refused_once_with_both(images: Image
     images.add(images.second, "two", "1", "shared/__init__.py", "other.py")
     (told,) = images.told()
     assert (
-        "smts-2.0 brings the module other (of two), and the PluginVersion files-1.0 brings other (of one); a process"
+        "smts-2.0 contains the module other (of two), and the PluginVersion files-1.0 contains other (of one); a process"
         in told
     )
 
@@ -81,7 +81,8 @@ def test_a_module_of_no_distribution_is_refused_too(images: Images, loose: Seque
     images.add(images.second, "two", "1", "shared.py")
     (told,) = images.told()
     assert (
-        "brings the module shared (of two), and the PluginVersion files-1.0 brings shared (of no distribution)" in told
+        "contains the module shared (of two), and the PluginVersion files-1.0 contains shared (of no distribution)"
+        in told
     )
 
 
@@ -92,15 +93,15 @@ def test_namespace_packages_go_together_and_their_packages_are_compared(images: 
     images.add(images.second, "two", "1", "acme/smts/__init__.py", "acme/deep/b.py", texts=top)
     assert images.told() == []
     images.add(images.second, "three", "1", "acme/files/__init__.py")
-    assert "brings the module acme.files (of three), and" in images.told()[0]
+    assert "contains the module acme.files (of three), and" in images.told()[0]
 
 
 def test_a_package_by_the_name_of_a_namespace_hides_it_and_is_refused(images: Images) -> None:
     images.add(images.first, "one", "1", "acme/__init__.py")
     images.add(images.second, "two", "1", "acme/smts/__init__.py")
-    assert "brings the module acme.smts (of two), and the PluginVersion files-1.0 brings acme (" in images.told()[0]
+    assert "contains the module acme.smts (of two), and the PluginVersion files-1.0 contains acme (" in images.told()[0]
     (told,) = images.told(images.second, images.first)
-    assert "brings the module acme (of one), and the PluginVersion smts-2.0 brings acme.smts (of two)" in told
+    assert "contains the module acme (of one), and the PluginVersion smts-2.0 contains acme.smts (of two)" in told
 
 
 def test_files_that_are_no_modules_may_have_one_name(images: Images) -> None:
@@ -122,7 +123,7 @@ def test_a_requirement_that_the_runtimes_package_does_not_meet_is_refused_with_b
     images.add(images.first, "old", "1.0", "old.py", Requires_Dist="pydantic (<2)")
     (told,) = images.told()
     assert told == (
-        "spec.class: the PluginVersion files-1.0 brings old 1.0, which needs pydantic<2, but the runtime has pydantic "
+        "spec.class: the PluginVersion files-1.0 contains old 1.0, which needs pydantic<2, but the runtime has pydantic "
         f"{own.version}, which is imported; use a version of old that is compatible with it"
     )
 
@@ -150,16 +151,16 @@ def test_a_requirement_may_be_met_by_another_image_and_is_refused_where_it_is_no
     assert images.told() == []
     images.add(images.second, "beyond", "1.0", "beyond.py", Requires_Dist="base>=4")
     (told,) = images.told()
-    assert "needs base>=4, but the PluginVersion files-1.0 brings base 3.0" in told
+    assert "needs base>=4, but the PluginVersion files-1.0 contains base 3.0" in told
 
 
 def test_what_is_built_for_another_python_or_machine_is_refused_with_both(images: Images) -> None:
     images.add(images.first, "native", "1.0", "native.py", tag="cp27-cp27mu-manylinux1_x86_64")
     images.add(images.second, "future", "1.0", "future.py", Requires_Python=">=9")
     native, future = images.told()
-    assert "brings native 1.0 built for cp27-cp27mu-manylinux1_x86_64, and the runtime is Python " in native
+    assert "contains native 1.0 built for cp27-cp27mu-manylinux1_x86_64, but the runtime is Python " in native
     assert platform.python_version() in native
-    assert "brings future 1.0, which needs Python >=9, and the runtime is Python " in future
+    assert "contains future 1.0, which needs Python >=9, but the runtime is Python " in future
 
 
 def test_code_for_this_python_and_pure_code_are_good(images: Images) -> None:
@@ -182,7 +183,7 @@ def test_modules_are_found_by_their_files_and_belong_to_their_distribution(tmp_p
 def test_a_package_that_only_speaks_of_namespaces_is_none(images: Images, mark: str) -> None:
     images.add(images.first, "one", "1", "acme/p.py", texts={"acme/__init__.py": mark})
     images.add(images.second, "two", "1", "acme/q.py", texts={"acme/__init__.py": mark})
-    assert "brings the module acme (of two), and" in images.told()[0]
+    assert "contains the module acme (of two), and" in images.told()[0]
 
 
 def test_what_one_image_brings_is_its_authors_and_libraries_next_to_modules_are_none(images: Images) -> None:
@@ -197,14 +198,14 @@ def test_what_one_image_brings_is_its_authors_and_libraries_next_to_modules_are_
 def test_a_package_in_the_folder_bin_counts(images: Images) -> None:
     images.add(images.first, "one", "1", "bin/__init__.py")
     images.add(images.second, "two", "1", "bin/__init__.py")
-    assert "brings the module bin (of two), and" in images.told()[0]
+    assert "contains the module bin (of two), and" in images.told()[0]
 
 
 def test_requirements_of_extras_that_are_asked_for_count(images: Images) -> None:
     images.add(images.first, "base", "1.0", "base.py", Requires_Dist="pydantic<2; extra == 'old'")
     assert images.told() == []
     images.add(images.second, "above", "1.0", "above.py", Requires_Dist="base[old]")
-    assert "brings base 1.0, which needs pydantic<2" in images.told()[0]
+    assert "contains base 1.0, which needs pydantic<2" in images.told()[0]
 
 
 def test_one_version_in_two_forms_is_one_version(images: Images) -> None:

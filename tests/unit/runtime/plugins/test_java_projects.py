@@ -38,7 +38,7 @@ def test_forty_classes_are_known_each_of_one_project() -> None:
         (
             Connector,
             "com.acme.AuditSink",
-            "Get its plugin's archive or jars; name the archive or its folder by --plugin-path",
+            "Get its plugin's archive or jars; pass the archive or its folder with --plugin-path",
         ),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_class_of_the_same_name_that_does_another_thing_is_never_suggested() -
 
 
 def test_penstocks_own_data_generator_is_named_for_confluents() -> None:
-    assert "Penstock's own Datagen" in told(Connector, "io.confluent.kafka.connect.datagen.DatagenConnector")
+    assert "Penstock's built-in Datagen" in told(Connector, "io.confluent.kafka.connect.datagen.DatagenConnector")
 
 
 @pytest.mark.parametrize(

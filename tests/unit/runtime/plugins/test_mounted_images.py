@@ -101,21 +101,21 @@ def test_a_copy_of_what_the_runtime_has_is_not_used_and_is_reported(folder: Path
     plugins = Plugins.installed([mounted]).at("connector")
     assert plugins.find(Transform, "Cast$Key").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
     assert not check_images([mounted])
-    assert "brings its own penstock 9.9.9 (the runtime has " in told(ignored_copies(mounted, [mounted.folder]))
+    assert "contains penstock 9.9.9 (the runtime has " in told(ignored_copies(mounted, [mounted.folder]))
 
 
 @pytest.mark.parametrize(
     ("plugin", "version", "classes", "expected"),
     [
         ("acme-clock", "1.0.1", (CLOCK, FILTER), "declares acme-clock 1.0.1, but its image plugins.example/x@sha256:"),
-        ("acme-clock", "1.0.1", (CLOCK, FILTER), "holds acme-clock 1.0.0"),
-        ("acme-files", "1.0.0", (CLOCK, FILTER), "spec.plugin and spec.path must lead to acme-files"),
-        ("acme-clock", "1.0.0", (CLOCK,), "holds the classes [Clock, Filter], and it declares [Clock]"),
+        ("acme-clock", "1.0.1", (CLOCK, FILTER), "contains acme-clock 1.0.0"),
+        ("acme-files", "1.0.0", (CLOCK, FILTER), "spec.plugin and spec.path must refer to acme-files"),
+        ("acme-clock", "1.0.0", (CLOCK,), "contains the classes [Clock, Filter], not [Clock] as declared"),
         (
             "acme-clock",
             "1.0.0",
             (CLOCK, FILTER, DeclaredClass(alias="X", type="sink")),
-            "it declares [Clock, Filter, X]",
+            "not [Clock, Filter, X] as declared",
         ),
     ],
 )
@@ -126,11 +126,13 @@ def test_an_image_that_holds_something_else_is_refused_with_both(
 
 
 def test_a_path_that_leads_nowhere_or_to_no_distribution_is_refused(tmp_path: Path) -> None:
-    assert "has no folder of the path" in told(check_images([mount(tmp_path / "none", "acme-clock", "1.0.0", CLOCK)]))
+    assert "has no folder at the path" in told(check_images([mount(tmp_path / "none", "acme-clock", "1.0.0", CLOCK)]))
     (tmp_path / "empty").mkdir()
-    assert "holds no Python distribution there" in told(check_images([mount(tmp_path / "empty", "a", "1.0.0", CLOCK)]))
+    assert "contains no Python distribution there" in told(
+        check_images([mount(tmp_path / "empty", "a", "1.0.0", CLOCK)])
+    )
     (tmp_path / "file").write_text("")
-    assert "has no folder of the path" in told(check_images([mount(tmp_path / "file", "a", "1.0.0", CLOCK)]))
+    assert "has no folder at the path" in told(check_images([mount(tmp_path / "file", "a", "1.0.0", CLOCK)]))
 
 
 def test_a_transform_of_the_image_is_compared_too(folder: Path) -> None:
@@ -139,7 +141,7 @@ def test_a_transform_of_the_image_is_compared_too(folder: Path) -> None:
     append_folders([mounted.folder])
     reference = PluginReference(reference="acme_clock:Filter", alias="Filter", version="1.0.0")
     (problem,) = check_classes(mounted, used(**{"transforms.f": reference}), [mounted.folder])
-    assert "holds Filter as a transform, and it declares a predicate" in str(problem)
+    assert "contains Filter as a transform, not a predicate as declared" in str(problem)
 
 
 @pytest.mark.filterwarnings("ignore:Implicit None:DeprecationWarning")  # of Python 3.13, for metadata without a name
@@ -153,8 +155,8 @@ def test_a_distribution_whose_metadata_cannot_be_read_is_passed_over(folder: Pat
 @pytest.mark.parametrize(
     ("declared", "expected"),
     [
-        (CLOCK.model_copy(update={"type": "sink"}), "holds Clock as a source, and it declares a sink"),
-        (CLOCK.model_copy(update={"java_names": ()}), "with the javaNames [org.example.Clock], and it declares []"),
+        (CLOCK.model_copy(update={"type": "sink"}), "contains Clock as a source, not a sink as declared"),
+        (CLOCK.model_copy(update={"java_names": ()}), "with the javaNames [org.example.Clock], not [] as declared"),
     ],
 )
 def test_a_class_that_is_otherwise_than_declared_is_refused_with_both(
@@ -190,7 +192,7 @@ def test_a_module_that_the_runtime_has_by_another_distribution_is_reported(folde
     add_distribution(folder, "other-yaml", "1.0", {"yaml/__init__.py": "", "acme_own.py": "", "acme/yaml.py": ""})
     mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
     (warning,) = ignored_copies(mounted, [mounted.folder])
-    assert "brings its own module yaml (of other-yaml): these copies are not used" in str(warning)
+    assert "contains module yaml (of other-yaml): these copies are not used" in str(warning)
 
 
 HEADERS = """

@@ -78,9 +78,7 @@ def test_jars_and_plugins_that_are_links_out_of_the_image_are_refused_with_their
 def test_a_folder_with_nothing_but_a_link_to_the_plugin_says_so(image: Path) -> None:
     (image / "connect" / "acme").symlink_to("/opt/acme")
     text = refused(image)
-    assert text.startswith(
-        "cannot find plugins in /connect: no file in it is a jar; build another image, or set spec.path"
-    )
+    assert text.startswith("cannot find plugins in /connect: it contains no jar; build another image, or set spec.path")
     assert "links lead to nothing that a pod has of the image" in text
     assert "/connect/acme (to /opt/acme); put the files themselves there" in text
 

@@ -78,15 +78,20 @@ def test_what_the_image_has_and_the_runtime_as_well_is_a_warning(pod: Pod, tmp_p
     add_distribution(tmp_path / "plugin", "pydantic", "1.0", {"pydantic/__init__.py": ""})
     code, told = pod.tells(CLASS)
     assert code == ExitCode.OK
-    assert "brings its own pydantic 1.0" in told
+    assert "contains pydantic 1.0" in told
 
 
 @pytest.mark.parametrize(
     ("code", "declared", "version", "told"),
     [
         (CLASS, TRIM, "2.0.0", "declares acme-trim 2.0.0, but its image"),
-        (CLASS, TRIM.model_copy(update={"alias": "Cut"}), "1.0.0", "holds the classes [Trim], and it declares [Cut]"),
-        (CLASS, TRIM.model_copy(update={"type": "predicate"}), "1.0.0", "holds Trim as a transform"),
+        (
+            CLASS,
+            TRIM.model_copy(update={"alias": "Cut"}),
+            "1.0.0",
+            "contains the classes [Trim], not [Cut] as declared",
+        ),
+        (CLASS, TRIM.model_copy(update={"type": "predicate"}), "1.0.0", "contains Trim as a transform"),
         (CLASS, TRIM.model_copy(update={"java_names": ("a.Trim",)}), "1.0.0", "with the javaNames []"),
         ("import acme_absent", TRIM, "1.0.0", "ModuleNotFoundError: No module named 'acme_absent'"),
         ("raise ValueError('x' * 100_000)", TRIM, "1.0.0", "ValueError: xxxxx"),
@@ -104,7 +109,7 @@ def test_an_image_that_holds_something_else_or_cannot_be_imported_is_refused_for
 
 def test_a_folder_that_is_not_there_is_reported(pod: Pod, tmp_path: Path) -> None:
     code, told = pod.tells_of(tmp_path / "elsewhere")
-    assert (code, "has no folder of the path" in told) == (ExitCode.CONFIG_INVALID, True)
+    assert (code, "has no folder at the path" in told) == (ExitCode.CONFIG_INVALID, True)
 
 
 EVERYWHERE = """
