@@ -61,4 +61,4 @@ def test_differing_worker_is_reported_with_its_host_and_does_nothing(changed: di
     error = raised.value
     assert str(error).startswith("A Spark executor cannot run this task: ")
     assert told in str(error)
-    assert str(error).endswith("Give executors the same image, or the same packages, as the driver")
+    assert str(error).endswith("give executors the same image, or the same packages, as the driver")
