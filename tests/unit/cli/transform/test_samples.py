@@ -127,8 +127,8 @@ def test_headers_of_one_name_are_a_list() -> None:
 @pytest.mark.parametrize(
     ("node", "told"),
     [
-        ({"topic": 5}, "topic must be a text"),
-        ({"timestamp": "now"}, "timestamp must be a whole number, milliseconds since 1970"),
+        ({"topic": 5}, "topic must be a string"),
+        ({"timestamp": "now"}, "timestamp must be an integer, milliseconds since 1970"),
         ({"partition": True}, "partition must be a whole number"),
         ({"headers": "h"}, "headers must be"),
         ({"headers": [{"nam": "h"}]}, "headers must be"),
