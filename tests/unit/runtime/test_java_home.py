@@ -29,7 +29,7 @@ def test_an_older_java_is_refused_with_what_to_install(
 ) -> None:
     java_that_says(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ConnectError, match=rf"is Java {major}: .*apt-get install openjdk-17-jre-headless"):
+    with pytest.raises(ConnectError, match=rf"is Java {major}; .*apt-get install openjdk-17-jre-headless"):
         find_java()
 
 

@@ -136,9 +136,9 @@ def test_a_link_within_becomes_a_copy(tmp_path: Path, folder: Path) -> None:
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
 def test_a_device_is_refused(tmp_path: Path, folder: Path, kind: bytes) -> None:
     message = refused(tar(tmp_path, member("p/x", kind)), folder)
-    assert message.startswith("it holds 'p/x', which is neither a file nor a folder")
+    assert message.startswith("it contains 'p/x', which is neither a file nor a folder")
     message = refused(zipped(tmp_path, (entry("p/x", stat.S_IFIFO | 0o644), b"")), tmp_path / "zip")
-    assert message.startswith("it holds 'p/x', which is neither a file nor a folder")
+    assert message.startswith("it contains 'p/x', which is neither a file nor a folder")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,9 @@ def test_jars_and_plugins_that_are_links_out_of_the_image_are_refused_with_their
     outside = jar(tmp_path / "runtime" / "of-the-runtime.jar")
     link = image / "connect" / "acme"
     link.symlink_to(outside.parent)
-    text = f"links in the image {IMAGE} have targets that pods do not mount: /connect/acme (to {outside.parent}); replace the"
+    text = (
+        f"links in the image {IMAGE} have targets that pods do not mount: /connect/acme (to {outside.parent}); replace"
+    )
     assert refused(image).startswith(text)
     link.unlink()
     for n in range(5):
