@@ -1,1 +1,1 @@
-"""PySpark task: engine, Kafka clients, plugins, job pods."""
+"""Process of a connector's task: Kafka clients, Spark, plugins; and the work of job pods."""

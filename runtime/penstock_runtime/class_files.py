@@ -13,11 +13,11 @@ _UNSUPPORTED: Final = re.compile(
     r"UnsupportedClassVersionError: .*class file version (\d+).*only recognizes class file versions up to (\d+)",
     re.DOTALL,
 )
-"""Error of the JVM for a class that is too new for it."""
+"""Error with which a JVM rejects a class that is compiled for a newer Java."""
 
 
 def newer_class(jar: Path, java: int) -> str:
-    """Return which class of a jar needs a newer Java, and the remedy; empty if none does.
+    """Return a message with the first class of a jar that needs a newer Java, and the remedy; empty if none does.
 
     Classes below META-INF are skipped: a jar may contain classes for newer versions of Java there on purpose.
     """
@@ -40,7 +40,7 @@ def java_of_class(jar: Path, class_name: str) -> int:
 
 
 def use_another_version(error: str) -> str:
-    """Return which Java a class needs that the JVM could not load, and the remedy; empty for any other error."""
+    """Return why the JVM rejected a class that is compiled for a newer Java, and the remedy; empty for other errors."""
     found = _UNSUPPORTED.search(error)
     if found is None:
         return ""

@@ -17,7 +17,7 @@ _configured = "INFO"
 
 
 class TerminalHandler(logging.Handler):
-    """Log handler that prints the texts of `say`, and warnings, as plain sentences to the current `sys.stderr`."""
+    """Log handler that prints messages of `say`, and warnings, as plain sentences to the current `sys.stderr`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the record on one line."""
@@ -59,12 +59,12 @@ def configure_for_terminal(*, level: str = "WARNING", stream: IO[str] | None = N
 
 
 def say(text: str, *, level: int = logging.INFO) -> None:
-    """Print a sentence for the user who started the process. Without a terminal, log it, at any log level."""
+    """Print a sentence for the user who started the process. Without a terminal, log it regardless of the log level."""
     _said.log(level, "%s", text)
 
 
 def override_level(level: str | None) -> None:
-    """Log at this level from now on; None: at the level that was configured."""
+    """Log at this level from now on; None restores the configured level."""
     logging.getLogger().setLevel(_configured if level is None else level)
 
 

@@ -1,4 +1,4 @@
-"""Fetch files from Maven Central once, using the Ivy in PySpark's jars, into a cache outside of any checkout."""
+"""Fetch files from Maven Central once, with the Ivy that PySpark includes, into a cache outside of any checkout."""
 
 import fcntl
 import hashlib
@@ -35,8 +35,8 @@ _WITHOUT_POMS: Final = """\
   <resolvers><ibiblio name="central" m2compatible="true" usepoms="false" checksums=""/></resolvers>
 </ivysettings>
 """
-"""Settings for files whose dependencies and checksums are known. Each file then takes one request, instead of the four for
-its description, that of its parent, and their checksums: Kafka is fetched in 8 s instead of 30 s."""
+"""Ivy settings for files whose dependencies and checksums are known. They save four requests per file, for its POM, its
+parent's POM, and their checksums: Kafka is fetched in 8 s instead of 30 s."""
 
 
 class Jar(NamedTuple):
@@ -54,7 +54,7 @@ class Jar(NamedTuple):
 
     @property
     def dependency(self) -> str:
-        """Dependency as Ivy reads it: this jar without its own dependencies."""
+        """Ivy's `<dependency>` element for this jar, without its dependencies."""
         return (
             f'<dependency org="{self.organization}" name="{self.name}" rev="{self.version}" transitive="false" '
             'conf="default->default"/>'
@@ -72,7 +72,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def exclusively(folder: Path) -> Iterator[None]:
-    """Lock a folder of the cache against other processes that fill it, too. Work only in its `unfinished-*` folders."""
+    """Lock a folder of the cache, so that only one process fills it. Work only in its `unfinished-*` folders."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -82,7 +82,7 @@ def exclusively(folder: Path) -> Iterator[None]:
 
 
 def fetch_pinned(java: Java, jars: Sequence[Jar], libs: Path, *, what: str, remedy: str = "") -> None:
-    """Fetch exactly these jars into a folder, and verify their checksums. The rest is as for `fetch_jars`."""
+    """Fetch exactly these jars into a folder, and verify their checksums; otherwise like `fetch_jars`."""
     fetch_jars(
         java,
         [jar.dependency for jar in jars],
@@ -111,9 +111,9 @@ def fetch_jars(
         dependencies: `<dependency .../>` elements of an Ivy file.
         libs: folder to create.
         what: name of the fetched files, for messages.
-        check: returns the error in a folder of fetched jars; None if there is none.
+        check: returns an error message for a folder of fetched jars; None if they are valid.
         remedy: end of the message if Maven Central cannot be reached.
-        settings: Ivy's settings; None: its own.
+        settings: content of Ivy's settings file; None: Ivy's defaults.
 
     Raises:
         ConnectError: the jars cannot be fetched; the message says what to do.
@@ -138,8 +138,8 @@ def fetch_jars(
             try:
                 done = subprocess.run(command, cwd=work, stdout=output, stderr=output, timeout=_PATIENCE, check=False)
             except subprocess.TimeoutExpired as error:
-                raise _failure(what, libs, log, f"not done after {_PATIENCE:.0f} s", remedy) from error
-        wrong = f"Ivy ended with {done.returncode}" if done.returncode != 0 else check(work / "libs")
+                raise _failure(what, libs, log, f"timed out after {_PATIENCE:.0f} s", remedy) from error
+        wrong = f"Ivy exited with code {done.returncode}" if done.returncode != 0 else check(work / "libs")
         if wrong is not None:
             raise _failure(what, libs, log, wrong, remedy)
         if libs.exists():  # an incomplete folder, put there manually
@@ -150,7 +150,7 @@ def fetch_jars(
 def fetch_archive(
     java: Java, organization: str, name: str, version: str, sha256: str, say: Callable[[str], None]
 ) -> Path:
-    """Return the archive of a Kafka Connect plugin (`tar.gz` with classifier `plugin`). Fetches it if it is not cached.
+    """Return the archive of a Kafka Connect plugin (`tar.gz` with classifier `plugin`). Fetch it if it is not cached.
 
     Raises:
         ConnectError: the archive cannot be fetched, or its checksum differs.
@@ -191,9 +191,9 @@ def _wrong(libs: Path, jars: Sequence[Jar]) -> str | None:
 
 def _failure(what: str, libs: Path, log: Path, cause: str, remedy: str) -> ConnectError:
     return ConnectError(
-        f"{what} cannot be fetched from Maven Central ({cause}; log: {log}). Check the network "
-        "and start again; behind a proxy set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT'; "
-        f"without a network copy the folder {libs} from a machine that has it{remedy}."
+        f"cannot fetch {what} from Maven Central: {cause} (log: {log}); check the network and start again; behind a "
+        "proxy, set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT'; without a network, copy the "
+        f"folder {libs} from a machine that has it{remedy}"
     )
 
 
@@ -203,5 +203,5 @@ def _ivy() -> Path:
         for jar in Path(origin, "jars").glob("ivy-*.jar"):
             return jar
     raise ConnectError(
-        "cannot fetch Java programs: PySpark, whose Ivy fetches them, is not installed; install the extra [runtime]"
+        "cannot fetch Java programs: PySpark, which includes Ivy, is not installed; install the extra [runtime]"
     )

@@ -1,6 +1,6 @@
 """Process that forks Spark's Python workers (`spark.python.daemon.module`), with the modules they need already loaded.
 
-Thus workers share the memory of these modules and begin their first batch without delay. This process must not start a
+Workers thus share the memory of these modules and start their first batch without delay. This process must not start a
 thread or open a connection: Kafka clients are created in the workers, never before a fork.
 """
 
@@ -35,7 +35,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve Spark's requests for workers until its JVM ends."""
+    """Serve Spark's requests for workers until its JVM exits."""
     assert source_worker.deliver_on_worker is not None  # loaded for the workers
     assert sink_worker.consume is not None
     assert frame_worker.rows_of is not None
@@ -47,17 +47,17 @@ def main() -> None:
 
 
 _SECRET: Final = "_SPARK_AUTH_SECRET"  # noqa: S105 (its name)
-"""Variable in which an executor of a cluster has the cluster's secret; workers and their plugins do not need it."""
+"""Environment variable of executors with the secret of the Spark cluster; workers and their plugins do not need it."""
 _sparks_worker: Final = daemon.worker
 _CLOSING: Final = 10
-"""Seconds that plugins may take to close, before the kernel ends the worker."""
+"""Seconds that plugins may take to close, before SIGALRM ends the worker."""
 
 
 def _worker(sock: socket.socket, authenticated: bool) -> int:
-    """Wait for a job and run it. A worker that ends while it is idle closes its plugins first.
+    """Wait for a job and run it. A worker that exits while it is idle closes its plugins first.
 
-    Spark ends a worker by closing its socket, by SIGHUP, or both, and skips Python's exit handlers. SIGHUP during a job
-    still ends the worker immediately: nothing of the batch may be written after the JVM has ended.
+    Spark stops a worker by closing its socket, by SIGHUP, or both, and skips Python's exit handlers. SIGHUP during a job
+    still ends the worker immediately: nothing of the batch may be written after the JVM has exited.
     """
     signal.signal(signal.SIGHUP, lambda *_: _end())
     if _is_closed(sock):
@@ -68,7 +68,7 @@ def _worker(sock: socket.socket, authenticated: bool) -> int:
     except (ConnectionError, EOFError):  # the JVM is gone, which the driver reports
         code = 1
     if code:
-        _close()  # Spark's loop then lets the JVM read the error, and ends the process
+        _close()  # Spark's loop then sends the error to the JVM, and exits
     return code
 
 
@@ -89,11 +89,11 @@ def _end() -> None:
 
 
 def _close() -> None:
-    """Run the exit handlers, which close this worker's plugins. A forked worker ends with `os._exit`, which runs none."""
+    """Run the exit handlers, which close this worker's plugins. A forked worker exits with `os._exit`, which runs none."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a second request must not interrupt a plugin while it closes
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(_CLOSING)
-    atexit._run_exitfuncs()  # noqa: SLF001 (no public way)
+    atexit._run_exitfuncs()  # noqa: SLF001 (no public API)
     signal.alarm(0)
 
 

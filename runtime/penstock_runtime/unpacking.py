@@ -1,7 +1,7 @@
 """Unpack untrusted archives of plugins: nothing is written outside of the folder, and the size is limited.
 
-Only folders and files of an archive are written, and of their modes only whether a file is executable. A link becomes a copy
-of the file that it leads to, if the archive contains it, so that there is never a link on disk.
+Only folders and regular files are written, and only the executable bit of their modes is preserved. A link becomes a copy of
+its target, which must be in the archive, so that no link is ever on disk.
 """
 
 import errno
@@ -24,7 +24,7 @@ from penstock.errors import ConfigError
 __all__ = ["ENDINGS", "unpack"]
 
 ENDINGS: Final = (".zip", ".tar.gz", ".tgz")
-"""Endings of the names of archives."""
+"""File name suffixes of supported archives."""
 
 _MOST_BYTES: Final = 2 << 30
 _TOO_LARGE: Final = f"it has more than {_MOST_BYTES >> 30} GiB when unpacked"
@@ -39,7 +39,7 @@ _BROKEN: Final = (
 )
 """Errors of the standard library for a file that is truncated, damaged, encrypted, or not an archive."""
 _OF_CONTENT: Final = (None, errno.EINVAL)
-"""Numbers of an OSError caused by the content: gzip's and bz2's errors have none, and an offset may be negative."""
+"""`errno` of an OSError that the content causes: errors of gzip and bz2 have none, and a negative offset is EINVAL."""
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -59,7 +59,7 @@ def unpack(archive: Path, folder: Path) -> None:
         tree.copy_linked()
     except _Refused as e:
         problem = (
-            f"cannot unpack the plugin archive {archive}: {e}; if you trust it, unpack it yourself, and name the folder"
+            f"cannot unpack the plugin archive {archive}: {e}; if you trust it, unpack it yourself and use the folder"
         )
         raise ConfigError(problem) from e
     except (*_BROKEN, OSError) as e:
@@ -69,12 +69,12 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 class _Refused(Exception):
-    """Raised when the archive has contents that are not unpacked."""
+    """Raised when the archive has contents that must not be unpacked."""
 
 
 @dataclass
 class _Tree:
-    """Folder that is being filled.
+    """Folder that an archive is unpacked into.
 
     Attributes:
         folder: root folder; everything is written below it.
@@ -107,11 +107,11 @@ class _Tree:
         self.files[path] = size
 
     def add_link(self, name: str, target: str, base: PurePosixPath | None = None) -> None:
-        """Remember a link, whose target is relative to its folder, or to `base`, the root of the archive, if given."""
+        """Record a link. Its target is relative to its folder or, if given, to `base`, the root of the archive."""
         path = self._new(name)
         leads_to = PurePosixPath(posixpath.normpath(posixpath.join(path.parent if base is None else base, target)))
         if leads_to.is_absolute() or leads_to.parts[:1] == ("..",):
-            raise _Refused(f"{_shown(name)} is a link to {_shown(target)}, which is outside of it")
+            raise _Refused(f"{_shown(name)} is a link to {_shown(target)}, which is outside of the archive")
         self.links[path] = leads_to
 
     def copy_linked(self) -> None:
@@ -123,7 +123,7 @@ class _Tree:
                 target = self.links[target]
             if target not in self.files:
                 raise _Refused(
-                    f"{_shown(str(link))} is a link to {_shown(str(self.links[link]))}, which is not a file in it"
+                    f"{_shown(str(link))} is a link to {_shown(str(self.links[link]))}, which is not a file in the archive"
                 )
             self._count(self.files[target])
             (self.folder / link).parent.mkdir(parents=True, exist_ok=True)
@@ -133,16 +133,16 @@ class _Tree:
         path = _within(name)
         self._check_new(path)
         if path in self.folders:
-            raise _Refused(f"it holds {_shown(name)} twice")
+            raise _Refused(f"it contains {_shown(name)} twice")
         self.folders.update(path.parents)
         return path
 
     def _check_new(self, path: PurePosixPath) -> None:
         for each in (path, *path.parents):
             if each in self.files or each in self.links:
-                raise _Refused(f"it holds {_shown(str(each))} twice")
+                raise _Refused(f"it contains {_shown(str(each))} twice")
         if len(self.files) + len(self.links) + len(self.folders) > _MOST_ENTRIES:
-            raise _Refused(f"it holds more than {_MOST_ENTRIES:,} files and folders")
+            raise _Refused(f"it contains more than {_MOST_ENTRIES:,} files and folders")
 
     def _count(self, size: int) -> None:
         self.size += size
@@ -151,7 +151,7 @@ class _Tree:
 
 
 class _Bounded(io.RawIOBase):
-    """Tar file as it is decompressed; raises an error if it exceeds the size limit."""
+    """Decompressed stream of a tar file; raises an error if it exceeds the size limit."""
 
     def __init__(self, content: gzip.GzipFile) -> None:
         self._content = content
@@ -196,7 +196,7 @@ def _unpack_tar(archive: Path, tree: _Tree) -> None:
                     assert file is not None
                     tree.add_file(member.name, member.size, file, member.mode)
                 else:
-                    raise _Refused(f"it holds {_shown(member.name)}, which is neither a file nor a folder")
+                    raise _Refused(f"it contains {_shown(member.name)}, which is neither a file nor a folder")
         content.drain()
 
 
@@ -214,18 +214,18 @@ def _unpack_zip(archive: Path, tree: _Tree) -> None:
                 elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
                     tree.add_file(entry.filename, entry.file_size, file, mode)
                 else:
-                    raise _Refused(f"it holds {_shown(entry.filename)}, which is neither a file nor a folder")
+                    raise _Refused(f"it contains {_shown(entry.filename)}, which is neither a file nor a folder")
 
 
 def _within(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
-        raise _Refused(f"it holds {_shown(name)}, which leads out of it")
+        raise _Refused(f"it contains {_shown(name)}, a path outside of the archive")
     if len(path.parts) > _DEEPEST:
         raise _Refused(f"it contains paths with more than {_DEEPEST} levels")
     return path
 
 
 def _shown(name: str) -> str:
-    """Return an untrusted name in a form for a message."""
+    """Return an untrusted name, quoted and truncated for a message."""
     return repr(name) if len(name) <= 200 else f"{name[:200]!r}..."

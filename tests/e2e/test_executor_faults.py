@@ -123,7 +123,7 @@ def test_the_task_delivers_alone_while_its_executors_cannot_reach_kafka(place: P
     says(source, "True", "Connected", "2 of 2", limit=240)
     for pod in source.pods("executor").values():
         cut_off(place, pod)
-    message = says(source, "False", "Hindered", "the driver delivers alone", "kafka", limit=300)
+    message = says(source, "False", "Hindered", "only the driver delivers", "kafka", limit=300)
     assert f"(in executor {source.pod()}-e" in message
     delivered_once(place, source, count, 900)
     assert condition(source.get())["status"] == "True"

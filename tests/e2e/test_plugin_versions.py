@@ -95,7 +95,7 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     runs(old, "1.0.0", images["1.0.0"])
     runs(new, "2.0.0", images["2.0.0"])
     for version in images:
-        says(place, f"ticker-{version}", "Verified", "these classes of it are imported: Ticker")
+        says(place, f"ticker-{version}", "Verified", "the declared classes, which were imported: Ticker")
     assert configuration(place, "Ticker", monkeypatch)["interval.ms"]["type"] == "INT"
     header, *rows = old.kubectl("get", "connectors", "--output=wide").splitlines()
     at = header.index(" VERSION") + 1

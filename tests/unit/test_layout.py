@@ -41,7 +41,7 @@ def test_a_missing_java_is_reported_before_anything_is_fetched(tmp_path: Path) -
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("Java is missing: ")
+    assert done.stderr.startswith("cannot find Java: ")
     assert "apt-get install openjdk-17-jre-headless" in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -1,1 +1,1 @@
-"""Process of an executor in a pod: a Worker of Spark for the Master of one task (`spec.spark.executors`)."""
+"""Process of an executor in a pod: a Spark Worker for the Master of one task (`spec.spark.executors`)."""

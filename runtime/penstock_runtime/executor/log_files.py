@@ -9,12 +9,12 @@ from typing import IO, Final, Self
 __all__ = ["LogFiles"]
 
 _LOOK: Final = 0.5
-"""Seconds between two looks."""
+"""Seconds between two checks for new lines."""
 _CHUNK: Final = 1 << 16
 
 
 class LogFiles:
-    """Thread that copies whole lines of `<work>/<application>/<number>/stdout` and `stderr`, also after they were rolled.
+    """Thread that copies whole lines of `<work>/<application>/<number>/stdout` and `stderr`, even after log rotation.
 
     Args:
         work: folder of the Worker.
@@ -64,9 +64,8 @@ class LogFiles:
             self._rest.pop(path, None)
 
     def _follow(self, path: Path) -> None:
-        if path in self._open and not _is_same(
-            self._open[path], path
-        ):  # rolled: the rest is in the file under its new name
+        # After a rotation, the rest is in the file under its new name.
+        if path in self._open and not _is_same(self._open[path], path):
             self._copy(path)
             self._open.pop(path).close()
         if path not in self._open:

@@ -1,8 +1,8 @@
-"""Run Spark's Worker for the Master of one task, from the Master's first answer to the Worker's end.
+"""Run Spark's Worker for the Master of one task, from the Master's first answer to the Worker's exit.
 
-The Worker starts an executor for each session of the task. It registers again when the Master was restarted, and ends when
-that has failed for some minutes; the operator then replaces the pod. The executor also ends when the kernel has killed a
-process of it for lack of memory, so that the pod's status names the cause.
+The Worker starts an executor for each session of the task. It registers again when the Master was restarted, and exits when
+this has failed for some minutes; the operator then replaces the pod. The process also exits when the kernel has killed one
+of its processes for lack of memory, so that the pod's status names the cause.
 """
 
 import logging
@@ -38,7 +38,7 @@ _MASTER: Final = 600.0
 """Seconds within which the Master must answer. The task starts it with its Spark session, for a backlog."""
 _CONNECTED: Final = 5.0
 _LOOK: Final = 0.2
-"""Seconds between two looks for the end of the Worker, or SIGTERM."""
+"""Seconds between two checks for the exit of the Worker, or SIGTERM."""
 _ASK: Final = 1.0
 """Seconds between two attempts to connect to the Master."""
 _END: Final = 5.0
@@ -60,7 +60,7 @@ class _Stopping:
         self.asked = True
 
     def wait(self, seconds: float) -> bool:
-        """Wait, and return whether SIGTERM has come."""
+        """Wait for at most `seconds`, and return whether SIGTERM has arrived."""
         deadline = time.monotonic() + seconds
         while not self.asked and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(_LOOK, left))
@@ -72,7 +72,7 @@ def run() -> int:
     stopping = _Stopping()
     logs.configure(stream=sys.__stderr__)
     log_warnings_and_uncaught_errors()
-    code, message, reason = ExitCode.OK, "It was requested to end.", None
+    code, message, reason = ExitCode.OK, "stopped by SIGTERM", None
     try:
         with Scratch() as scratch:
             scratch.become_temporary()
@@ -107,7 +107,7 @@ def _work(pod: ExecutorPod, folder: Path, stopping: _Stopping) -> None:
 
     Raises:
         ConfigError: the secret cannot be read.
-        ConnectError: the Master does not answer, the Worker has ended, or the memory was not enough.
+        ConnectError: the Master does not answer, the Worker has exited, or the memory was not sufficient.
     """
     secret = secret_of(os.environ.get(SECRET_VARIABLE) or SPARK_SECRET_FILE, "Spark's secret")
     own = _own_address(pod.master, stopping)
@@ -142,8 +142,8 @@ def _work(pod: ExecutorPod, folder: Path, stopping: _Stopping) -> None:
             f"raise spec.spark.executors.resources.limits.memory, or lower batch.max.bytes"
         )
     raise ConnectError(
-        f"Spark's Worker has ended (exit code {worker.returncode}); its log above has the reason. Often the Master "
-        f"{pod.master} no longer accepts it, because the task has ended, or uses another secret"
+        f"Spark's Worker has exited with code {worker.returncode}; its log above has the reason. Often, the Master "
+        f"{pod.master} no longer accepts it, because the task has ended or uses another secret"
     )
 
 
@@ -173,12 +173,12 @@ def _own_address(master: str, stopping: _Stopping) -> str | None:
 
 
 def _end(worker: "subprocess.Popen[bytes]") -> None:
-    """End the Worker, which ends its executor, and everything that is left of them."""
+    """Stop the Worker, which stops its executor, and kill their remaining processes."""
     if worker.poll() is None:
         worker.terminate()
         try:
             worker.wait(_END)
         except subprocess.TimeoutExpired:
-            log.debug("Spark's Worker is killed")
+            log.debug("Killing Spark's Worker")
     kill_children()
     worker.wait()

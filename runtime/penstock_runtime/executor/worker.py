@@ -1,4 +1,4 @@
-"""Settings and environment of Spark's Worker in an executor's pod. Pure, except for the place of PySpark."""
+"""Settings and environment of Spark's Worker in an executor's pod."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ def properties(secret: str, folder: Path) -> Mapping[str, str]:
 
     Args:
         secret: secret that it shares with the task's Master; executors receive it through their environment.
-        folder: folder for everything that is written.
+        folder: folder for all files that Spark writes.
     """
     return {
         **SEALED,
@@ -33,7 +33,7 @@ def properties(secret: str, folder: Path) -> Mapping[str, str]:
         "spark.executor.logs.rolling.maxRetainedFiles": "2",
         "spark.worker.cleanup.enabled": "true",
         "spark.worker.cleanup.appDataTtl": "3600",
-        # By default it ends after ten more attempts, of one minute each.
+        # By default, it exits after ten more attempts, of one minute each.
         "spark.worker.initialRegistrationRetries": "6",
         "spark.worker.maxRegistrationRetries": "10",
     }
@@ -49,7 +49,7 @@ def environment(inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
         **{name: text for name, text in inherited.items() if name not in _NOT_PASSED},
         "SPARK_HOME": str(Path(found.origin).parent),
         "SPARK_CONF_DIR": str(folder),
-        # For its pages; everything else has the address of the pod.
+        # For its web UI; everything else uses the address of the pod.
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": _HEAP,
         "SPARK_DAEMON_JAVA_OPTS": " ".join([*options, f"-Djava.io.tmpdir={folder}"]),

@@ -1,7 +1,7 @@
 """Record transactional ids of Kafka Connect, so that the first plan of Penstock fences them.
 
 An exactly-once task of Kafka Connect may be frozen, and resume when Penstock already runs its connector. A plan fences the
-ids in the incarnation records (`plan_fence`), which do not contain the ids of Kafka Connect's tasks until they are recorded
+ids in the incarnation records (`plan_fence`), which contain the ids of Kafka Connect's tasks only after they are recorded
 here.
 """
 
@@ -20,7 +20,7 @@ def record_ids(place: Place, group_id: str, tasks: int) -> list[str]:
     """Write the ids `<group.id>-<connector>-<task>` to the incarnation records; return the ids. Idempotent.
 
     Args:
-        place: place of the connector's incarnation records. No task of the connector may write to them meanwhile.
+        place: location of the connector's incarnation records. No task of the connector may write to them at the same time.
         group_id: `group.id` of Kafka Connect's worker.
         tasks: maximum number of tasks that Kafka Connect may have had.
 
@@ -37,7 +37,7 @@ def record_ids(place: Place, group_id: str, tasks: int) -> list[str]:
 
 
 def records_with_ids(entries: Iterable[Entry], connector: str, group_id: str, tasks: int) -> list[Entry]:
-    """Return the incarnation record of each task with Kafka Connect's id added, and otherwise unchanged. Pure."""
+    """Return the incarnation record of each task with Kafka Connect's id added, and otherwise unchanged. Without I/O."""
     entries = list(entries)
     records = []
     for task in range(tasks):

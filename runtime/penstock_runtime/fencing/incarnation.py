@@ -7,16 +7,17 @@ The rules, each of which depends on the others:
 3. Every process reads the record after each of its `init_transactions`, and exits if there is a newer one.
 4. After any failure or unknown outcome the driver increments `fence` in the record, then repeats 2.
 
-So a process that was frozen before its `init_transactions` reads the newer record (3), one that was frozen afterwards has
-been fenced (2), and the offsets include what it had committed (2). The greatest record counts, not the last: an old
-incarnation may write late. `look` notices that, and the newer incarnation writes its record again, before compaction can
-remove all but the older one. `look` also lets an incarnation that writes nothing find out that it is superseded.
+Consequently, a process that was frozen before its `init_transactions` reads the newer record (3), one that was frozen after
+it has been fenced (2), and the offsets include those that it had committed (2). The greatest record counts, not the last: an
+old incarnation may write late. `look` detects this, and the newer incarnation writes its record again, before compaction can
+remove all but the older one. With `look`, an incarnation that writes nothing also detects that it is superseded.
 
-An incarnation that delivers at least once, as sinks do, has no ids to fence. It follows the other rules for the same reason:
-a sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
+An incarnation with at-least-once delivery, such as that of a sink, has no ids to fence. It follows the other rules for the
+same reason: a sink writes its record before it reads the offsets of its group, and checks for a newer one before each commit
+(docs/decisions, 0013).
 
-Partitions may be added to the status topic at any time, which moves the key to another partition. So records are searched in
-all partitions, as `KeyReader` does, and written to the partition that the key maps to now.
+Partitions may be added to the status topic at any time, which moves the key to another partition. Records are therefore read
+from all partitions, by `KeyReader`, and written to the partition that the key maps to now.
 """
 
 import time
@@ -45,8 +46,8 @@ __all__ = ["TaskFence", "TransactionalIds", "all_ids"]
 _ANSWER: Final = 30.0
 """Timeout in seconds of requests that the task waits for."""
 _PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds to wait before a written record that cannot be read back is written again: brokers may learn of a topic's new
-partitions at different times."""
+"""Seconds to wait before a written record that cannot be read back is written again: brokers may see new partitions of a
+topic at different times."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class TaskFence:
     """Fence of one task: keeps this process from writing once a newer incarnation exists.
 
     Args:
-        settings: clients of the connector's cluster, which has its transactions.
+        settings: clients of the connector's cluster, which has the transactions.
         records: clients of the worker's cluster, which has the status topic.
         status_topic: topic of the incarnation records.
         ids: transactional ids of this task.
@@ -159,7 +160,7 @@ class TaskFence:
         self._seen.clear()
 
     def look(self, writer: StatusWriter, seconds: float = 2.0) -> None:
-        """Apply rule 3 periodically, at the cost of a few small requests: read the records since the last look.
+        """Apply rule 3 periodically, at the cost of a few small requests: read the records since the last call.
 
         Args:
             writer: writes the record again if an older incarnation has overwritten it, or the topic was created again.
@@ -200,9 +201,9 @@ class TaskFence:
                 return
             time.sleep(pause)
         raise RetriableError(
-            f"Topic '{self.status_topic}' does not keep the record of task {self.ids.connector}-{self.ids.task}: it was "
-            f"written {len(_PAUSES)} times, but was never the last of its key. Check that the topic's cleanup.policy is "
-            f"compact, and that no other client writes under this connector's name."
+            f"cannot write the record of task {self.ids.connector}-{self.ids.task} to topic '{self.status_topic}': it was "
+            f"written {len(_PAUSES)} times, but was never the last of its key; check that the topic's cleanup.policy is "
+            f"compact, and that no other client writes under this connector's name"
         )
 
     def _refuse_older_than(self, latest: Incarnation | None) -> None:

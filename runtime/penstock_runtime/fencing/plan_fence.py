@@ -25,15 +25,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Place:
-    """Place where the incarnations of a connector's tasks are recorded.
+    """Location of the incarnation records of a connector's tasks.
 
     Attributes:
         connector: Connect name of the connector.
-        group_id: `group.id` of the worker; transactional ids begin with it.
+        group_id: `group.id` of the worker, with which transactional ids start.
         settings: clients of the cluster that the connector writes to.
         shared: clients of the worker's cluster.
         status_topic: status topic on the worker's cluster.
-        owner: mark of the Connector that is prepared (`PlanEpoch.owner`); empty: no Connector.
+        owner: identifier of the Connector that is prepared (`PlanEpoch.owner`); empty: no Connector.
     """
 
     connector: str
@@ -46,10 +46,10 @@ class Place:
 
 @dataclass(frozen=True)
 class PlanFence:
-    """State of a plan that has fenced all earlier tasks, to find out later whether a newer plan has fenced it.
+    """State of a plan that has fenced all earlier tasks, to determine later whether a newer plan has fenced it.
 
     Attributes:
-        place: place where incarnations are recorded.
+        place: location of the incarnation records.
         epoch: epoch of the plan.
         position: position up to which the status topic was read; None: read it from the beginning.
     """
@@ -89,14 +89,14 @@ def fence(
     greater plan writes at the same time, this one raises `Superseded`.
 
     Args:
-        place: place where incarnations are recorded.
+        place: location of the incarnation records.
         tasks: number of new tasks.
         transactional: earlier incarnations may have ids that no record names yet, because they start at this moment. False:
             only named ids are fenced, so that a connector without ids needs no right to transactional ids.
         known: as for `prepare`.
         newest: the greatest generation that may be recorded; None: no limit.
-        yields: raise `Superseded` also if a plan with tasks is recorded with the same generation. Then a process that froze
-            after reading, and writes after that plan, neither hides that plan's records nor fences its tasks.
+        yields: whether to raise `Superseded` also if a plan with tasks is recorded with the same generation. A process that
+            froze after reading, and writes after that plan, then neither hides that plan's records nor fences its tasks.
 
     Returns:
         State of the new plan; its epoch is that of the new tasks.
@@ -141,7 +141,7 @@ def supersede(
 ) -> Recorded:
     """Write a new plan's incarnation records for earlier tasks and for new ones.
 
-    Each incarnation of an earlier plan reads them at its next look, and exits. Arguments and errors are those of `fence`;
+    Each incarnation of an earlier plan reads them at its next check, and exits. Arguments and errors are those of `fence`;
     `least` is the minimum generation.
     """
     name = place.connector
@@ -177,7 +177,7 @@ def supersede(
             news, position = read_since(place.shared, place.status_topic, position)
             for task, found in incarnated_tasks(news, name).items():
                 if found.epoch.is_after(epoch):
-                    raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")
+                    raise Superseded(f"Connector {name} was started elsewhere at the same time, and runs there")
                 slots[task] = max(found.slots, slots.get(task, 0))
     finally:
         writer.close()

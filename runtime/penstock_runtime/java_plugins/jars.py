@@ -146,7 +146,7 @@ def fetched_jars(java: Java, say: Callable[[str], None]) -> Path:
             with exclusively(folder):
                 if not libs.is_dir():
                     say("Fetching the jars that run Java connectors (30 MB, once)...")
-                    fetch_pinned(java, _ALL, libs, what="The jars that run Java connectors")
+                    fetch_pinned(java, _ALL, libs, what="the jars that run Java connectors")
         except OSError as error:
             raise ConnectError(
                 f"cannot store the jars that run Java connectors in {folder}: {error}; free space there, or set "

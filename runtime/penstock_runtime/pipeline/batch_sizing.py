@@ -13,11 +13,11 @@ _SMALLEST: Final = Limits(2_000, 256 << 10)
 
 
 class IdleBackoff:
-    """Pause before an idle source is asked again: the longer nothing has come, the longer the pause. Times in seconds.
+    """Pause before the next poll of an idle source, which grows with the idle time. Times in seconds.
 
-    A record waits for at most half as long as nothing came before it, and at most 0.1 s; after ten quiet seconds, for at
-    most a hundredth of the quiet time, and at most 0.5 s. A look costs the wake-up of a process: 0.3 ms of CPU, ten times
-    as much as the look itself.
+    A new record waits for at most half of the idle time before it, and at most 0.1 s; after ten idle seconds, for at most a
+    hundredth of the idle time, and at most 0.5 s. A poll wakes up the process, which costs 0.3 ms of CPU, ten times as much
+    as the poll itself.
     """
 
     SHORTEST: Final = 0.002
@@ -28,11 +28,11 @@ class IdleBackoff:
         self._quiet = 0.0
 
     def reset(self, quiet: float = 0.0) -> None:
-        """Record that there was something, and that the source will not be asked for `quiet` seconds."""
+        """Record that there were records, and that the source will not be polled for `quiet` seconds."""
         self._quiet = quiet
 
     def wait(self) -> float:
-        """Return how long to wait after finding nothing."""
+        """Return how long to wait after a poll without records."""
         now = max(self.SHORTEST, min(self._quiet / 2, self.LONG), min(self._quiet / 100, self.LONGEST))
         self._quiet += now
         return now
@@ -74,7 +74,7 @@ class AdaptiveBatchSize:
         limits = self.limits
         share = max(records / limits.records, size / limits.bytes)
         self.is_trickle = self.scale == 0 and share < 0.5
-        if self.scale < 0:  # this small because of single records, not of time
+        if self.scale < 0:  # small because of single records, not because of time
             self.scale += share >= 0.5
         elif seconds > self.seconds:
             self.scale = max(0, self.scale - 1)
@@ -84,11 +84,11 @@ class AdaptiveBatchSize:
             self.scale -= 1
 
     def failed(self, *, isolating: bool = False) -> None:
-        """Record that a batch failed or timed out: take less.
+        """Record that a batch failed or timed out, and reduce the limits.
 
         Args:
-            isolating: whether the next batches search for single records that fail. Then limits must not grow with what
-                arrives meanwhile: it may hold more such records, and the batches would fail forever.
+            isolating: whether the next batches search for single records that fail. Limits must not grow with new records
+                then: there may be more such records, and batches would fail forever.
         """
         self.scale = max(min(self.scale, self._LEAST if isolating else 0), self.scale - 1)
 
@@ -98,7 +98,7 @@ class PutSize:
     """Size of a put: as much as the sink writes in a short time, judging by previous puts.
 
     The first put is small, and each following one at most four times as large, until the cost of its records, without the
-    fixed cost of a put, is a quarter of `seconds`. So a sink with a high fixed cost for each put still gets large puts.
+    fixed cost of a put, is a quarter of `seconds`. A sink with a high fixed cost for each put thus still gets large puts.
 
     Attributes:
         most: limits of a batch, as configured (`batch.max.records`, `batch.max.bytes`).
@@ -106,8 +106,8 @@ class PutSize:
         seconds: maximum time of a batch (`batch.max.ms`).
         longest: seconds that a put may take before it counts as lost (`max.poll.interval.ms`).
         rate: records that one process writes in a second, as last measured; 0 until something was written.
-        record_bytes: size of a record, as last measured; until one was read, an estimate that is rather too high.
-        losses: number of batches in a row that have lost a worker: for each of them sizes are divided by four.
+        record_bytes: size of a record, as last measured; until one was read, a high estimate.
+        losses: number of batches in a row that have lost a worker: for each of them, sizes are divided by four.
         limit: maximum number of records of the next put, which losses reduce further.
         last: records and seconds of the last put that was large enough to learn from.
         each: seconds that one more record costs.
@@ -137,8 +137,9 @@ class PutSize:
     def batch(self, processes: int, *, staged: bool) -> Limits:
         """Return the limits of a batch that this many processes write.
 
-        A batch ends by time, wherever it has got to. If it is staged, everything after a place that was not reached is done
-        again: then it holds what they write in `seconds`, and has several times as long.
+        A batch ends when its time is up, even if it is incomplete. If it is staged, all records after a gap are staged
+        again. A staged batch therefore contains only as much as the processes write in `seconds`, and may take several times
+        as long.
         """
         fitting = int(self.rate * self.seconds)
         least = 1 if staged and self.rate else self.records

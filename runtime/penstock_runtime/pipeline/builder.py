@@ -1,4 +1,4 @@
-"""Build the chain of a connector: transforms with their predicates, each made and configured once."""
+"""Build the chain of a connector: transforms with their predicates, each created and configured once."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from penstock_runtime.plugins.open_plugins import OpenPlugins
 __all__ = ["ContextOf", "build_steps", "class_name", "made"]
 
 ContextOf: TypeAlias = Callable[[str, str], PluginContext]
-"""Makes the context of a plugin from its place and version."""
+"""Function that returns the context of a plugin for its place in the configuration and its version."""
 
 
 def build_steps(
@@ -26,11 +26,11 @@ def build_steps(
     Args:
         config: properties of the connector, variables resolved.
         plugins: plugins by place (`transforms.hoist`, `predicates.tombstone`), as a plan found them.
-        context: makes the context of each plugin.
+        context: returns the context of each plugin.
         opened: collects the plugins. The caller closes them, also after an error.
 
     Raises:
-        ConfigError: a plugin cannot be loaded, or refuses its properties.
+        ConfigError: a plugin cannot be loaded, or rejects its properties.
     """
     predicates: dict[str, Predicate] = {}
     for place in plugin_chain.predicates(config):
@@ -56,7 +56,7 @@ def made(place: str, reference: PluginReference, context: ContextOf) -> Plugin:
     Args:
         place: place of the plugin in the configuration (`transforms.hoist`).
         reference: the plugin, as a plan found it.
-        context: makes the context that the instance receives.
+        context: returns the context that the instance receives.
 
     Raises:
         ConfigError: the plugin cannot be loaded.

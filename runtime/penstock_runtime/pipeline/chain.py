@@ -1,8 +1,8 @@
 """Chain of transforms with their predicates, over columns with an exact fallback.
 
-Each stage first tries its form for whole batches. If there is none, or it raises, every record goes separately through the
-per-record form, and records that fail there become `Failure`s: the others continue. A Java plugin answers for each record of
-a batch, so that only failed records are tried again.
+Each stage first calls its form for whole batches. If there is none, or it raises, every record is processed separately with
+the per-record form, and records that fail there become `Failure`s: the others continue. A Java plugin returns a result for
+each record of a batch, so that only failed records are retried.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Step:
         transform: configured plugin.
         name: class of the plugin as in the configuration, for messages.
         predicate: condition of the transform; None: it always applies.
-        negate: whether to apply the transform where the predicate does not hold.
+        negate: whether to apply the transform if the predicate does not hold.
     """
 
     alias: str
@@ -154,7 +154,7 @@ def _singly(
 
 
 def _given(batch: RecordBatch, made: Sequence[object], positions: Sequence[int]) -> str:
-    """Return a text that names the record for which the transform returned something other than a record."""
+    """Return a description of the record for which the transform returned something other than a record."""
     wrong = next(position for one, position in zip(made, positions, strict=True) if not isinstance(one, Record))
     row = list(batch.positions).index(wrong)
     record = batch.record(row)
@@ -167,7 +167,7 @@ def _given(batch: RecordBatch, made: Sequence[object], positions: Sequence[int])
 def has_own(plugin: object, kind: type, form: str) -> bool:
     """Return whether a plugin overrides this batch form.
 
-    The inherited form only calls the per-record form, and starts over if one record fails: a record with retries would be
-    tried once too often.
+    The inherited form only calls the per-record form, and starts over if one record fails: a record with retries would
+    get one attempt too many.
     """
     return getattr(type(plugin), form, None) is not getattr(kind, form)

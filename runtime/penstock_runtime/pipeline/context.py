@@ -1,7 +1,7 @@
 """Context of one process of a task: plugins, chain, client settings and policies, configured from a task spec.
 
-Each process of a task (the driver, each of Spark's workers) makes a separate one, from the same spec. Parts of only one kind
-of task are in `source/context.py` and `sink/context.py`; `task/context.py` makes the context of a spec.
+Each process of a task (the driver, each of Spark's workers) creates a separate one from the same spec. Parts of only one
+kind of task are in `source/context.py` and `sink/context.py`; `task/context.py` creates the context of a spec.
 """
 
 import logging
@@ -57,7 +57,7 @@ _OVERRIDES: Final[Mapping[ClientKind, str]] = {
 
 @dataclass(frozen=True, eq=False)
 class TaskContext(ABC):
-    """Context of a process of a task of either kind. Made by `of`; its parts are made when they are first used.
+    """Context of a process of a source or sink task. Created by `of`; its parts are created when they are first used.
 
     Attributes:
         spec: task spec.
@@ -68,7 +68,7 @@ class TaskContext(ABC):
         followed: client properties that Penstock applies instead of librdkafka.
         shared: connection to the worker's cluster, which holds states and the worker's offsets.
         secrets: resolved variables.
-        redactor: replaces secrets in texts by their references.
+        redactor: replaces secrets in messages by their references.
         slots_dir: folder of this incarnation, where a sink's workers find the end file.
         exactly_once: whether records and offsets go into one transaction.
     """
@@ -105,7 +105,7 @@ class TaskContext(ABC):
             providers: config providers; None: those of the spec.
 
         Raises:
-            ConfigError: a variable cannot be resolved, or a property is wrong; it holds all problems.
+            ConfigError: a variable cannot be resolved, or a property is invalid; it contains all problems.
             ConnectError: a config provider fails, or does not answer.
         """
         if providers is None:
@@ -145,7 +145,7 @@ class TaskContext(ABC):
         )
 
     def with_cluster(self, cluster: SparkCluster) -> Self:
-        """Return this context with a cluster in its spec, and with the plugins that it has made already."""
+        """Return this context with a cluster in its spec, and with the plugins that it has already created."""
         own = {f.name for f in fields(self)}
         changed = replace(self, spec=self.spec.model_copy(update={"spark_cluster": cluster}))
         vars(changed).update({n: made for n, made in vars(self).items() if n not in own and n != "spec_text"})
@@ -157,7 +157,7 @@ class TaskContext(ABC):
         """Parse the framework's part of a configuration.
 
         Raises:
-            ConfigError: a property is wrong.
+            ConfigError: a property is invalid.
         """
 
     @staticmethod
@@ -167,7 +167,7 @@ class TaskContext(ABC):
 
     @cached_property
     def spec_text(self) -> str:
-        """Spec as text, for workers."""
+        """Spec as JSON, for workers."""
         return self.spec.to_json()
 
     @property
@@ -183,7 +183,7 @@ class TaskContext(ABC):
     @property
     @abstractmethod
     def connector(self) -> SourceConnector | SinkConnector:
-        """Connector plugin, made once."""
+        """Connector plugin, created once."""
 
     @cached_property
     def task_settings(self) -> TaskSettings:
@@ -222,7 +222,7 @@ class TaskContext(ABC):
 
     @property
     def start_id(self) -> str:
-        """Name of this start of the task; a later start has a greater text."""
+        """Id of this start of the task; a later start has a greater id, in string order."""
         return f"{self.spec.generation:012d}-{self.spec.incarnation:06d}"
 
     def plugin(self) -> object:
@@ -260,8 +260,8 @@ class TaskContext(ABC):
     def driver_only(self) -> str | None:
         """Reason why this process delivers everything itself, without Spark's workers; None: workers deliver a backlog."""
         if self.java_places:
-            return "its Java plugins run in the task's own JVM"
-        return "spec.limits sets a rate limit, and one process keeps it" if self.rate_limit.is_set else None
+            return "its Java plugins run in the task's JVM"
+        return "spec.limits sets a rate limit, which only one process can enforce" if self.rate_limit.is_set else None
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -273,7 +273,7 @@ class TaskContext(ABC):
         return OpenPlugins()
 
     def close_chain(self) -> None:
-        """Close the transforms, predicates and converters of this process. Call it last: they cannot be used afterwards."""
+        """Close the transforms, predicates and converters of this process. Call it last: they cannot be used after this."""
         self._opened.close()
 
     @cached_property
@@ -307,7 +307,7 @@ class TaskContext(ABC):
 
     @property
     def linger_seconds(self) -> float:
-        """Seconds for which low-rate records are gathered."""
+        """Seconds for which low-rate records are gathered before they are delivered."""
         return self.framework.batch_linger_ms / 1000
 
     @property
@@ -333,7 +333,7 @@ class TaskContext(ABC):
 
     @property
     def incarnation(self) -> Incarnation:
-        """Incarnation of the spec, at its start."""
+        """Incarnation of the spec, before its fence is incremented."""
         spec = self.spec
         return Incarnation(spec.incarnation, 0, spec.token, 0, generation=spec.generation, plan=spec.plan)
 
@@ -351,7 +351,7 @@ class TaskContext(ABC):
 
 
 def config_providers(spec: TaskSpec) -> ConfigProviders:
-    """Return the config providers of a task, whose classes the plan has found."""
+    """Return the config providers of a task, with the classes that the plan has found."""
     secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
     return ConfigProviders(spec.worker, secrets, references=spec.config_providers)
 
@@ -359,7 +359,7 @@ def config_providers(spec: TaskSpec) -> ConfigProviders:
 def client_settings(
     kind: str, connector: str, config: Mapping[str, str], worker: WorkerConfig, *, exactly_once: bool = False
 ) -> tuple[ClientSettings, Mapping[str, int]]:
-    """Return the settings of a connector's clients, and the properties that Penstock itself follows (`Translated.own`).
+    """Return the settings of a connector's clients, and the properties that Penstock itself applies (`Translated.own`).
 
     Args:
         kind: `source` or `sink`.
@@ -369,7 +369,7 @@ def client_settings(
         exactly_once: whether its producers are transactional.
 
     Raises:
-        ConfigError: properties are wrong; it holds all problems.
+        ConfigError: properties are invalid; it contains all problems.
     """
     problems = []
     clients: dict[str, dict[str, str]] = {}

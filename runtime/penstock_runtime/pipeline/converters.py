@@ -26,7 +26,7 @@ from penstock_runtime.pipeline.java_conversion import java_in, java_out
 __all__ = ["Converters", "convert_consumed", "convert_outgoing"]
 
 _ROWS_TO_GAIN: Final = 8
-"""Minimum number of rows of a schema for which a batch costs less than single rows."""
+"""Minimum number of rows per schema from which converting a batch costs less than converting single rows."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Retry
     """Return bytes for Kafka; the stages run in Kafka Connect's order: header, key, value.
 
     Raises:
-        ConnectError: a record without a topic, or with a negative timestamp or partition; `errors.tolerance` does not
-            cover them.
+        ConnectError: a record has no topic, or a negative timestamp or partition; `errors.tolerance` does not cover this.
     """
     _check(batch)
     headers = None
@@ -71,7 +70,7 @@ def _check(batch: RecordBatch) -> None:
     if not batch.length:
         return
     if batch.topic is None or (isinstance(batch.topic, list) and None in batch.topic):
-        raise ConnectError("A record has no topic. The source or a transform must name one.")
+        raise ConnectError("cannot produce a record without a topic; the source or a transform must set one")
     timestamp = _negative(batch.timestamp)
     if timestamp is not None:
         raise ConnectError(
@@ -146,7 +145,7 @@ def _column_out(
 
 
 def _one_out(converter: Converter, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-    """Return the bytes of a value. If it does not fit its schema, the error gets a note that names the field."""
+    """Return the bytes of a value. If it does not match its schema, a note on the error names the field."""
     try:
         return converter.from_connect(topic, schema, value)
     except Exception as e:
@@ -275,7 +274,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Retry
 
 
 def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
-    """Return a column without the rows that a later stage lost."""
+    """Return a column without the rows that failed at a later stage."""
     if not isinstance(column, (list, Fields)) or len(before) == len(after):
         return column
     kept = set(after)
@@ -309,7 +308,7 @@ def _column_in(
     operator: RetryWithToleranceOperator,
 ) -> tuple[list[Any] | Fields | None, Any, Any]:
     topic = consumed.source.topic
-    if data is None:  # no record has a key: one answer for all
+    if data is None:  # no record has a key: one result for all
         try:
             pair = converter.to_connect(topic, None)
         except Exception:  # noqa: BLE001 (each record fails separately below)
@@ -362,7 +361,7 @@ def _read(found: Any, length: int, method: str) -> tuple[list[Any] | Fields, Any
     returned.schemas(schemas, length, method)
     if len(values) != length:
         raise returned.ReturnedWrong(
-            f"{method} returned {len(values)} values of {length} messages. Tell the plugin's author"
+            f"{method} returned {len(values)} values for {length} messages; tell the plugin's author"
         )
     return values, schemas
 
@@ -423,7 +422,7 @@ class _KnownHeaders(dict[RawHeader, Header]):
         return found
 
     def again(self, pair: RawHeader) -> Header:
-        """Return the header; an earlier error of it is raised once more, and counts as the first attempt."""
+        """Return the header. An earlier error of it is raised again, and counts as the first attempt."""
         if pair in self._failed:
             raise self._failed.pop(pair)
         return self[pair] if pair in self else self._convert(self._topic, *pair)

@@ -1,4 +1,4 @@
-"""Build records of the dead letter queue (KIP-298), for sources and sinks. Pure."""
+"""Build records of the dead letter queue (KIP-298), for sources and sinks. Without I/O."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ def dead_letter(record: FailedRecord, failure: Failure, policy: ErrorPolicy, red
     Args:
         record: the failed record.
         failure: error of the record.
-        policy: names the queue, and says whether to add headers.
-        redact: masks secrets in texts of plugins.
+        policy: has the queue, and whether to add headers.
+        redact: masks secrets in messages of plugins.
     """
     headers = [*record.headers]
     if policy.dead_letter_headers:
@@ -68,8 +68,8 @@ def context_headers(
 
     Args:
         failure: failure of the record.
-        coordinates: topic, partition, offset, connector.name and task.id; those that are None are left out.
-        redact: masks secrets in texts of plugins.
+        coordinates: topic, partition, offset, connector.name and task.id; those that are None are omitted.
+        redact: masks secrets in messages of plugins.
     """
     message = str(failure.error)
     values: dict[str, str | None] = {

@@ -1,7 +1,7 @@
 """Handling of records that fail: retries, tolerance, log lines (KIP-298), as data.
 
 A stage never fails a batch. It calls `RetryWithToleranceOperator.attempt` for each record that its batch form could not
-process. Records that fail there become `Failure`s. At the end of the batch `errors.tolerance` decides about all of them:
+process. Records that fail there become `Failure`s. At the end of the batch, `errors.tolerance` applies to all of them:
 `source/delivery` and `sink/sink_process` skip them, or raise the error that `fatal` builds.
 """
 
@@ -23,11 +23,11 @@ __all__ = ["ErrorPolicy", "Failure", "RetryWithToleranceOperator", "Stage"]
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
 _SLICE: Final = 0.1
-"""Maximum seconds between two checks whether the task stops, during waits."""
+"""Maximum seconds between two checks during a wait whether the task stops."""
 
 
 class Stage(StrEnum):
-    """Stage at which a record can fail, in Kafka Connect's words."""
+    """Stage at which a record can fail, by the names that Kafka Connect uses."""
 
     TRANSFORMATION = "TRANSFORMATION"
     KEY_CONVERTER = "KEY_CONVERTER"
@@ -80,8 +80,8 @@ class Failure:
 class RetryWithToleranceOperator:
     """Runner of single records through a stage, which collects those that fail.
 
-    If no failure is tolerated, the first record that fails ends the task. Records after it are not tried any more, because
-    each could wait for as long as `errors.retry.timeout`. Records before it are tried, because they may fail at a later
+    If no failure is tolerated, the first record that fails ends the task. Records after it are not attempted, because each
+    could wait for as long as `errors.retry.timeout`. Records before it are attempted, because they may fail at a later
     stage.
 
     Args:
@@ -101,8 +101,8 @@ class RetryWithToleranceOperator:
     def attempt(self, position: int, stage: Stage, plugin: str, work: Callable[[], T]) -> tuple[bool, T | None]:
         """Call `work`, and retry on `RetriableError` until the deadline. Return `(False, None)` if it failed.
 
-        The wait before retry n is what the error asks for, else 0.3 s * 2^(n-1), or a random part of the cap once that
-        exceeds it; the last wait ends at the deadline, counted from the start of the first attempt (connect-semantics 5).
+        The wait before retry n is the one that the error requests, else 0.3 s * 2^(n-1), or a random part of the cap once
+        this exceeds it; the last wait ends at the deadline, counted from the first attempt's start (connect-semantics 5).
         An outage is retried until it ends if no timeout is set: skipping the record would not help the next one.
 
         Raises:
@@ -126,7 +126,7 @@ class RetryWithToleranceOperator:
                 if now >= deadline:
                     self.failures.append(Failure(position, stage, plugin, e))
                     return False, None
-                self.waiting(f"a record is tried again (attempt {attempt}, {stage}, {plugin}): {e}")
+                self.waiting(f"a record is retried (attempt {attempt}, {stage}, {plugin}): {e}")
                 pause = self._delay(attempt) if e.retry_after is None else e.retry_after
                 self._wait(now + min(pause, deadline - now), e)
                 self.retries += 1
@@ -139,7 +139,7 @@ class RetryWithToleranceOperator:
     def _wait(self, until: float, error: RetriableError) -> None:
         while (left := until - self.clock()) > 0 or self.stopping():
             if self.stopping():
-                raise RetriableError(f"A record waits for its next attempt: {error}", error.retry_after) from error
+                raise RetriableError(f"a record waits for its next attempt: {error}", error.retry_after) from error
             LOOP.turned()
             self.sleep(min(left, _SLICE))
 
@@ -156,17 +156,17 @@ def describe(error: Exception) -> str:
 
 
 def sentence(error: Exception) -> str:
-    """Return the text of an error that ends a task or a job; with its class, unless it is a `ConnectError`."""
+    """Return the message of an error that ends a task or a job; with its class, unless it is a `ConnectError`."""
     return (_noted(error) if isinstance(error, ConnectError) else describe(error)) + raised_in(error)
 
 
 def _noted(error: Exception) -> str:
-    """Return the message, with one-line notes that say where the error was. Notes of several lines are traces."""
+    """Return the message, with one-line notes, which locate the error. Notes of several lines are traces."""
     return "; ".join([str(error), *(note for note in getattr(error, "__notes__", ()) if "\n" not in note)])
 
 
 def printable(text: str) -> str:
-    """Return a text that UTF-8 can encode: a plugin may quote half of a surrogate pair, and its message must still show."""
+    """Return a string that UTF-8 can encode: a plugin's message with half of a surrogate pair must be visible, too."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["FreedMemory"]
 
 _MUCH: Final = 16 << 20
-"""Bytes of records after which trimming is worth some milliseconds: low-rate records take over an hour to get there."""
+"""Bytes of records after which trimming is worth some milliseconds; low-rate records take over an hour to reach it."""
 
 
 def _trim() -> None:
@@ -20,7 +20,7 @@ class FreedMemory:
     """Trigger that returns freed memory to the system once a backlog is over.
 
     Args:
-        trim: makes the C library return what it can.
+        trim: makes the C library return free memory.
     """
 
     def __init__(self, trim: Callable[[], None] = _trim) -> None:
@@ -32,7 +32,7 @@ class FreedMemory:
         self._moved += size
 
     def give_back(self) -> None:
-        """Return memory if many records came before. Call this whenever few or no records come."""
+        """Return memory if many records were processed before. Call this whenever few or no records arrive."""
         if self._moved >= _MUCH:
             self._moved = 0
             self._trim()

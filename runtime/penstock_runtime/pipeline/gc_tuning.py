@@ -9,7 +9,7 @@ _YOUNG: Final = 50_000
 
 
 def tune_gc() -> None:
-    """Exclude all loaded objects from collection, and look for cycles every 50,000 new objects instead of every 700."""
+    """Exclude all loaded objects from collection, and search for cycles every 50,000 new objects instead of every 700."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, 20, 20)

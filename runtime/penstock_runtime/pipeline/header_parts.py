@@ -16,7 +16,7 @@ def joined(converter: Converter, data: bytes | None, headers: Sequence[RawHeader
 def split_columns(
     converter: Converter, data: Sequence[bytes | None], headers: Sequence[list[RawHeader]] | None
 ) -> tuple[list[bytes | None], list[list[RawHeader]]]:
-    """Return the messages without the parts that belong into headers, and the headers of their records with these parts.
+    """Return the messages without the parts that belong in headers, and the headers of their records with these parts.
 
     Args:
         converter: converter that wrote the messages.

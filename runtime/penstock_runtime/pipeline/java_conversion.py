@@ -30,8 +30,8 @@ def java_out(
         name: name of its class, for messages.
         side: side of the records.
         batch: the records.
-        headers: headers of each, converted already; the converter may change them.
-        operator: decides about records that fail.
+        headers: headers of each, already converted; the converter may change them.
+        operator: retries and collects records that fail.
     """
     stage = Stage.KEY_CONVERTER if side == "key" else Stage.VALUE_CONVERTER
     written = _written(converter, side, batch, headers)
@@ -93,10 +93,10 @@ def java_in(
         name: name of its class, for messages.
         stage: stage of the converter.
         topic: topic of the messages.
-        data: of each row.
+        data: message of each row.
         headers: headers of each row; None for none.
-        rows: of the messages in what was consumed.
-        operator: decides about records that fail.
+        rows: rows of the messages in the consumed batch.
+        operator: retries and collects records that fail.
     """
     found = converter.to_connect_rows(topic, data, headers)
     if not found.failed:

@@ -10,7 +10,7 @@ from penstock_model.resources.task_settings import RateLimits
 __all__ = ["RateLimit"]
 
 _PART: Final = 0.25
-"""Seconds of the rate that one batch holds at most, unless batches take longer than that."""
+"""Maximum part of a batch in seconds of the rate, unless batches take longer than this."""
 _LONGEST_PART: Final = 10.0
 _CREDIT: Final = 1.0
 """Seconds whose unused rate may be used later: the rate is met on average over this time."""
@@ -37,7 +37,7 @@ class RateLimit:
         return self._records is not None or self._bytes is not None
 
     def batch(self, most: Limits) -> Limits:
-        """Return the limits of the next batch. Batches that take long are larger: otherwise the rate is never reached."""
+        """Return the limits of the next batch. Slow batches are larger: otherwise, the rate would not be reached."""
         records = most.records if self._records is None else max(1, min(most.records, int(self._records * self._part)))
         size = most.bytes if self._bytes is None else max(1, min(most.bytes, int(self._bytes * self._part)))
         return Limits(records, size)
@@ -54,5 +54,5 @@ class RateLimit:
             self._until = max(self._until, self._clock() - _CREDIT) + cost
 
     def wait_seconds(self) -> float:
-        """Return the seconds until the next batch may begin; 0: it may begin now."""
+        """Return the seconds until the next batch may start; 0: it may start now."""
         return max(0.0, self._until - self._clock())

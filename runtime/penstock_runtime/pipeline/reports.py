@@ -1,4 +1,4 @@
-"""Protocol for reports of a task: states, progress, active topics. The pipeline does not know who implements it."""
+"""Protocol for reports of a task: states, progress, active topics. The pipeline does not depend on an implementation."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
@@ -15,7 +15,7 @@ class Reports(Protocol):
     """Receiver of a task's reports: the status topic, the metrics, the parent process."""
 
     def state(self, state: State, *, trace: str | None = None) -> None:
-        """Report that the task changed its state."""
+        """Report that the task has entered a state."""
 
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         """Report that a batch was delivered and committed."""
@@ -40,7 +40,7 @@ class Reports(Protocol):
         """Report how many records of each partition a sink has yet to write; None if unknown."""
 
     def backlog(self, backlog: Backlog) -> None:
-        """Report the backlog that a source states."""
+        """Report the backlog that a source has returned."""
 
     def active(self, topics: list[str]) -> None:
         """Report that records went to these topics (sink: came from them)."""

@@ -1,4 +1,4 @@
-"""Divide a backlog among Spark's workers: ranges of offsets, or parts of a source's batch. Pure."""
+"""Divide a backlog among Spark's workers: ranges of offsets, or parts of a source's batch. Without I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -15,7 +15,7 @@ Range = tuple[TopicPartition, int, int]
 
 
 def bounded(ranges: Sequence[Range], limits: Limits, *, record_bytes: float, least: int = 1) -> list[Range]:
-    """Return the beginning of each range: together as much as one batch may hold, with equal shares.
+    """Return the start of each range: together as much as one batch may contain, with equal shares.
 
     Args:
         ranges: ranges to read; if there are too many, only the first ones are used.
@@ -72,16 +72,16 @@ def dealt_evenly(parts: Sequence[T], groups: int) -> list[Sequence[T]]:
 def reached(
     groups: Sequence[Sequence[Range]], ends: Sequence[Mapping[TopicPartition, int]]
 ) -> tuple[list[int], dict[TopicPartition, int]]:
-    """Return which groups count, and the offsets that they reach, when some groups ended before the end of their ranges.
+    """Return which groups count, and the offsets that they reach, if some groups ended before the end of their ranges.
 
-    A group that lies after a gap in one of its partitions does not count, with all of its work: it is read again.
+    A group that lies after a gap in one of its partitions does not count; all of its records are read again.
 
     Args:
         groups: result of `dealt` or `cut`.
-        ends: offsets that each group has reached in the ranges that it has begun.
+        ends: offsets that each group has reached in the ranges that it has started.
 
     Returns:
-        Numbers of the groups that count, and the offsets reached.
+        Indices of the groups that count, and the offsets reached.
     """
     starts = [{of: start for of, start, _ in group if of in end} for group, end in zip(groups, ends, strict=True)]
     at = {of: start for group in reversed(groups) for of, start, _ in reversed(group)}

@@ -28,19 +28,19 @@ class Summary(msgspec.Struct):
 
     Attributes:
         read: records from the source, or from Kafka.
-        written: records given to Kafka, or to the sink.
+        written: records written to Kafka, or passed to the sink.
         dropped: records that transforms dropped.
         bytes: bytes of keys and values delivered (sink: read).
         failures: records that failed permanently; under tolerance `all` they were skipped.
         retries: attempts after the first.
-        dead_letters: records given to the dead letter queue.
-        dead_letters_lost: dead letters that the queue did not take.
+        dead_letters: records sent to the dead letter queue.
+        dead_letters_lost: dead letters that the queue did not accept.
         seconds: time by stage of work (read, transform, convert, deliver, commit).
         topics: every topic that records were written to (sink: read from).
         offsets: sink: the next offset of each partition, as [topic, partition, offset].
         messages: sink: messages that the writers returned.
         unfinished: sink: whether some of the records are not written; the rest must be read again, from `offsets` on.
-        cause: text of the last failure, without values of the record.
+        cause: stage and class of the last failure, without values of the record.
         logged: number of failures for the log.
         log: lines for the log, at most fifty.
         measures: measurements of a worker's plugins, which count even if the batch does not.
@@ -81,7 +81,7 @@ class Summary(msgspec.Struct):
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     def wrote_to(self, topic: object) -> None:
-        """Add topics that records went to: one, or one for each record."""
+        """Add topics that records were written to: one, or one for each record."""
         for name in {str(t) for t in topic} if isinstance(topic, list) else {str(topic)}:
             if name not in self.topics:
                 self.topics.append(name)

@@ -23,7 +23,7 @@ _SLICE: Final = 0.2
 
 
 def rest(seconds: float, *, stopping: threading.Event, paused: threading.Event) -> None:
-    """Wait this long, or until the task stops, pauses or resumes: none of these must wait for trouble to pass."""
+    """Wait this long, or until the task stops, pauses or resumes, which must not wait until a problem is solved."""
     deadline, before = time.monotonic() + seconds, paused.is_set()
     while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(_SLICE, left)):
         LOOP.turned()
@@ -41,7 +41,7 @@ def wait(seconds: float, stopping: threading.Event) -> None:
 def until_done(
     work: Callable[[], None], *, passing: tuple[type[Exception], ...], stopping: threading.Event, reports: Reports
 ) -> None:
-    """Do work, and retry it after growing pauses while it raises an exception in `passing`; return when the task stops.
+    """Call `work`, and retry it after growing pauses while it raises an exception in `passing`; return when the task stops.
 
     Raises:
         Exception: any other exception of `work`.
@@ -54,7 +54,7 @@ def until_done(
         except passing as e:
             failures += 1
             delay = getattr(e, "retry_after", None) or _BACKOFF.pause(failures)
-            log.warning("Trying again in %.1f s: %s", delay, e)
+            log.warning("Retrying in %.1f s: %s", delay, e)
             reports.trouble(str(e))
             wait(delay, stopping)
         else:

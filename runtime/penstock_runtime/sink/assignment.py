@@ -1,4 +1,4 @@
-"""Assignment of topic partitions to sink tasks: computed by a rule that is the same for every task, without a group."""
+"""Assignment of topic partitions to sink tasks: each task computes it with the same rule, without a consumer group."""
 
 import re
 import zlib
@@ -25,9 +25,9 @@ def assigned(
     """Return the partitions of this task, in order.
 
     Args:
-        existing: every topic of the cluster and its number of partitions.
-        topics: the names that the connector lists, or none.
-        matches: returns whether a name matches `topics.regex` as a whole, or None.
+        existing: number of partitions of every topic of the cluster.
+        topics: names listed in `topics`; may be empty.
+        matches: returns whether a whole name matches `topics.regex`; None if that is not set.
         task: number of this task.
         tasks: number of tasks.
     """

@@ -15,9 +15,9 @@ from penstock_runtime.sink.context import SinkContext
 __all__ = ["BatchReader", "frame_limits"]
 
 _WAIT: Final = 0.2
-"""Seconds to wait for the consumer."""
+"""Maximum seconds to wait for records in one poll."""
 _FEW: Final = 100
-"""Records of a frame to read before their size is known; a frame may always hold that many."""
+"""Number of records to read for a frame before their size is known; the limit of a frame is never lower."""
 
 
 class BatchReader:
@@ -25,9 +25,10 @@ class BatchReader:
 
     Args:
         context: context of the task.
-        consumer: reads.
-        size: sizes of puts.
-        frames: whether the sink takes frames, and makes files of them: a batch is all that arrives within `batch.max.ms`.
+        consumer: reads the records.
+        size: measured and adapted size of puts.
+        frames: whether the sink takes frames, and so may write files: a batch then holds all records that arrive within
+            `batch.max.ms`.
         ending: returns whether to stop reading.
         clock: seconds, monotonic.
     """
@@ -50,7 +51,7 @@ class BatchReader:
         self._clock = clock
         self._most = size.records
         self.is_full = False
-        """Whether the last read ended because it had as many records as it may, and not because there were no more."""
+        """Whether the last read ended at a limit, and not because there were no more records."""
 
     def limits(self) -> Limits:
         """Return the limits of the next put."""
@@ -90,7 +91,7 @@ class BatchReader:
         return consumed, ends
 
     def wrote(self, summary: Summary) -> None:
-        """Adapt to a put: when schemas change often, frames are many, so read only as much as is written in time."""
+        """Adapt the limit to a put: frequent schema changes need many frames, so read only as much as is written in time."""
         if not self._frames:
             return
         if summary.unfinished:
@@ -100,7 +101,7 @@ class BatchReader:
 
 
 def frame_limits(size: PutSize, most: int) -> Limits:
-    """Return the limits of a batch of frames: as much as can be written in time, as far as the speed is known.
+    """Return the limits of a batch of frames: as much as can be written in time, or a few records if the speed is unknown.
 
     Args:
         size: measures how fast frames are written.

@@ -1,4 +1,4 @@
-"""Schedule of a sink's commits: soon after new data, with growing pauses while the sink holds data back. Pure."""
+"""Schedule of a sink's commits: soon after new data, with growing pauses while the sink holds data back. Without I/O."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,7 +12,7 @@ class CommitSchedule:
 
     Args:
         interval: minimum seconds between two commits.
-        longest: maximum seconds until a sink that returned less than it was given is asked again.
+        longest: maximum seconds until the next call if the sink returned lower offsets than it was given.
         now: seconds, monotonic.
     """
 
@@ -25,7 +25,7 @@ class CommitSchedule:
         self._beyond: set[TopicPartition] = set()
 
     def open(self, positions: Mapping[TopicPartition, int | None], committed: Mapping[TopicPartition, int]) -> bool:
-        """Return whether a commit can make progress; it cannot where the sink returned more than it was given."""
+        """Return whether a commit can make progress. It cannot if the sink returned higher offsets than it was given."""
         return any(
             o is not None and committed.get(tp) != o and not (tp in self._beyond and self._asked.get(tp) == o)
             for tp, o in positions.items()
@@ -40,14 +40,14 @@ class CommitSchedule:
         messages: bool,
         asking: bool = False,
     ) -> bool:
-        """Return whether to ask the sink now.
+        """Return whether to call `Sink.commit` now.
 
         Args:
             now: seconds, monotonic.
             positions: next offset of each partition.
-            committed: offsets of the group.
+            committed: committed offsets of the group.
             messages: whether writers have returned messages.
-            asking: whether to ask now and then even if nothing is new.
+            asking: whether to call it periodically even if nothing is new.
         """
         since = now - self._last
         if since < self._interval:
@@ -65,14 +65,14 @@ class CommitSchedule:
         messages: bool,
         beyond: Iterable[TopicPartition],
     ) -> None:
-        """Record that the sink was asked to commit.
+        """Record a call of `Sink.commit`.
 
         Args:
             now: seconds, monotonic.
-            reached: offsets that the sink was given.
-            committed: offsets that the group held before.
-            messages: whether the sink was given messages.
-            beyond: partitions for which the sink returned more than it was given.
+            reached: offsets that were passed to the sink.
+            committed: committed offsets of the group before the call.
+            messages: whether messages were passed to the sink.
+            beyond: partitions for which the sink returned higher offsets than it was given.
         """
         self._pause = (
             self._interval
@@ -84,7 +84,7 @@ class CommitSchedule:
         self._beyond = set(beyond)
 
     def hurry(self) -> None:
-        """Ask as soon as there is something to commit."""
+        """Commit as soon as there is something to commit."""
         self._last -= self._interval
 
     def _new(self, positions: Mapping[TopicPartition, int | None], committed: Mapping[TopicPartition, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Context of a sink task's process: adds the group, the topics and the limits of puts to what both kinds share."""
+"""Context of a sink task's process: adds the consumer group, the topics and the limits of puts to the shared context."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -56,14 +56,14 @@ class SinkContext(TaskContext):
     def batch_timeout(self) -> float:
         """Seconds after which a batch on Spark counts as lost.
 
-        A worker's time for the batch, or a minute in which there was nothing to read, plus the longest time of its last
-        write. A worker that still responds notices this earlier.
+        The sum of a worker's time for the batch, or the minute that it waits for records if that is longer, and the maximum
+        duration of its last write. A worker that still responds detects a timeout earlier.
         """
         return max(_READING, self.range_seconds) + self.put_seconds
 
     @property
     def group(self) -> str:
-        """`connect-<connector>`, or its override."""
+        """Consumer group: `connect-<connector>` unless overridden."""
         return str(self.settings.consumer.get("group.id", default_consumer_group(self.spec.connector)))
 
     @property
@@ -96,7 +96,7 @@ class SinkContext(TaskContext):
 
     @property
     def topics_text(self) -> str:
-        """Text that names the topics of the sink, for messages."""
+        """Topics of the sink, for messages."""
         if self.topics:
             return "topics " + ", ".join(f"'{t}'" for t in self.topics)
         return f"topics.regex '{self.framework.topics_regex}'"
@@ -108,9 +108,9 @@ class SinkContext(TaskContext):
 
     @property
     def range_seconds(self) -> float:
-        """Seconds after which a Spark worker ends its part of a batch, wherever it has got to.
+        """Seconds after which a Spark worker ends its part of a batch, even if it is incomplete.
 
-        If a part ends early, everything staged after it is done again, so staged batches get more time on a busy machine.
+        If a part ends early, all later records must be staged again, so staged batches get more time, for busy machines.
         """
         return self.batch_seconds * (_STAGED if self.staged else 1)
 
@@ -121,7 +121,10 @@ class SinkContext(TaskContext):
 
     @property
     def frame_records(self) -> int:
-        """Maximum number of records of one frame: as `put_records`, but each frame costs a Spark job, and files."""
+        """Maximum number of records of one frame: `max.poll.records`.
+
+        The default is larger than for `put_records`, because each frame costs a Spark job and files.
+        """
         return self.followed.get("max.poll.records", min(self.limits.records, 100_000))
 
     @property
@@ -160,7 +163,7 @@ class SinkContext(TaskContext):
 
     @cached_property
     def _sink(self) -> Sink:
-        """Driver half of the sink, not initialized: the only one of this process, since only a started one is closed."""
+        """Driver half of the sink, not initialized. A process creates only one, because only a started one is closed."""
         return returned.instance(
             self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
         )
@@ -195,9 +198,9 @@ class SinkContext(TaskContext):
             return process
         if self.java_places:
             raise ConfigError(
-                f"cannot use the Java plugin of {', '.join(self.java_places)}: this sink takes Spark DataFrames, which "
-                "Spark's workers make, and Java plugins run in the task's own process; use a transform of Penstock"
+                f"cannot use the Java plugin of {', '.join(self.java_places)}: Spark's workers make the DataFrames of this "
+                "sink, but Java plugins run only in the task's process; use a Python plugin"
             )
         if spark is None:
-            raise ConfigError("This sink takes Spark DataFrames and needs Spark")
+            raise ConfigError("cannot run this sink without Spark: it takes Spark DataFrames")
         return FramePut(process, sink, spark, seconds=self.batch_seconds, stopping=stopping)

@@ -1,4 +1,4 @@
-"""Dead letter queue of a sink (KIP-298): failed records as read from Kafka, with headers that give the reason."""
+"""Dead letter queue of a sink (KIP-298): failed records as read from Kafka, with headers that describe the failure."""
 
 import logging
 from collections.abc import Callable
@@ -23,9 +23,9 @@ class DeadLetters:
     Args:
         settings: connection to Kafka.
         connector, task: the task whose records fail.
-        policy: names the topic, and says whether to add headers.
-        redact: masks secrets in texts of plugins.
-        lost: called with the counts of dead letters that Kafka did not take, because their batch will not count them.
+        policy: has the topic, and whether to add headers.
+        redact: masks secrets in messages of plugins.
+        lost: called with the counts of dead letters that Kafka did not accept, because their failed batch is not counted.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class DeadLetters:
         self._producer: PlainProducer | None = None
 
     def bury(self, failure: Failure, consumed: Consumed, summary: Summary) -> None:
-        """Start to write the failed record, and count it.
+        """Start writing the failed record to the queue, and count it.
 
         Raises:
-            ConnectError: the client or Kafka refuses the record.
+            ConnectError: the client or Kafka rejects the record.
         """
         if self._topic is None:
             return
@@ -80,7 +80,7 @@ class DeadLetters:
         if refused:
             self._report_lost(1, summary)
             raise ConnectError(
-                f"Record at {topic}-{partition} offset {record.offset} could not be written to the dead letter queue "
+                f"cannot write the record at {topic}-{partition} offset {record.offset} to the dead letter queue "
                 f"'{self._topic}': {refused[0].error}"
             )
 
@@ -93,14 +93,14 @@ class DeadLetters:
             self.bury(failure, consumed, summary)
             self.finish(summary, within=LAST_WORDS)
         except ConnectError as e:  # the task fails anyway, and for another reason
-            log.warning("The record that fails the task is not in the dead letter queue: %s", e)
+            log.warning("Cannot write the record that fails the task to the dead letter queue '%s': %s", self._topic, e)
 
     def finish(self, summary: Summary, *, within: float = inf) -> None:
-        """Wait up to `within` seconds until the dead letters are in Kafka; do not commit offsets past them before.
+        """Wait up to `within` seconds until the dead letters are in Kafka. Do not commit offsets past them before.
 
         Raises:
             RetriableError: Kafka or the topic is unavailable.
-            ConnectError: Kafka refuses a dead letter.
+            ConnectError: Kafka rejects a dead letter.
         """
         if self._producer is None:
             return
@@ -110,17 +110,17 @@ class DeadLetters:
         except RetriableError as e:
             self._report_lost(summary.dead_letters, summary)
             self._drop()
-            raise RetriableError(f"Records could not be written to {where} yet: {e}") from e
+            raise RetriableError(f"cannot write records to {where} yet: {e}") from e
         if lost:
             self._report_lost(len(lost), summary)
-            raise ConnectError(f"Records could not be written to {where}: {lost[0]}")
+            raise ConnectError(f"cannot write records to {where}: {lost[0]}")
 
     def close(self) -> None:
         """Close the client."""
         self._drop()
 
     def _drop(self) -> None:
-        """Use a new client after a failure: the old one may be unusable, and its letters are written again."""
+        """Close the client. After a failure it may be unusable; the next record gets a new one."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.close()

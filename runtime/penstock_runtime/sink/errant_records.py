@@ -29,7 +29,7 @@ class ReportedUnderNone(ConnectError):
 
 
 class ErrantRecords:
-    """Collector of the records that a writer reports from one batch, over all tries of the batch, from any thread.
+    """Collector of the records that a writer reports from one batch, over all attempts at the batch, from any thread.
 
     Args:
         tolerate: whether the task continues without these records.
@@ -81,12 +81,14 @@ class ErrantRecords:
         except TypeError as e:
             self._misused = e
             if not self._open:
-                self._late(ConnectError(f"After `write` had returned: {e}. Tell the plugin's author."))
+                self._late(
+                    ConnectError(f"cannot accept a report after `write` has returned: {e}; tell the plugin's author")
+                )
             raise
         if not self._open:
             late = ConnectError(
-                f"The sink reported a {coordinates(record)} after `write` had returned, too late to hold back its offset: "
-                f"{describe(error)}. Tell the plugin's author."
+                f"cannot accept the report of a {coordinates(record)} after `write` has returned: its offset may already be "
+                f"committed (reported error: {describe(error)}); tell the plugin's author"
             )
             self._late(late)
             raise late
@@ -97,6 +99,6 @@ class ErrantRecords:
 
 
 def coordinates(record: Record) -> str:
-    """Return a text that identifies the record, for messages."""
+    """Return the topic, partition and offset of the record, for messages."""
     o = record.original
     return f"record of topic '{record.topic}'" if o is None else f"record at {o.topic}-{o.partition} offset {o.offset}"

@@ -1,8 +1,8 @@
 """Stop a sink task from writing and committing after a newer incarnation or plan has superseded it.
 
-Kafka does not fence offset commits of a group without members. So the task writes its incarnation record before it reads the
-group's offsets, and looks for a newer one before each commit. Then only a process that is held up between its look and its
-commit can change the offsets that a newer incarnation has read (docs/decisions, 0013).
+Kafka does not fence offset commits of a group without members. The task therefore writes its incarnation record before it
+reads the group's offsets, and checks for a newer one before each commit. Only a process that is delayed between this check
+and its commit can still change the offsets that a newer incarnation has read (docs/decisions, 0013).
 """
 
 import logging
@@ -18,17 +18,17 @@ __all__ = ["IDLE", "SinkFence"]
 
 log = logging.getLogger(__name__)
 IDLE: Final = 10.0
-"""Seconds for which a sink with nothing to commit may not notice that it was superseded."""
+"""Maximum seconds until a sink with nothing to commit detects that it was superseded."""
 _PATIENCE: Final = 10.0
 """Seconds to wait for an answer before a commit."""
 
 
 class SinkFence:
-    """Right of this process to commit. Used by one thread.
+    """Check that this process may still commit. Used by one thread.
 
     Args:
-        fence: fence of this process, one that fences no transactional ids.
-        writer: writes its record.
+        fence: fence of this process, without transactional ids.
+        writer: writes the incarnation record.
         clock: seconds, monotonic.
     """
 
@@ -39,7 +39,7 @@ class SinkFence:
         self._looked = clock() - IDLE
 
     def begin(self) -> None:
-        """Write the record; every older incarnation stops at its next look.
+        """Write the incarnation record; every older incarnation stops at its next check.
 
         Raises:
             Superseded: a newer one exists.
@@ -48,7 +48,7 @@ class SinkFence:
         self._fence.begin(self._writer)
 
     def check(self) -> None:
-        """Look for a newer incarnation immediately, because a commit follows.
+        """Check for a newer incarnation, always directly before a commit.
 
         Raises:
             Superseded: a newer incarnation exists; nothing may be committed any more.
@@ -60,14 +60,16 @@ class SinkFence:
             raise
         except ConnectError as e:
             raise RetriableError(
-                f"The brokers at {self._fence.records.bootstrap} do not say whether a newer run has taken this task over, "
-                f"and nothing is committed until they do: {e}"
+                f"cannot check whether a newer run has taken over this task: the brokers at {self._fence.records.bootstrap} "
+                f"do not answer, and nothing is committed until they do: {e}"
             ) from e
         finally:
             self._looked = self._clock()
 
     def look(self, age: float = IDLE) -> None:
-        """Look unless a look was tried in the last `age` seconds; without an answer the next commit waits for one.
+        """Check for a newer incarnation unless a check was tried in the last `age` seconds.
+
+        If Kafka does not answer, return: `check` waits for an answer before the next commit.
 
         Raises:
             Superseded: a newer incarnation exists.
@@ -79,7 +81,7 @@ class SinkFence:
         except Superseded:
             raise
         except ConnectError as e:
-            log.debug("Cannot look for a newer incarnation: %s", e)
+            log.debug("Cannot check for a newer incarnation: %s", e)
             self._looked = self._clock() + IDLE - age
             return
         self._looked = self._clock()

@@ -12,12 +12,12 @@ __all__ = ["ForeignCommits"]
 
 log = logging.getLogger(__name__)
 _OFTEN: Final = 1.0
-"""Minimum seconds between two looks."""
+"""Minimum seconds between two checks."""
 _NAMED: Final = 3
 
 
 class ForeignCommits:
-    """Comparison of the offsets of a group with this task's last commits.
+    """Detector of offsets in the group that this task has not committed.
 
     Args:
         consumer: reads the group's offsets.
@@ -30,11 +30,11 @@ class ForeignCommits:
         self._looked = clock() - _OFTEN
 
     def look(self, committed: Mapping[TopicPartition, int], following: Mapping[TopicPartition, int]) -> None:
-        """Warn where the group's offsets differ. Sends one request, and none within a second of the last.
+        """Warn if the group's offsets differ from this task's last commits. Sends one request, at most one per second.
 
         Args:
             committed: last commits of this task; a partition whose last commit was not answered is not included.
-            following: offsets that are committed now.
+            following: offsets that are about to be committed.
 
         Raises:
             RetriableError, ConnectError: no answer, or not authorized.
@@ -53,7 +53,7 @@ class ForeignCommits:
             more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
             log.warning(
                 "Another client has set offsets of group '%s', which this task commits: %s%s. They are overwritten, and "
-                "reading continues where it is. To set a sink's offsets, stop its connector first, and start it afterwards",
+                "the task continues from its own position. To set offsets of a sink, stop its connector first",
                 self._consumer.group,
                 ", ".join(changed[:_NAMED]),
                 more,

@@ -1,4 +1,4 @@
-"""Backlog of a sink of frames: Spark's workers make the rows, and the driver passes them to the sink as frames."""
+"""Backlog batches of a sink of frames: Spark's workers make rows, and the driver passes them to the sink as frames."""
 
 from collections.abc import Callable
 from typing import Final
@@ -32,7 +32,7 @@ class FrameBatches(SparkBatches):
     Args:
         context, spark, consumer, offsets, size, ending, clock: see `SparkBatches`.
         put: passes frames to the sink.
-        look: raises if there is a newer incarnation; called before the sink is given anything.
+        look: raises an error if there is a newer incarnation; called before data is passed to the sink.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class FrameBatches(SparkBatches):
         self._look = look
 
     def splits(self) -> list[list[Range]]:
-        """See `SparkBatches.splits`; returns no more records than a frame holds.
+        """See `SparkBatches.splits`. Returns no more records than a frame may hold.
 
-        If the order matters, partitions are not divided, so that the rows of each lie in one Spark partition.
+        If the order matters, Kafka partitions are not divided, so that the rows of each are in one Spark partition.
         """
         ranges = self._ranges()
         if not ranges:
@@ -67,7 +67,7 @@ class FrameBatches(SparkBatches):
         return dealt(batch, cores) if self._put.ordered else cut(batch, cores, least=least)
 
     def run(self, splits: list[list[Range]], *, meanwhile: Callable[[], None] | None) -> SparkBatch:
-        """Let workers make rows of these ranges, and pass frames of these rows to the sink.
+        """Make rows of these ranges in Spark's workers, and pass frames of these rows to the sink.
 
         Raises:
             ConnectError: the sink failed, or there is a newer incarnation.

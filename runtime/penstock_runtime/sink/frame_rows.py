@@ -16,7 +16,7 @@ __all__ = ["check", "shape_of", "stream_of", "table_of"]
 
 
 def check(runs: Sequence[Run]) -> None:
-    """Check records before anything of their batch is written; a batch that fails halfway is written again.
+    """Check records before any of their batch is written, because a batch that fails halfway is written again.
 
     Args:
         runs: runs of one schema.
@@ -26,11 +26,13 @@ def check(runs: Sequence[Run]) -> None:
         ConnectError: the values have no schema.
     """
     if any(None in run.values for run in runs if not isinstance(run.values, Fields)):
-        raise DataError("A tombstone cannot become a row. Drop them: Filter with predicate RecordIsTombstone.")
+        raise DataError(
+            "cannot make a row of a tombstone; drop tombstones with the transform Filter and the predicate RecordIsTombstone"
+        )
     if runs[0].schema is None:
         raise ConnectError(
-            "A Spark sink needs values with a schema, and these have none. Use a converter that gives one: "
-            "value.converter.schemas.enable=true, or value.converter.schema.content for messages without envelope."
+            "cannot make rows of values without a schema; use a converter that provides one: "
+            "value.converter.schemas.enable=true, or value.converter.schema.content for messages without envelope"
         )
 
 
@@ -43,7 +45,7 @@ def table_of(runs: Sequence[Run]) -> "pa.Table":
     """Return the rows of runs that `check` has accepted, in one chunk.
 
     Raises:
-        DataError: a value does not fit.
+        DataError: a value does not match its schema.
     """
     import pyarrow as pa
 

@@ -24,7 +24,7 @@ class _Run(Protocol):
 
 
 R = TypeVar("R", bound=_Run)
-"""Run, wherever its rows are kept."""
+"""Run whose rows are in this process (`Run`) or kept by Spark (`KeptRun`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Run:
 
 
 class Count(msgspec.Struct, array_like=True):
-    """Records of one partition in one part: number read, their bytes, and number failed."""
+    """Counts of one partition in one part: records read, their bytes, and failed records."""
 
     read: int = 0
     bytes: int = 0
@@ -64,7 +64,7 @@ class KeptRun(msgspec.Struct):
         offset: offset of the first row.
         schema: schema of the rows, as JSON.
         rows: number of rows.
-        rest: records of the partition from here to the end of the part.
+        rest: counts of the partition from here to the end of the part.
         part: number of the part, set by the driver.
     """
 
@@ -99,10 +99,10 @@ def runs_of(source: TopicPartition, batch: RecordBatch) -> list[Run]:
 def merged(partitions: Iterable[Sequence[R]]) -> list[list[R]]:
     """Return frames as lists of runs: each frame has one schema, and runs of one partition keep their order.
 
-    Records of different partitions have no order between them, so each step chooses one schema, and every partition gives
-    its leading runs of it. The step chooses the schema at the head of the partition with the most changes left. For two
-    schemas no other way needs fewer frames; for k schemas there are at most k times as many frames as the partition with
-    the most changes needs on its own. (Fewest frames means a shortest common supersequence, which is NP-hard to find.)
+    Records of different partitions are not ordered relative to each other. Each step therefore chooses one schema, and takes
+    the leading runs with this schema from every partition. It chooses the schema at the head of the partition with the most
+    remaining changes. For two schemas, this gives the fewest possible frames; for k schemas, at most k times as many as the
+    partition with the most changes requires. (The minimum is a shortest common supersequence, which is NP-hard to find.)
 
     Args:
         partitions: the runs of each partition, in order.
@@ -111,7 +111,7 @@ def merged(partitions: Iterable[Sequence[R]]) -> list[list[R]]:
     known: dict[int, int] = {}
 
     def number(run: R) -> int:
-        """Return one number for equal schemas; hash each object once, because a hash visits all of its fields."""
+        """Return the same number for equal schemas. Hash each object once, because a hash visits all of its fields."""
         found = known.get(id(run.schema))
         if found is None:
             found = known[id(run.schema)] = numbers.setdefault(run.schema, len(numbers))

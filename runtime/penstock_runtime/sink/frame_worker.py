@@ -1,4 +1,4 @@
-"""Work of a sink of frames in Spark's Python workers: read ranges of offsets and make rows, which Spark keeps."""
+"""Spark's Python worker of a sink of frames: reads ranges of offsets and makes rows, which Spark keeps."""
 
 import time
 from bisect import bisect_left
@@ -29,14 +29,14 @@ from penstock_runtime.spark.worker import Answer, failure, redact
 __all__ = ["RowsAnswer", "rows_of"]
 
 _CHUNK: Final = Limits(10_000, 4 << 20)
-"""Limits of the rows that are kept together: Arrow and Spark take as many rows as a unit."""
+"""Limits of rows that are kept together: Arrow and Spark process as many rows as a unit."""
 
 
 class RowsAnswer(Answer):
     """Result of a part, for the driver.
 
     Attributes:
-        runs: rows that are kept.
+        runs: runs of rows that Spark keeps.
         changing: whether the part has ended because schemas change too often.
     """
 
@@ -45,7 +45,7 @@ class RowsAnswer(Answer):
 
 
 def rows_of(data: bytes) -> Iterator[Row]:
-    """Read ranges of offsets and make rows of them until the time is over; Spark calls this entry for sinks of frames.
+    """Read ranges of offsets and make rows of them until the time is up. Spark calls this function for sinks of frames.
 
     Rows made before an error count, as in `spark_worker.consume`.
     """
@@ -108,7 +108,7 @@ def _converted(process: SinkProcess, portions: Sequence[Consumed]) -> _Chunk:
 
 
 def _before(chunk: _Chunk, number: int, place: int) -> _Chunk:
-    """Return the chunk up to the given run of one of its parts."""
+    """Return the chunk before run `place` of part `number`."""
     consumed, runs, failures = chunk.parts[number]
     row = bisect_left(consumed.offset, runs[place].offset)
     kept = [*chunk.parts[:number]]
@@ -126,7 +126,7 @@ def _before(chunk: _Chunk, number: int, place: int) -> _Chunk:
 
 
 class _MadeOf(NamedTuple):
-    """Rows of a chunk, their description for the driver, and the records of their partition in the part so far."""
+    """Rows of a chunk, their description for the driver, and the counts of their partition in the part so far."""
 
     source: TopicPartition
     rows: list[Row]
@@ -148,10 +148,10 @@ class _Made:
         self._changes: Counter[TopicPartition] = Counter()
         self._last: dict[TopicPartition, Schema | None] = {}
         self.changing = False
-        """Whether the part must end because of changes of schema."""
+        """Whether the part must end because of schema changes."""
 
     def cut(self, chunk: _Chunk) -> _Chunk:
-        """Return the records before the change of schema that ends the part; all of them if none ends it.
+        """Return the records before the schema change that ends the part; all of them if none ends it.
 
         The kept records are not converted again, because a transform may return something else the second time.
         """
@@ -172,7 +172,7 @@ class _Made:
         """Make the rows of these records; they do not count until `keep`.
 
         Raises:
-            ConnectError: records cannot become rows.
+            ConnectError: records cannot be converted to rows.
         """
         of = chunk.parts[0][0].source
         count = self._counts.get(of, Count())
@@ -213,7 +213,7 @@ class _Made:
         self._counts[made.source] = made.so_far
 
     def runs(self) -> list[KeptRun]:
-        """Return all runs that were made, each with the records of the part from there on."""
+        """Return all kept runs, each with the counts of its partition from there to the end of the part."""
         found = []
         for run in self._runs:
             whole, before = self._counts[TopicPartition(*run.source)], run.rest

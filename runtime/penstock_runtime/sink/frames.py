@@ -1,4 +1,4 @@
-"""Convert record batches to Spark DataFrames, for sinks that take a frame."""
+"""Convert record batches to Spark DataFrames, for sinks that take frames."""
 
 import time
 from bisect import bisect_left
@@ -31,13 +31,13 @@ __all__ = ["FramePut"]
 
 
 class FramePut:
-    """Converter like `SinkProcess` that passes the sink frames of one schema each.
+    """Counterpart of `SinkProcess` that passes frames of one schema each to the sink.
 
     Args:
-        process: converts, and waits when the sink asks to.
+        process: converts records, and waits when the sink asks to.
         sink: takes the frames.
-        spark: makes the frames.
-        seconds: how long a batch should take; a batch of several frames ends then, and the rest is read again.
+        spark: session that creates the frames.
+        seconds: target duration of a batch; a batch of several frames ends then, and the rest is read again.
         stopping: returns whether to end a batch of several frames early.
     """
 
@@ -71,10 +71,10 @@ class FramePut:
         for frame in frames:
             check(frame)
         if frames:
-            self._spark.session()  # may have to start: do it before dead letters, which a retry would write again
-        if (
-            not self.ordered or len(frames) < 2
-        ):  # none is left out, and a dead letter that is refused leaves nothing half done
+            # It may have to start: wait for it before writing dead letters, which a retry would write again.
+            self._spark.session()
+        # No frame can be left out, so write dead letters first: if Kafka rejects one, nothing is half written.
+        if not self.ordered or len(frames) < 2:
             self._process.handle_failures(failures, summary)
             failures = []
         left = self._put_all(frames, self._made_here, summary)
@@ -116,7 +116,7 @@ class FramePut:
         summary: Summary,
         may_leave: Callable[[Sequence[Sequence[R]]], bool] = lambda left: True,
     ) -> Sequence[Sequence[R]]:
-        """Write frames until the time is over.
+        """Write frames until the time is up.
 
         Returns:
             Frames that are not written.
@@ -150,7 +150,7 @@ class FramePut:
         return made
 
     def _given(self, made: Callable[[], "DataFrame"]) -> WorkerLost | None:
-        """Pass a frame to the sink. Return a lost worker, so that the frame is not retried: kept rows may be lost too."""
+        """Pass a frame to the sink. Return `WorkerLost`, so that the frame is not retried: its kept rows may be lost too."""
         try:
             self._put(made)
         except WorkerLost as e:
@@ -214,7 +214,7 @@ def _has_not_failed(left: Sequence[Sequence[KeptRun]]) -> bool:
 
 
 def _leave_out_kept(frames: Sequence[Sequence[KeptRun]], summary: Summary) -> None:
-    """Do as `_leave_out` does, for rows that workers have made."""
+    """End the batch before these frames, as `_leave_out` does, for rows that workers have made."""
     first: dict[tuple[str, int], KeptRun] = {}
     for frame in frames:
         for of in frame:

@@ -14,7 +14,7 @@ __all__ = ["RangeReader", "gathered", "puts"]
 
 _PATIENCE: Final = 60.0
 _AWAY: Final = 10.0
-"""Seconds to wait while no broker answers: the driver reports it, and retries."""
+"""Seconds to wait while no broker is reachable: the driver reports it, and retries."""
 _NEARLY: Final = 4
 """Do not split a portion to fill the last quarter of a list: each later list would hold two more partial portions."""
 
@@ -22,7 +22,7 @@ _NEARLY: Final = 4
 class RangeReader:
     """Reader of `[start, end)` ranges, one partition at a time.
 
-    Records fetched beyond an end are kept, because the next job of a backlog begins there.
+    Records fetched beyond an end are kept, because the next job of a backlog starts there.
     """
 
     def __init__(self, consumer: RecordConsumer, *, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,11 +34,11 @@ class RangeReader:
         self._eof = -1
 
     def read(self, of: TopicPartition, start: int, end: int) -> Iterator[Consumed]:
-        """Return the committed records of the range, in portions; offsets may have gaps.
+        """Yield the committed records of the range, in portions; offsets may have gaps.
 
         Raises:
-            RetriableError: nothing arrived for a minute (for 10 s while no broker answers), or the partition's offsets have
-                moved: plan again.
+            RetriableError: nothing arrived for a minute (for 10 s while no broker is reachable), or the offsets of the
+                partition have moved; plan the ranges again.
         """
         position = start
         rest, self._rest = self._rest, None
@@ -60,7 +60,7 @@ class RangeReader:
                     continue
                 if consumed.offset[0] < position:
                     raise RetriableError(
-                        f"Cannot read {of.topic}-{of.partition}: its offsets have moved back; was the topic recreated?"
+                        f"cannot read {of.topic}-{of.partition}: its offsets have moved back; was the topic recreated?"
                     )
                 portion, self._rest = _split(consumed, end)
                 if portion is not None:
@@ -75,7 +75,7 @@ class RangeReader:
             patience = _AWAY if trouble else _PATIENCE
             if self._clock() > came + patience:
                 raise RetriableError(
-                    f"No records came from {of.topic}-{of.partition} at offset {position} for {patience:.0f} s"
+                    f"cannot read {of.topic}-{of.partition} at offset {position}: no records arrived for {patience:.0f} s"
                     f"{': ' + trouble if trouble else ''}"
                 )
         self._at = (of, end)
@@ -95,7 +95,7 @@ def puts(
     ending: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:
-    """Yield records to write together, range after range, until the time is over or enough was read.
+    """Yield records to write together, range after range, until the time is up or enough was read.
 
     Each range gets its share of the time, and at least one put. The time that passes while the caller writes counts.
 
@@ -103,7 +103,7 @@ def puts(
         ranges: ranges to read.
         read: returns the records of a range.
         put: returns how much the next write may hold.
-        until: end of the time, by `clock`.
+        until: time of `clock` at which to stop.
         room: number of bytes after which to stop.
         ending: called after each put; returns whether to stop for another reason.
         clock: seconds, monotonic.

@@ -34,7 +34,7 @@ _SOON: Final = 60.0
 _NAMED: Final = 3
 """Maximum number of members to name in a message."""
 _BRIEF: Final = 0.1
-"""Seconds that `Sink.commit` may take before the task must look again for a newer incarnation."""
+"""Seconds that `Sink.commit` may take before the task must check again for a newer incarnation."""
 
 
 class SinkOffsets:
@@ -46,7 +46,7 @@ class SinkOffsets:
     Args:
         sets_back: whether a partition that the sink pauses is read again from its last commit.
         asked: requests of the sink.
-        settle: waits for dead letters of records that the sink has handed back; nothing is committed before.
+        settle: waits for dead letters of records that the sink has reported; nothing is committed before.
         commits: whether to commit offsets here; otherwise the sink commits them as a member of the group.
     """
 
@@ -84,14 +84,14 @@ class SinkOffsets:
         self._stopping = stopping
         self._clock = clock
         self.positions: dict[TopicPartition, int | None] = {}
-        """Next offset of each partition; None where `auto.offset.reset` decides where to begin."""
+        """Next offset of each partition; None if `auto.offset.reset` decides where to start."""
         self._ends: dict[TopicPartition, int] = {}
         self._marked: set[TopicPartition] = set()
-        """Partitions with offsets that are not records, such as markers at the end of transactions."""
+        """Partitions with offsets that are not records, such as transaction markers."""
         self._committed: dict[TopicPartition, int] = {}
-        """Offsets that the group holds, as far as known."""
+        """Committed offsets of the group, as far as known."""
         self._rewinds: dict[TopicPartition, int] = {}
-        """Offsets to resume at after a failure: the last commit that the sink allowed, else where reading began."""
+        """Offsets to resume at after a failure: the last commit that the sink allowed, else where reading started."""
         self._begun: dict[TopicPartition, int] = {}
         """Offsets chosen by `auto.offset.reset` that are not in the group yet; they do not depend on the sink."""
         self._messages: list[Any] = []
@@ -100,12 +100,12 @@ class SinkOffsets:
         self._foreign = ForeignCommits(consumer, clock)
         self._warned: set[TopicPartition] = set()
         """Partitions for which the sink returned offsets that it was not given: each is logged once."""
-        self._anew_at = clock() + _AGAIN
+        self._recommit_at = clock() + _AGAIN
         self._failing = False
         self._patient = True
 
     def read(self, consumed: Sequence[Consumed]) -> None:
-        """Record that these records are written next."""
+        """Record that these records are about to be written."""
         self._sought.clear()
         for part in consumed:
             position = self.positions.get(part.source)
@@ -139,7 +139,7 @@ class SinkOffsets:
         self._messages.extend(summary.messages)
 
     def at_end(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Record that there are no records before these offsets: markers at the end of transactions are not records."""
+        """Record that no more records are before these offsets: transaction markers are not records."""
         for partition, end in ends.items():
             position = self.positions.get(partition)
             if position is not None and position < end:
@@ -150,14 +150,14 @@ class SinkOffsets:
 
     @property
     def places(self) -> dict[TopicPartition, int | None]:
-        """Offsets to read next: the positions, and for a partition without a position the end that was seen.
+        """Offsets to read next: the positions, and for a partition without a position its known end.
 
-        Without that end a partition that began at its end (`auto.offset.reset=latest`) would begin at a later end each time.
+        Without it, a partition that starts at its end (`auto.offset.reset=latest`) would start at a later end each time.
         """
         return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items() if tp not in self.held}
 
     def hold(self) -> bool:
-        """Apply what the sink has paused, resumed and set since the last call.
+        """Apply the pauses, resumes and seeks that the sink has requested since the last call.
 
         Returns:
             Whether the partitions to read have changed.
@@ -187,9 +187,9 @@ class SinkOffsets:
         return bool(wanted)
 
     def _hold_paused(self) -> None:
-        """Set paused partitions back to the last commit that the sink allowed, so that records it holds are read again.
+        """Set paused partitions back to the last commit that the sink allowed, so that unwritten records are read again.
 
-        Called directly after `Sink.commit`: the next call must not give the sink offsets that it has refused.
+        Called directly after `Sink.commit`: the next call must not pass offsets to the sink that it has rejected.
         """
         self._pauses.holding(self.held)
         paused = [tp for tp in sorted(self._pauses.wanted - self.held) if tp in self.positions]
@@ -210,16 +210,16 @@ class SinkOffsets:
         first: Collection[TopicPartition] = (),
         grown: Collection[TopicPartition] = (),
     ) -> None:
-        """Begin to read new partitions: at offsets that the sink stored with its data, else at the group's offsets.
+        """Start to read new partitions: at offsets that the sink stored with its data, else at the group's offsets.
 
         Args:
             partitions: new partitions.
-            first: partitions of a topic that was created again; offsets of the group there belong to the deleted topic.
-            grown: partitions of a topic that had fewer partitions at the last look: all of their records are new.
+            first: partitions of a topic that was created again; the group's offsets belong to the deleted topic.
+            grown: partitions of a topic that had fewer partitions at the last check: all of their records are new.
 
         Raises:
             ConnectError: the group has members, so another program runs this connector; or neither the group nor
-                `auto.offset.reset` decides where to begin.
+                `auto.offset.reset` decides where to start.
         """
         if self.positions:
             self.commit()
@@ -227,12 +227,11 @@ class SinkOffsets:
         if self._commits:
             self._refuse_members()
         committed = {**self._consumer.committed(partitions), **dict.fromkeys(first, 0)}
-        if (
-            committed and self._commits
-        ):  # commit what the group holds: this fails if the group has members, which not every cluster lets us list
+        if committed and self._commits:
+            # This fails if the group has members, which not every cluster lets us list.
             self._consumer.commit(committed)
-        # Look up ends now, not when reading begins: records that arrive while the task is paused, or before it has read its
-        # first record, are new.
+        # Look up ends now, not when reading starts: records that arrive while the task is paused, or before it has read
+        # its first record, are new.
         unknown = {tp for tp in partitions if tp not in committed} if self._consumer.reset == "latest" else set()
         ends = {**self._consumer.ends(unknown.difference(grown)), **dict.fromkeys(unknown.intersection(grown), 0)}
         stored = self._open(partitions)
@@ -259,21 +258,21 @@ class SinkOffsets:
         return returned.positions(self._sink.open(partitions), returned.name(self._sink, "open"))
 
     def _refuse_members(self) -> None:
-        """Refuse a group with members before anything is written twice."""
+        """Raise an error if the group has members, before anything is written twice."""
         members = self._consumer.members()
         if members:
             more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
             raise ConnectError(
-                f"Group '{self._consumer.group}' has members: {', '.join(members[:_NAMED])}{more}. Another client runs this "
-                f"connector (Kafka Connect, or another consumer). Stop it there first; a member that was killed leaves "
-                f"after its session.timeout.ms."
+                f"cannot start: group '{self._consumer.group}' has members: {', '.join(members[:_NAMED])}{more}. Another "
+                f"client runs this connector (Kafka Connect, or another consumer); stop it there first. A member that was "
+                f"killed leaves after its session.timeout.ms"
             )
 
     def reopen(self) -> None:
         """Ask the sink for its positions after a batch of unknown outcome; it may have stored offsets with its data.
 
-        For other partitions, read again from the last commit that the sink allowed, as Kafka Connect does: the sink may hold
-        records back, and drop them in `close`.
+        For other partitions, read again from the last commit that the sink allowed, as Kafka Connect does: the sink may have
+        buffered records, and drop them in `close`.
 
         Raises: as `commit`.
         """
@@ -289,12 +288,12 @@ class SinkOffsets:
         for tp, offset in stored.items():
             if tp in self.positions:
                 if offset != self.positions[tp]:
-                    log.info("The sink holds %s-%d up to offset %d; it is read from there", *tp, offset)
+                    log.info("The sink has stored %s-%d up to offset %d; reading resumes there", *tp, offset)
                 self.positions[tp] = offset
         self._opened = True
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
-        """Continue where `auto.offset.reset` says, and log the lost records: deleted by retention, or with the topic.
+        """Resume at the offset that `auto.offset.reset` selects, and log the records lost to retention or topic deletion.
 
         Raises:
             ConnectError: `auto.offset.reset` is `none`.
@@ -325,7 +324,7 @@ class SinkOffsets:
         self.positions[partition] = self._rewinds[partition] = self._begun[partition] = to
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop partitions that are gone, after the sink has flushed their records.
+        """Drop partitions that no longer exist, after the sink has flushed their records.
 
         Raises: as `commit`.
         """
@@ -358,50 +357,51 @@ class SinkOffsets:
             self._clock(), self.positions, self._committed, messages=bool(self._messages), asking=bool(self.held)
         ):
             self.commit()
-        self._commit_anew()
+        self._recommit()
 
     def keep_alive(self) -> None:
-        """Commit the same offsets again now and then, so that the group keeps them while nothing new can be committed.
+        """Commit unchanged offsets periodically, so that they do not expire while nothing new can be committed.
 
         Raises:
-            Superseded: a newer incarnation keeps them.
+            Superseded: a newer incarnation exists.
         """
         if self._stopping.is_set():
             return
         self._fence.look()
         try:
-            self._commit_anew()
+            self._recommit()
         except Superseded:
             raise
         except ConnectError as e:
-            self._anew_at = self._clock() + _SOON
-            log.warning("Offsets could not be committed again to keep them; retrying in a minute: %s", e)
+            self._recommit_at = self._clock() + _SOON
+            log.warning("Cannot renew committed offsets, which would expire otherwise; retrying in a minute: %s", e)
 
-    def _commit_anew(self) -> None:
+    def _recommit(self) -> None:
         now = self._clock()
-        if now >= self._anew_at and self._committed and self._commits:
+        if now >= self._recommit_at and self._committed and self._commits:
             self._fence.check()
             self._foreign.look(self._committed, self._committed)
             self._consumer.commit(self._committed)
-            self._anew_at = now + _AGAIN
+            self._recommit_at = now + _AGAIN
 
     def commit(self, *, without: Collection[TopicPartition] = ()) -> None:
-        """Make written records final, and commit their offsets to the group, except for partitions that are gone.
+        """Make written records final, and commit their offsets to the group, except for deleted partitions.
 
         Raises:
             RetriableError: Kafka did not answer, or the task stops while the sink asks to wait.
             ConnectError: the sink or the group refuses.
         """
-        self._held_more = self._seek() or self._held_more  # first, so that what the sink gives up is not committed
+        # First apply seeks: records that the sink wants to read again must not be committed.
+        self._held_more = self._seek() or self._held_more
         reached = {tp: o for tp, o in self.positions.items() if o is not None}
-        self._failing = True  # until it has not
+        self._failing = True  # until the commit succeeds
         self._fence.check()
         begun = self._clock()
         before, messages = dict(self._committed), bool(self._messages)
         self._settle()
         allowed = self._final(reached)
         self._messages = []
-        self._settle()  # for records that were handed back meanwhile
+        self._settle()  # for records that the sink has reported during the commit
         beyond = [tp for tp, offset in allowed.items() if tp not in reached or offset > reached[tp]]
         self._warn(beyond, allowed)
         sound = {**self._begun, **{tp: o for tp, o in allowed.items() if tp not in beyond}}
@@ -426,8 +426,8 @@ class SinkOffsets:
         for tp in beyond:
             if tp not in self._warned:
                 log.warning(
-                    "The sink wants to commit %s-%d at %d, which it was not given; ignored, and not logged again. Tell the "
-                    "plugin's author",
+                    "Ignoring a commit of the sink: %s-%d at offset %d, which it was not given. This is not logged again; "
+                    "tell the plugin's author",
                     *tp,
                     allowed[tp],
                 )
@@ -451,11 +451,11 @@ class SinkOffsets:
                 self.commit()
         except Superseded:
             raise
-        except Exception as e:  # noqa: BLE001 (after a failure, report the error of the failure)
-            log.warning("Offsets of what was written could not be committed; it will be written again: %s", e)
+        except Exception as e:  # noqa: BLE001 (it must not replace the error of a failed task)
+            log.warning("Cannot commit the offsets of written records, which will be written again: %s", e)
 
     def _final(self, reached: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Call `Sink.commit` with the same arguments until it does not ask to wait; only once before the task ends."""
+        """Call `Sink.commit` with the same arguments until it no longer asks to wait; only once when the task ends."""
         attempt = 0
         while True:
             try:
@@ -465,7 +465,7 @@ class SinkOffsets:
                 if self._stopping.is_set() or not self._patient:
                     raise
                 attempt += 1
-                log.warning("Commit is tried again (attempt %d): %s", attempt, e)
-                self._reports.trouble(f"commit is tried again (attempt {attempt}): {e}")
+                log.warning("Commit is retried (attempt %d): %s", attempt, e)
+                self._reports.trouble(f"commit is retried (attempt {attempt}): {e}")
                 self.keep_alive()
                 wait(e.retry_after or BATCH_BACKOFF.pause(attempt), self._stopping)

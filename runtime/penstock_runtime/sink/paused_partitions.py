@@ -20,7 +20,7 @@ class PausedPartitions:
         self._open: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
         self._unseen: set[TopicPartition] = set()
-        """Paused since the loop's last look. A partition resumed by then is still held briefly, so that records that the
+        """Partitions paused since the loop last checked. One resumed by then is still held briefly, so that records that the
         sink did not write are read again."""
 
     @property
@@ -63,14 +63,14 @@ class PausedPartitions:
         for given in partitions:
             if not isinstance(given, TopicPartition):
                 raise TypeError(
-                    f"{what} takes each TopicPartition as an argument, as {what}(TopicPartition('orders', 0)); it was "
+                    f"{what} takes each TopicPartition as an argument, such as {what}(TopicPartition('orders', 0)); it was "
                     f"called with a value of type {type(given).__qualname__}"
                 )
         unknown = {of for of in partitions if isinstance(of, TopicPartition)} - self._open
         if unknown:
             raise ConnectError(
-                f"The sink cannot {what} {_names(unknown)}: only partitions that are assigned to its task, from `open` "
-                f"to `close`, and these are {_names(self._open) or 'none at present'}. Tell the plugin's author"
+                f"cannot {what} {_names(unknown)}: a sink can {what} only partitions assigned to its task, from `open` "
+                f"to `close`; these are {_names(self._open) or 'none at present'}; tell the plugin's author"
             )
 
 

@@ -1,4 +1,4 @@
-"""Records that a sink may hand back at any time (KIP-610), each a dead letter before any later offset is committed."""
+"""Records that a sink reports as failed (KIP-610): each is in the dead letter queue before a later offset is committed."""
 
 import threading
 import time
@@ -32,10 +32,10 @@ class ReportedRecords:
     The bytes of a record come from the batch that is being written, or are read from Kafka again.
 
     Args:
-        process: makes the writer of dead letters, in that thread.
-        consumer: makes the consumer that reads records again, in that thread.
+        process: creates the writer of dead letters, in that thread.
+        consumer: creates the consumer that reads records again, in that thread.
         tolerate: whether the task continues without these records.
-        waiting: called now and then by the thread that waits for dead letters, with the reason for the delay.
+        waiting: called periodically by the thread that waits for dead letters, with the reason for the delay.
     """
 
     def __init__(
@@ -64,7 +64,9 @@ class ReportedRecords:
     def report(self, record: Record, error: Exception) -> "Future[None]":
         """See `SinkTaskContext.report`."""
         if record.original is None:
-            raise ConnectError(f"The sink reported a record that it was not given: {coordinates(record)}")
+            raise ConnectError(
+                f"cannot accept the report of a {coordinates(record)}: the sink never received it; tell the plugin's author"
+            )
         with self._lock:
             letter = self._letters.get(record.original)
             if letter is None:  # otherwise it comes from a second attempt at the same batch
@@ -126,7 +128,7 @@ class ReportedRecords:
         return taken
 
     def close(self) -> None:
-        """End the thread, and close everything."""
+        """Stop the thread, and close everything."""
         if self._thread is not None:
             self._queue.put(None)
 
@@ -147,7 +149,7 @@ class ReportedRecords:
                     each.close()
 
     def _next(self) -> list[tuple[Record, Exception, Future[None]]] | None:
-        """Return all records that wait; None: the thread must end."""
+        """Return all waiting records; None if the thread must end."""
         first = self._queue.get()
         if first is None:
             return None
@@ -185,7 +187,7 @@ class ReportedRecords:
         return again, [Failure(0, Stage.TASK_PUT, PUT_CLASS, error)]
 
     def _read(self, original: Original) -> Consumed:
-        """Read again a record of an earlier batch."""
+        """Read a record of an earlier batch again."""
         if self._consumer is None:
             self._consumer = self._make_consumer()
         self._consumer.assign({TopicPartition(original.topic, original.partition): original.offset})
@@ -201,10 +203,12 @@ class ReportedRecords:
             if consumed:
                 break
         else:
-            raise RetriableError(f"The record at {where} could not be read again for its dead letter yet")
+            raise RetriableError(
+                f"cannot write the dead letter of the record at {where} yet: Kafka has not returned it for {_READ:.0f} s"
+            )
         raise ConnectError(
-            f"cannot write the dead letter of the record at {where}: it is no longer in Kafka; let the topic keep "
-            "records for longer than the sink does"
+            f"cannot write the dead letter of the record at {where}: it is no longer in Kafka; set the retention of "
+            "the topic to more than the time for which the sink keeps records"
         )
 
     def _held_up(self, text: str | None) -> None:

@@ -66,13 +66,13 @@ class SinkProcess:
     Args:
         settings: connection to Kafka, for the dead letter queue.
         steps, converters, policy, retries: applied to each record and batch.
-        writer: makes the sink's writer; called once, when the writer is first needed.
+        writer: creates the sink's writer; called once, when the writer is first needed.
         stopping: ends retries; in a Spark worker, also the attempts of a record.
-        redact: masks secrets in texts of plugins, for the dead letter queue.
+        redact: masks secrets in messages of plugins, for the dead letter queue.
         retries_here: wait and retry in this process; otherwise raise the `RetriableError` (a Spark worker returns it to
             the driver, which reports it and waits without holding a job).
         trouble: called with the reason while a batch is retried, and with None when it is written.
-        lost: called with the counts of dead letters that Kafka did not take, because their batch will not count them.
+        lost: called with the counts of dead letters that Kafka did not accept, because their failed batch is not counted.
     """
 
     def __init__(
@@ -238,11 +238,11 @@ class SinkProcess:
         return settled
 
     def retrying(self, work: Callable[[], T], summary: Summary) -> T:
-        """Do `work`, and retry it while it raises `RetriableError`, within `sink.retry.timeout.ms`.
+        """Call `work`, and retry it while it raises `RetriableError`, within `sink.retry.timeout.ms`.
 
         Raises:
             RetriableError: the task stops; the next incarnation reads the batch again.
-            ConnectError: the time is over.
+            ConnectError: the timeout has elapsed.
             Exception: any other exception of `work`.
         """
         deadline = time.monotonic() + self._retries.timeout if self._retries.timeout >= 0 else float("inf")
@@ -264,17 +264,17 @@ class SinkProcess:
                 if pause is None:
                     pause = ExponentialBackoff(_FIRST_DELAY, self._retries.delay_max).pause(attempt)
                 summary.retries += 1
-                self._trouble(f"write is tried again (attempt {attempt}): {e}")
+                self._trouble(f"write is retried (attempt {attempt}): {e}")
                 self._sleep(min(pause, left))
                 if self._stopping():
-                    raise _Stopped(f"The task stopped while the sink asked to wait: {e}") from e
+                    raise _Stopped(f"cannot retry the write: the task is stopping; the last error was: {e}") from e
             else:
                 if attempt:
                     self._trouble(None)
                 return result
 
     def _check_reports(self) -> None:
-        """Fail the task if a record was reported late: it is in no dead letter queue, and its offset may be committed soon.
+        """Fail the task if a record was reported late: it is not in the dead letter queue, and its offset may be committed.
 
         Raises:
             ConnectError: there is such a record; the plugin has ignored the error of its report.
@@ -298,7 +298,9 @@ class SinkProcess:
                 if of.offset[row : row + 1] == [original.offset]:
                     self._handle_failures([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
                     return
-        raise ConnectError(f"The sink reported a record that it was not given: {coordinates(record)}") from error
+        raise ConnectError(
+            f"cannot accept the report of a {coordinates(record)}: the sink never received it; tell the plugin's author"
+        ) from error
 
     def _handle_failures(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
         topic, partition = consumed.source
@@ -328,7 +330,7 @@ class SinkProcess:
 
 
 class _RetriesExhausted(ConnectError):
-    """Raised when `sink.retry.timeout.ms` is over."""
+    """Raised when `sink.retry.timeout.ms` has elapsed."""
 
 
 class _Stopped(RetriableError):

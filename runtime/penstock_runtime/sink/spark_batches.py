@@ -1,4 +1,4 @@
-"""Backlog of a sink in batches that Spark's workers read and write: what each worker does, and what of it counts."""
+"""Backlog batches of a sink: divide them among Spark's workers, and combine the workers' results."""
 
 import logging
 import time
@@ -26,7 +26,7 @@ __all__ = ["SparkBatch", "SparkBatches"]
 
 log = logging.getLogger(__name__)
 _REST: Final = 60.0
-"""Seconds for which the driver writes to a sink that asked to wait."""
+"""Seconds for which only the driver writes, after a sink has asked to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SparkBatch:
 
     Attributes:
         summary: summary of the workers whose work counts.
-        complete: whether no work of a worker lies after a gap, and none has failed.
+        complete: whether all work counts: none of it lies after a gap, and no worker has failed.
         errors: errors of the workers.
     """
 
@@ -85,13 +85,13 @@ class SparkBatches:
         self._clock = clock
         self._end_file = spark_worker.end_file(context.slots_dir)
         self._turns: dict[TopicPartition, int] = {}
-        """Turn in which each partition was last in a batch: partitions left out of one batch come first in the next."""
+        """Number of the last batch with each partition: partitions left out of one batch come first in the next."""
         self._turn = 0
         self._rests_until = 0.0
 
     @property
     def resting(self) -> bool:
-        """Return whether the driver writes for a while, because the sink asked to wait; it waits as long as configured."""
+        """Return whether only the driver writes now, because the sink asked to wait: it retries as long as configured."""
         return self._clock() < self._rests_until
 
     def rest(self) -> None:
@@ -103,7 +103,7 @@ class SparkBatches:
         return are_workers_ready(self._spark, reports)
 
     def splits(self) -> list[list[Range]]:
-        """Return the ranges for each worker; none if the consumer must find positions first."""
+        """Return the ranges for each worker; an empty list if the consumer must find positions first."""
         context = self._context
         cores = self._spark.cores if context.staged or not context.single_writer else 1
         ranges = self._ranges()
@@ -118,7 +118,7 @@ class SparkBatches:
         return dealt(batch, cores)
 
     def run(self, splits: list[list[Range]], *, meanwhile: Callable[[], None] | None) -> SparkBatch:
-        """Let workers read and write these ranges. Each ends when its time is over, and reports how far it has got.
+        """Read and write these ranges in Spark's workers. Each stops when its time is up, and returns the reached offsets.
 
         Args:
             splits: ranges of each worker.
@@ -160,7 +160,7 @@ class SparkBatches:
                 self._end_file.touch()
 
     def _joined(self, splits: list[list[Range]], parts: Sequence[Part]) -> tuple[Summary, list[int], bool]:
-        """Return the combined summary, the parts that count, and whether other parts do not because they lie after a gap."""
+        """Return the combined summary, the indices of the parts that count, and whether parts after a gap do not count."""
         summaries = [part.summary for part in parts]
         for each in summaries:  # including those after a gap, which are written again
             self._context.plugin_metrics.add(each.measures)
@@ -171,7 +171,7 @@ class SparkBatches:
         total.offsets = [(*of, offset) for of, offset in ends.items()]
         gaps = any(summaries[number].offsets for number in range(len(parts)) if number not in good)
         if gaps:
-            log.info("Workers had no time for all of their parts: records staged after a gap are staged again")
+            log.info("Some workers ran out of time: records that others staged after the gaps are staged again")
         self._turn += 1
         self._turns.update(dict.fromkeys(ends, self._turn))
         return total, good, gaps
@@ -180,7 +180,7 @@ class SparkBatches:
         if seconds < self._context.put_seconds:
             return error
         return WorkerLost(
-            f"A Spark worker was abandoned: one write has taken longer than consumer.override.max.poll.interval.ms "
+            f"a Spark worker was abandoned: one write has taken longer than consumer.override.max.poll.interval.ms "
             f"({self._context.put_seconds:g} s), or the worker did not answer: {error}",
             "raise it, or lower consumer.override.max.poll.records",
         )
@@ -196,7 +196,7 @@ class SparkBatches:
         )
 
     def _ranges(self) -> list[Range]:
-        """Return the ranges to read, longest-waiting partitions first; none if the consumer must find positions."""
+        """Return the ranges to read, longest-waiting partitions first; an empty list if the consumer must find positions."""
         ranges = []
         positions = {of: o for of, o in self._offsets.positions.items() if of not in self._offsets.held}
         bounds = self._consumer.bounds(positions)

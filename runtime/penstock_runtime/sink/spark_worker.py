@@ -1,4 +1,4 @@
-"""Work of a sink in Spark's Python workers: read ranges of offsets and write them, until the time is over."""
+"""Spark's Python worker of a sink: reads ranges of offsets and writes their records, until its time is up."""
 
 import atexit
 import logging
@@ -70,7 +70,7 @@ class RangesPart(msgspec.Struct):
     def puts(
         self, reader: RangeReader, put: Callable[[], Limits], *, ending: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:
-        """Yield as `offset_ranges.puts` for this part, until its time is over."""
+        """Yield records of this part as `offset_ranges.puts` does, until its time is up."""
         wait_for(self.limits.seconds, end_file(self.slots))
         ranges = [(TopicPartition(topic, number), start, end) for topic, number, start, end in self.ranges]
         until, room = waits_until(), self.limits.room
@@ -78,7 +78,7 @@ class RangesPart(msgspec.Struct):
 
     @contextmanager
     def watched(self, of: TopicPartition) -> Iterator[None]:
-        """End this process if a put takes longer than allowed.
+        """Exit this process if a put takes longer than allowed.
 
         The driver then counts the worker as lost, and resumes after the last records known to be written.
         """
@@ -86,7 +86,7 @@ class RangesPart(msgspec.Struct):
 
         def end() -> None:
             log.error(
-                "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker ends. It is in %s",
+                "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker exits, in %s",
                 *of,
                 seconds,
                 place_of(thread),
@@ -103,15 +103,16 @@ class RangesPart(msgspec.Struct):
 
 
 class RangeLimits(msgspec.Struct):
-    """Limits that end a worker's part of a batch, wherever it has got to.
+    """Limits after which a worker ends its part of a batch, even if it is incomplete.
 
     Attributes:
         size: sizes of puts, as known to the driver.
         workers: number of workers.
         room: bytes to read before the part ends.
         seconds: time after which the part ends.
-        put_seconds: a put that takes longer counts as lost, and its process ends.
-        changes: for a sink of frames, the number of schema changes in a partition that ends it. None: order does not matter.
+        put_seconds: maximum duration of a put; after it, the put counts as lost, and its process exits.
+        changes: for a sink of frames, the number of schema changes in a partition that ends the part; None: order does
+            not matter.
     """
 
     size: PutSize
@@ -137,9 +138,9 @@ def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int
 
 
 def consume(data: bytes) -> bytes:
-    """Read and write ranges of offsets until the time is over; Spark calls this entry for sinks.
+    """Read and write ranges of offsets until the time is up. Spark calls this function for sinks.
 
-    Even if an error ends it, it returns what was written, so that these records are not read again.
+    Even after an error, it returns which records were written, so that these are not read again.
     """
     begun = time.monotonic()
     task = RangesPart.decode(data)

@@ -1,4 +1,4 @@
-"""Detect records that wait at their brokers and are not fetched: a client can miss that a broker is back."""
+"""Detect records that brokers have but that are not fetched: a client can miss that a broker is available again."""
 
 import time
 from collections.abc import Callable
@@ -15,11 +15,11 @@ _SILENCE: Final = 30.0
 _RETURN: Final = 5.0
 """Seconds between requests after brokers have come back."""
 _LOOKS_AFTER_RETURN: Final = 3
-"""Number of looks that are `_RETURN` seconds apart: records that waited at two looks have stalled."""
+"""Number of checks that are `_RETURN` seconds apart: records that waited at two checks have stalled."""
 
 
 class StallDetector:
-    """Detector of partitions that had more to read at two successive looks, with nothing read in between.
+    """Detector of partitions that had more to read at two successive checks, but were not read from.
 
     Args:
         consumer: looks up the ends.
@@ -40,7 +40,7 @@ class StallDetector:
 
     @property
     def due(self) -> bool:
-        """Return whether to look if no records arrive."""
+        """Return whether to check now, if no records arrive."""
         return self._clock() >= self._next_look
 
     def assigned(self) -> None:
@@ -52,10 +52,10 @@ class StallDetector:
         self._had_trouble = True
 
     def consumed(self, trouble: str | None) -> None:
-        """Record that the consumer has answered. When trouble is over, the next looks follow sooner.
+        """Record that a poll has returned. When trouble has ended, the next checks follow sooner.
 
         Args:
-            trouble: current trouble of the consumer.
+            trouble: current trouble of the consumer, such as an unreachable broker; None if there is none.
         """
         if trouble is not None:
             self._had_trouble = True
@@ -67,7 +67,7 @@ class StallDetector:
     def look(self) -> list[TopicPartition]:
         """Return the partitions that have stalled. Call this only when there are no records to write.
 
-        Partitions that wait for others in the client's queue have not stalled.
+        Otherwise, it would include partitions that wait for others in the client's queue.
 
         Raises:
             RetriableError: not all ends could be read.

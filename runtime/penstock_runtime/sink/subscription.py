@@ -1,4 +1,4 @@
-"""Topics and partitions that a sink task reads: detects new, deleted and recreated ones at each look."""
+"""Topics and partitions that a sink task reads: detects new, deleted and recreated ones at each check."""
 
 import sys
 import time
@@ -19,15 +19,15 @@ _SOON: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Differences from the last look.
+    """Differences from the last check.
 
     Attributes:
-        added: partitions to begin to read.
+        added: partitions to start to read.
         gone: partitions that are no longer read: deleted, or of a topic that was created again.
         recreated: topics that were deleted and created again.
         first: partitions in `added` whose topic was created again.
-        grown: partitions in `added` whose topic had fewer partitions at the last look.
-        topic_ids: ids of the topics that this task has partitions of.
+        grown: partitions in `added` whose topic had fewer partitions at the last check.
+        topic_ids: ids of the topics from which this task reads partitions.
         partition_counts: number of partitions of every topic.
     """
 
@@ -45,7 +45,7 @@ class Subscription:
 
     Args:
         context: context of the task.
-        consumer: asks the brokers.
+        consumer: sends the requests to the brokers.
         clock: seconds, monotonic.
     """
 
@@ -64,16 +64,16 @@ class Subscription:
 
     @property
     def due(self) -> bool:
-        """Return whether it is time to look."""
+        """Return whether it is time to check."""
         return self._clock() >= self._next_look
 
     @property
     def topics(self) -> Collection[str]:
-        """Topics that the sink reads in any of its tasks, as of the last look; listed topics need not exist."""
+        """Topics that the sink reads in any of its tasks, as of the last check; listed topics need not exist."""
         return {*self._context.topics, *filter(self._context.reads, self._partition_counts)}
 
     def hurry(self) -> None:
-        """Look at the next opportunity: something has failed, perhaps because a partition is gone."""
+        """Check at the next opportunity: something has failed, perhaps because a partition is gone."""
         self._next_look = 0.0
 
     def look(self, current: Collection[TopicPartition]) -> Change:
@@ -108,7 +108,7 @@ class Subscription:
         )
 
     def changed(self, change: Change, current: Collection[TopicPartition]) -> None:
-        """Record that the task has dropped the partitions that are gone and begun with those that were added.
+        """Record that the task has dropped the partitions that are gone, and started to read those that were added.
 
         Args:
             change: result of `look`.

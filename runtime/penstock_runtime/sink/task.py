@@ -50,11 +50,11 @@ _START: Final = 3600.0
 """Seconds that a sink's start may take; Kafka Connect sets no limit to it."""
 _WAIT: Final = 0.2
 _UNFETCHED: Final = (-1, -1)
-"""Bounds of a held partition: the client returns those of the time when it was last read."""
+"""Placeholder for the bounds of a held partition, because those that the client returns are outdated."""
 _PROOF: Final = 10.0
 """Seconds without a failure that prove that a sink works if its topics hold only records of open transactions."""
 _FRESH: Final = 1.0
-"""Maximum seconds since the last look for a newer incarnation when a sink writes."""
+"""Maximum seconds since the last check for a newer incarnation when a sink writes."""
 
 
 class SinkTask:
@@ -156,7 +156,7 @@ class SinkTask:
         """Run until `stopping` is set, or an error.
 
         Raises:
-            Superseded: a newer incarnation works; nothing has failed, and nothing is committed any more.
+            Superseded: a newer incarnation exists; nothing has failed, and nothing is committed any more.
             ConnectError: the task has failed. Records written before are committed as far as possible.
         """
         self._until_done(self._fence.begin)
@@ -248,7 +248,7 @@ class SinkTask:
         return self._is_proven
 
     def _trouble_now(self) -> str | None:
-        """Return what hinders the task although nothing fails."""
+        """Return a problem that hinders the task although nothing has failed; None if there is none."""
         of_spark = None if self._spark is None else self._spark.trouble
         return self._consumer.trouble or self._subscription.waiting_for or of_spark
 
@@ -300,7 +300,7 @@ class SinkTask:
             self._fence.look(_FRESH)
             summary = self._write(portions)
             if summary.unfinished:  # the end of these partitions is not reached, although it was read
-                self._state = task_state.detached(self._state)  # read on after the last written record
+                self._state = task_state.detached(self._state)  # resume after the last written record
                 ends = {of: end for of, end in ends.items() if of not in {c.source for c in consumed}}
                 break
             if portions[-1] is not consumed[-1] and self._is_interrupted():
@@ -330,7 +330,7 @@ class SinkTask:
             self._subscription.hurry()
             return  # keep the assignment: other partitions may be readable
         if stalled:
-            log.warning("Records in %s are not delivered: their partitions are assigned again", names_of(stalled))
+            log.warning("Records in %s are not fetched; assigning their partitions again", names_of(stalled))
             self._state = task_state.detached(self._state)
 
     def _may_begin(self, batches: SparkBatches) -> bool:
@@ -339,7 +339,7 @@ class SinkTask:
         return is_backlog and batches.are_workers_ready(self._reports)
 
     def _on_spark(self, batches: SparkBatches) -> None:
-        """Let Spark's workers read and write one batch of ranges; meanwhile commit what they staged in the last one."""
+        """Read and write one batch of ranges in Spark's workers; at the same time, commit what they staged before."""
         context = self._context
         splits = batches.splits()
         if not splits:
@@ -385,7 +385,7 @@ class SinkTask:
         self._memory.moved(summary.bytes)
 
     def _refresh(self) -> None:
-        """Find topics and partitions: begin to read new ones, and stop reading deleted ones."""
+        """Find topics and partitions: start to read new ones, and stop reading deleted ones."""
         change = self._subscription.look(self._offsets.positions)
         if change.recreated:
             log.warning(
@@ -422,7 +422,7 @@ class SinkTask:
             self._losses += 1
             if self._losses >= self._context.batch_attempts:
                 raise ConnectError(f"{error} ({self._losses} times; {error.advice})") from error
-        log.warning("Trying again: %s", error)
+        log.warning("Retrying: %s", error)
         if self._spark is None or not self._spark.is_of_executors(error):
             self._reports.trouble(str(error))
         self._subscription.hurry()
@@ -484,7 +484,7 @@ class SinkTask:
         """Return how many records of each partition up to these ends are not written yet. May be called from any thread.
 
         Raises:
-            KeyError: another partition was assigned meanwhile.
+            KeyError: a partition was assigned that has no end here.
         """
         return self._offsets.lag_to(ends)
 
@@ -504,7 +504,7 @@ class SinkTask:
                 watermarks = {
                     of: _UNFETCHED if of in offsets.held else self._consumer.watermarks(of) for of in positions
                 }
-                # Nothing was fetched of these yet; while other partitions fill the client's queue, this may take long.
+                # Nothing was fetched from these yet; while other partitions fill the client's queue, this may take long.
                 unfetched = [of for of, (_, high) in watermarks.items() if high < 0]
                 bounds = self._bounds([of for of in unfetched if of not in asked])
                 if bounds is None:
@@ -525,7 +525,7 @@ class SinkTask:
             return None
 
     def _held_up(self, text: str | None) -> None:
-        """Report that a write is retried, perhaps for hours; the lag grows meanwhile."""
+        """Report that a write is retried, perhaps for hours, and the growing lag."""
         self._reports.trouble(text)
         self._offsets.keep_alive()
         self._report_lag()
@@ -535,7 +535,7 @@ class SinkTask:
 
 
 def _quietly(what: str, work: Callable[[], None]) -> None:
-    """Do work while the task ends: log an error, because it must not replace the one that ended the task."""
+    """Call `work` while the task ends. Log its error, which must not replace the one that ended the task."""
     try:
         work()
     except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)

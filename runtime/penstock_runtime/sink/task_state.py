@@ -1,6 +1,6 @@
-"""States of a sink task between two external calls, and all transitions between them. Pure.
+"""States of a sink task between two external calls, and all transitions between them. Without I/O.
 
-`SinkTask` acts on a state, and changes it only through these functions. Each state holds only what that state needs.
+`SinkTask` acts on a state, and changes it only through these functions. Each state holds only the data that it needs.
 """
 
 from dataclasses import dataclass, field, replace
@@ -48,7 +48,7 @@ class Detached:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """Batch that this process has begun to write: until it ends, only the sink knows how much of it is written.
+    """Batch that this process has started to write: until it ends, only the sink knows how much of it is written.
 
     Attributes:
         resumes: state to return to.
@@ -59,12 +59,12 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class OnSpark:
-    """Batch of ranges that Spark's workers have begun to read and write: as `Writing`, and nothing is read here."""
+    """Batch of ranges that Spark's workers have started to read and write: as `Writing`, and nothing is read here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Batch that was begun and has not ended: the sink is asked for its positions before anything is read."""
+    """Batch with an unknown outcome: the sink is asked for its positions before anything is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def detached(state: State) -> State:
 
 
 def writing(state: State) -> State:
-    """Return the state when this process begins to write a batch that it has read."""
+    """Return the state when this process starts to write a batch that it has read."""
     match state:
         case Reading() | Detached():
             return Writing(state)
@@ -119,7 +119,7 @@ def gathering(state: State, until: float) -> State:
 
 
 def on_spark(state: State) -> State:
-    """Return the state when Spark's workers begin to read and write a batch."""
+    """Return the state when Spark's workers start to read and write a batch."""
     match state:
         case Detached():
             return OnSpark()

@@ -1,4 +1,4 @@
-"""Context of a source task's process: adds offsets, transactions and topics to what both kinds of task share."""
+"""Context of a source task's process: adds offsets, transactions and topics to the shared context."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class SourceContext(TaskContext):
 
     @staticmethod
     def is_exactly_once(framework: SourceConfig | SinkConfig, worker: WorkerConfig) -> bool:
-        """Return whether the worker allows exactly once and the connector does not ask for less."""
+        """Return whether the worker enables exactly-once delivery and the connector does not request less."""
         return (
             isinstance(framework, SourceConfig)
             and worker.exactly_once
@@ -59,17 +59,17 @@ class SourceContext(TaskContext):
     def batch_timeout(self) -> float:
         """Seconds after which a batch on Spark counts as lost: a transaction would have timed out by then.
 
-        At least once, no transaction sets a limit, and Spark itself notices a worker that dies. A worker on a cluster may
-        hang unnoticed.
+        With at-least-once delivery, no transaction sets a limit, and Spark detects a worker that dies. Only on a cluster may
+        a worker hang unnoticed.
         """
         has_limit = self.exactly_once or self.spec.spark_cluster is not None
         return self.transaction_timeout + 5 if has_limit else _DAY
 
     def transactional_fence(self) -> TaskFence | None:
-        """Return the fence of a task that writes in transactions; None at least once."""
+        """Return the fence of a task that writes in transactions; None with at-least-once delivery."""
         if not self.exactly_once:
             return None
-        incarnation = replace(self.incarnation, slots=2 * self.cores)  # as many slots to offer as are held
+        incarnation = replace(self.incarnation, slots=2 * self.cores)  # as many free slots as slots that workers hold
         return TaskFence(self.settings, self.shared, self.status_topic, self.ids, incarnation, known=self.spec.status)
 
     @property
@@ -79,10 +79,10 @@ class SourceContext(TaskContext):
 
     @cached_property
     def own_offsets(self) -> bool:
-        """Return whether offsets are kept elsewhere than in the worker's topic: under another name, or on another cluster.
+        """Return whether offsets are stored outside of the worker's topic: in another topic, or on another cluster.
 
         Raises:
-            RetriableError, ConnectError: as `cluster_id`, called if addresses differ: both may belong to one cluster.
+            RetriableError, ConnectError: as `cluster_id`, called if addresses differ: both may be of one cluster.
         """
         if self.offsets_topic != self.worker.offset_storage_topic:
             return True
@@ -91,14 +91,15 @@ class SourceContext(TaskContext):
 
     @property
     def linger_seconds(self) -> float:
-        """Seconds as for every task, but none where a transaction gathers batches for an interval anyway."""
+        """See `TaskContext.linger_seconds`; 0 if a transaction gathers batches anyway."""
         return 0.0 if self.spans_batches else super().linger_seconds
 
     @cached_property
     def boundary(self) -> TransactionBoundary | None:
-        """Rule for the end of a transaction (`transaction.boundary=interval`); None if each batch is one, or there are none.
+        """Rule for the end of a transaction (`transaction.boundary=interval`); None if each batch is one.
 
-        A connector that cannot read again from an offset is not asked for more before a batch is committed.
+        It is also None without transactions, and for a connector that cannot read again from an offset: each of its batches
+        is committed before the next one is read.
         """
         f = self.framework
         if not self.exactly_once or f.transaction_boundary != "interval" or not self.repeatable:
@@ -109,7 +110,7 @@ class SourceContext(TaskContext):
 
     @property
     def defines_transactions(self) -> bool:
-        """Return whether the connector ends transactions (`transaction.boundary=connector`); at least once, false."""
+        """Return whether the connector ends transactions (`transaction.boundary=connector`); false without transactions."""
         return self.exactly_once and self.framework.transaction_boundary == "connector"
 
     @property
@@ -117,7 +118,7 @@ class SourceContext(TaskContext):
         """See `TaskContext.driver_only`."""
         if (reason := super().driver_only) is not None or not self.spans_batches:
             return reason
-        return "a transaction holds several batches (transaction.boundary), and belongs to one process"
+        return "a transaction contains several batches (transaction.boundary), and one process must write it"
 
     @property
     def spans_batches(self) -> bool:
@@ -138,7 +139,7 @@ class SourceContext(TaskContext):
         """Return the creator of this source's topics; None leaves their creation to the brokers.
 
         Raises:
-            ConfigError: the rules are wrong.
+            ConfigError: the rules are invalid.
         """
         policy = self.spec.topic_policy or TopicPolicy()
         try:
@@ -146,7 +147,7 @@ class SourceContext(TaskContext):
             rules = None if policy.rules is None else TopicRules.of_policy(policy.rules)
         except ValueError as e:
             names = ", ".join(sorted(policy.policies))
-            raise ConfigError(f"The TopicCreationPolicy {names} cannot be followed: {e}") from e
+            raise ConfigError(f"cannot apply the TopicCreationPolicy {names}: {e}") from e
         is_off = not self.worker.topic_creation_enable
         if is_off:
             rules = None  # limits still apply: a topic that they forbid is not left to the brokers

@@ -50,7 +50,7 @@ class Delivery:
         create_topics: creates missing topics before records are sent; None: the brokers do that.
         bury_alone: writes the dead letter of the record that fails the task and waits until Kafka has it; outside the
             transaction, which is aborted.
-        redact: masks secrets in texts of plugins, for the dead letter queue.
+        redact: masks secrets in messages of plugins, for the dead letter queue.
         stopping: ends retries and long portions.
         waiting: receives the reason before a record is retried.
         placements: receives the position of each record in Kafka; None: positions are not needed.
@@ -74,7 +74,7 @@ class Delivery:
 
         Args:
             portions: from the reader, one at a time.
-            port: takes the records, and knows whether they arrive.
+            port: receives the records.
             summary: counts records, failures and times.
             where: the source, for messages.
 
@@ -153,13 +153,15 @@ class Delivery:
         try:
             self.bury_alone(letter)
         except ConnectError as e:  # the task fails anyway, for the first reason
-            log.warning("The record that fails the task is not in the dead letter queue '%s': %s", letter.topic, e)
+            log.warning(
+                "Cannot write the record that fails the task to the dead letter queue '%s': %s", letter.topic, e
+            )
 
     def _detail(self, record: Record) -> str:
         return f", where source record is = {_source_record_text(record)}" if self.policy.log_messages else ""
 
     def _letter(self, failure: Failure, record: Record) -> Outgoing | None:
-        """Return the dead letter of a record: as the source gave it, because it was never in Kafka."""
+        """Return the dead letter of a record: as the source returned it, because it was never in Kafka."""
         if self.policy.dead_letter_topic is None:
             return None
         failed = FailedRecord(
@@ -171,7 +173,7 @@ class Delivery:
             _raw(record.key),
             _raw(record.value),
             _raw_headers(record),
-            timestamp=record.timestamp if (record.timestamp or 0) >= 0 else None,  # Kafka takes no negative one
+            timestamp=record.timestamp if (record.timestamp or 0) >= 0 else None,  # Kafka rejects negative ones
         )
         return dead_letter(failed, failure, self.policy, self.redact)
 
@@ -186,8 +188,8 @@ class Delivery:
         for r in refused:  # the record is too large, so retries fail; the external system still has it
             summary.logged += 1
             summary.log.append(
-                f"A failed record for topic '{record.topic}' is skipped and not in the dead letter queue "
-                f"'{letter.topic}', which cannot take it: {r.error}"
+                f"cannot write a failed record for topic '{record.topic}' to the dead letter queue '{letter.topic}', so "
+                f"it is only skipped: {r.error}"
             )
 
     def _refusal(self, refused: Refused, outgoing: Outgoing) -> Failure:

@@ -1,8 +1,9 @@
 """Storage of a source's offsets: the worker's offsets topic, and the connector's own, which takes precedence (KIP-618).
 
-With exactly once, source offsets are part of the transaction, so they are on the cluster that the connector writes to; the
-worker's topic gets them afterwards, as in Kafka Connect. Reading merges both; the connector's own value wins. (Kafka Connect
-4.3.1 ignores the worker's value, so a connector that is given a separate offsets topic loses its position.)
+With exactly-once delivery, source offsets are part of the transaction, so they are on the cluster that the connector writes
+to; the worker's topic receives them after the commit, as in Kafka Connect. Reading merges both; the connector's own value
+takes precedence. (Kafka Connect 4.3.1 ignores the worker's value, so a connector that gets its own offsets topic loses its
+position.)
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ class OffsetStore:
     """Reader of offsets, and writer of those that are not part of a transaction.
 
     Args:
-        context: names topics and clusters.
+        context: has the topics and clusters.
         writer: writes to the worker's cluster.
     """
 

@@ -1,4 +1,4 @@
-"""Producer's transaction that begins with the first record, so that a batch without records begins none."""
+"""Transaction of a producer that starts with the first record, so that a batch without records starts none."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -87,6 +87,6 @@ class OpenTransaction:
     def _too_long(self) -> str:
         age = 0.0 if self._since is None else self._clock() - self._since
         return (
-            f"A transaction was open for {age:.0f} s, and the brokers end one that is open for "
+            f"a transaction was open for {age:.0f} s, and the brokers abort one that is open for "
             f"{self._producer.timeout:g} s (transaction.timeout.ms)"
         )

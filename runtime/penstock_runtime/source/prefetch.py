@@ -19,7 +19,7 @@ class _End:
 
 
 class ReadingThread(Generic[T]):
-    """The only thread that reads in a process, one iterator after the other.
+    """Single thread that reads in a process, one iterator after another.
 
     It is always the same thread, because a reader may hold an object that is bound to a thread, such as a database
     connection.
@@ -32,7 +32,7 @@ class ReadingThread(Generic[T]):
     def ahead(self, read: Callable[[], Iterator[T]]) -> Iterator[T]:
         """Iterate over `read()`, which is called and iterated in the reading thread.
 
-        Raises what `read()` raises, after the items before that. When the caller abandons the iteration, the reading ends
+        An exception of `read()` is raised after the items before it. When the caller abandons the iteration, reading stops
         after the current item.
         """
         items: SimpleQueue[T | _End] = SimpleQueue()
@@ -79,5 +79,5 @@ class ReadingThread(Generic[T]):
         self._executor.submit(work).result()
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._executor.shutdown(wait=False, cancel_futures=True)

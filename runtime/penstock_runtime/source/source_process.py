@@ -30,7 +30,7 @@ from penstock_runtime.source.prefetch import ReadingThread
 __all__ = ["SourceProcess", "Work"]
 
 Work = tuple[InputPartition, Sequence[Entry]]
-"""Part of a batch, and the records of its source offsets."""
+"""Part of a batch, and the records with its source offsets."""
 
 
 class SourceProcess:
@@ -39,7 +39,7 @@ class SourceProcess:
     Args:
         settings: connection to Kafka.
         delivery: configured chain.
-        reader: makes the source's reader; called once, when the reader is first needed.
+        reader: creates the source's reader; called once, when the reader is first needed.
         read_ahead: whether to read in a second thread (`SourceConnector.read_ahead`).
         offsets_topic: topic to which the transaction's source offsets are written.
         transactional_id: id of this process; None: it delivers at least once.
@@ -78,7 +78,7 @@ class SourceProcess:
             self._id = transactional_id
 
     def take_over(self, fence: TaskFence) -> None:
-        """Make the producer for this incarnation and fence, unless it already exists (rule 3 of `incarnation`).
+        """Create the producer for this incarnation, which fences earlier ones, unless it exists (rule 3 of `incarnation`).
 
         Raises:
             Superseded: a newer incarnation exists.
@@ -94,7 +94,7 @@ class SourceProcess:
         self._incarnation = fence.current
 
     def deliver_batch(self, work: Sequence[Work], *, where: str) -> Summary:
-        """Deliver these parts and their offsets in one transaction; at least once, deliver only the records.
+        """Deliver these parts and their offsets in one transaction; with at-least-once delivery, only the records.
 
         Raises: as `add` and `commit`.
         """
@@ -104,27 +104,27 @@ class SourceProcess:
         return summary
 
     def add(self, parts: Sequence[InputPartition], summary: Summary, *, where: str) -> None:
-        """Deliver these parts into the open transaction, or into a new one that begins with the first record.
+        """Deliver these parts in the open transaction, or in a new one that starts with the first record.
 
-        At least once, the records are in Kafka on return. `summary` counts them meanwhile.
+        With at-least-once delivery, the records are in Kafka on return. `summary` counts them as they are delivered.
 
         Raises:
             Fenced, TransactionAborted, RetriableError: the outcome is unknown; fence and plan again. If `void` is false,
-                nothing of these parts was sent, and the open transaction with the parts before is still good.
-            ConnectError: the task fails; no reader sees anything of the transaction.
+                no record of these parts was sent, and the open transaction with earlier parts is still valid.
+            ConnectError: the task fails; no consumer sees a record of the transaction.
         """
         self._add(map(self._read, parts), summary, where)
 
     def add_read(self, portions: Iterator[RecordBatch], summary: Summary, *, where: str) -> None:
-        """Deliver as `add` does, but records that the caller reads."""
+        """Deliver records that the caller reads, as `add` does."""
         self._add([portions], summary, where)
 
     def commit(self, entries: Sequence[Entry], summary: Summary) -> None:
-        """Add these offset records to the transaction and commit it. At least once, do nothing.
+        """Add these offset records to the transaction and commit it. With at-least-once delivery, do nothing.
 
         Raises:
             Fenced, TransactionAborted, RetriableError: the outcome is unknown; fence and plan again.
-            ConnectError: the task fails; no reader sees anything of the transaction.
+            ConnectError: the task fails; no consumer sees a record of the transaction.
         """
         if self._id is None:
             return
@@ -137,7 +137,7 @@ class SourceProcess:
         summary.add_time("commit", time.perf_counter() - started)
 
     def roll_back(self, summary: Summary) -> None:
-        """Abort the open transaction, if there is one; the next `commit` goes into another one.
+        """Abort the open transaction, if there is one; the next `commit` commits a new one.
 
         Args:
             summary: counts of the records in it; none of them counts as written any more.
@@ -178,7 +178,7 @@ class SourceProcess:
 
     @property
     def reader(self) -> PartitionReader:
-        """Reader of the source; made at the first use."""
+        """Reader of the source; created when it is first needed."""
         if self._reader is None:
             self._reader = self._make_reader()
         return self._reader
@@ -202,7 +202,7 @@ class SourceProcess:
 
     @contextmanager
     def _abandoning(self) -> Iterator[OpenTransaction]:
-        """Return the transaction, and abandon it after an error."""
+        """Yield the transaction, and abandon it after an error."""
         transaction = self._writable()
         try:
             yield transaction
@@ -212,7 +212,7 @@ class SourceProcess:
 
     def _writable(self) -> OpenTransaction:
         if self._transaction is None or self._transaction.void:
-            raise TransactionAborted("This process may not write: it has no producer of the current incarnation")
+            raise TransactionAborted("cannot write: this process has no producer of the current incarnation")
         return self._transaction
 
     def _add(self, parts: Iterable[Iterator[RecordBatch]], summary: Summary, where: str) -> None:
@@ -274,7 +274,7 @@ class SourceProcess:
 
 
 def _place(part: InputPartition) -> str:
-    """Return a text that names the part of a batch, for messages."""
+    """Return the source partitions and offsets of a part of a batch, for messages."""
     places = [f"{dict(p)} up to {None if o is None else dict(o)}" for p, o in islice(part.offsets.items(), 3)]
     return f" in the part of {', '.join(places)}" if places else ""
 

@@ -1,4 +1,4 @@
-"""Work of a source in Spark's Python workers: the same process as in the driver, kept from batch to batch."""
+"""Spark's Python worker of a source: runs the same process as the driver, kept from batch to batch."""
 
 import atexit
 import uuid
@@ -23,7 +23,7 @@ from penstock_runtime.spark.worker import Answer, context_of, exclude_loaded, fa
 __all__ = ["deliver_on_worker", "payload"]
 
 _SOURCE_WAITS: Final = 30.0
-"""Seconds for which a worker retries a source's record that asks to wait."""
+"""Seconds for which a worker retries a record whose plugin asks to wait."""
 
 
 class _Payload(msgspec.Struct):
@@ -56,7 +56,7 @@ def _plain(offsets: OffsetUpdates) -> list[tuple[dict[str, Any], dict[str, Any] 
 
 
 def deliver_on_worker(data: bytes) -> bytes:
-    """Deliver one part of a batch; Spark calls this entry."""
+    """Deliver one part of a batch. Spark calls this function."""
     try:
         task = msgspec.msgpack.decode(data, type=_Payload)
         process, setup = _process(task)
@@ -89,7 +89,7 @@ _processes: dict[str, tuple[SourceProcess, SourceContext]] = {}
 
 
 def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
-    """Return this process's part of the task: made once, and kept for the life of the process."""
+    """Return this process's part of the task, created once and kept until the process exits."""
     found = _processes.get(task.spec)
     if found is None:
         setup = context_of(SourceContext, task.spec, task.slots, task.secrets)
@@ -106,7 +106,7 @@ def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
 
 
 def _holder(offer: Offer) -> Holder:
-    """Return this worker, and the slot that it holds or takes."""
+    """Return the name of this worker, and the slot that it holds or takes."""
     name = _name()
     return name, offer.held.get(name, offer.free)
 

@@ -43,11 +43,11 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 _RETRIED = (Fenced, TransactionAborted, RetriableError)
 _FENCE_CHECK_SECONDS: Final = 10.0
-"""Seconds within which a task that writes nothing learns that it was superseded."""
+"""Maximum seconds until a task that writes nothing detects that it was superseded."""
 _BACKLOG_SECONDS: Final = 10.0
 """Seconds between two requests for the backlog of the source."""
 _MOST_EXPIRIES: Final = 3
-"""Number of expired transactions in a row, of the smallest batches or of the connector, that fail the task."""
+"""Number of consecutive expired transactions that fail the task, if batches cannot be smaller."""
 
 
 class SourceTask:
@@ -59,7 +59,7 @@ class SourceTask:
         writer: writes offsets (at least once) and incarnation records.
         reports: receives states, troubles and counts.
         stopping: ends the loop after the current batch.
-        paused: holds the loop while it is set.
+        paused: pauses the loop while it is set.
         spark: runs backlogs; None: the driver runs them.
     """
 
@@ -95,7 +95,7 @@ class SourceTask:
         self._answer_seconds = 0.0
         """Seconds that the source takes to answer; an open transaction lasts at least until the next answer."""
         self._outcome_unknown = False
-        """Whether a commit, or a batch on Spark, was begun and its result is unknown: fence and read the offsets first."""
+        """Whether a commit, or a batch on Spark, was started and its result is unknown: fence and read the offsets first."""
         self._retry_at = 0.0
         self._gathers_until = 0.0
         self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
@@ -195,7 +195,7 @@ class SourceTask:
         try:
             backlog = source.backlog(self._position())
         except Exception as e:  # noqa: BLE001 (a plugin may raise anything, and records matter more)
-            log.debug("The backlog is not known: %s", e)
+            log.debug("Cannot determine the backlog: %s", e)
             return
         if isinstance(backlog, Backlog):
             self._reports.backlog(backlog)
@@ -209,15 +209,15 @@ class SourceTask:
             self._handle_failure(e)
 
     def _check_fence(self) -> None:
-        """Check from time to time: fencing stops a task only when it commits, and never one that delivers at least once."""
+        """Check periodically for a newer incarnation: fencing stops only commits, and never at-least-once delivery."""
         if time.monotonic() < self._next_fence_check:
             return
         try:
             self._fence.look(self._writer)
         except Superseded:
             raise
-        except ConnectError as e:  # no reason to stop: the next commit is fenced if it must be
-            log.debug("Cannot look for a newer incarnation: %s", e)
+        except ConnectError as e:  # the task can continue: its next commit is fenced if necessary
+            log.debug("Cannot check for a newer incarnation: %s", e)
         self._next_fence_check = time.monotonic() + _FENCE_CHECK_SECONDS
 
     def _deliver_batch(self, source: Source) -> bool:
@@ -246,7 +246,7 @@ class SourceTask:
         return True
 
     def _deliver_poll(self, source: PollingSource) -> bool:
-        """Deliver a batch of a source that learns its offsets while it reads: in the driver, in one transaction."""
+        """Deliver a batch of a source that determines its offsets while it reads: in the driver, in one transaction."""
         reached: dict[SourcePartition, Offset | None] = {}
         end: TransactionEnd | None = None
         trouble: list[RetriableError] = []
@@ -261,7 +261,7 @@ class SourceTask:
         boundary = self._poll_boundary(begun)
 
         def where() -> str:
-            return f" after the {summary.read} that it gave before, from {_shown(updated(start, reached))} on"
+            return f" after {summary.read} records, from {_shown(updated(start, reached))} on"
 
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
             nonlocal end
@@ -370,7 +370,8 @@ class SourceTask:
         assert self._spark is not None
         timeout = self._context.batch_timeout
         incarnation = None if self._transactional_fence is None else self._transactional_fence.current
-        # One transaction for each worker, not for each part: there may be thousands. At least once, parts carry no offsets.
+        # One transaction for each worker, not for each part: there may be thousands. Without transactions, parts have no
+        # offsets.
         work = [(p, () if incarnation is None else self._stored.entries(p.offsets)) for p in parts]
         groups = dealt_evenly(work, self._spark.cores)
         offers = [None] * len(groups) if incarnation is None else self._slots.offers(len(groups), incarnation.slots)
@@ -411,7 +412,7 @@ class SourceTask:
         seconds = given or BATCH_BACKOFF.pause(self._failures)
         if not (self._outcome_unknown or self._process.void):
             is_new, self._retried = str(error) != self._retried, str(error)
-            log.log(logging.WARNING if is_new else logging.DEBUG, "Trying again in %.1f s: %s", seconds, error)
+            log.log(logging.WARNING if is_new else logging.DEBUG, "Retrying in %.1f s: %s", seconds, error)
             self._reports.trouble(str(error))
             self._retry_at = time.monotonic() + seconds
             return
@@ -440,9 +441,9 @@ class SourceTask:
         spec, group, own = self._context.spec, self._context.worker.group_id, self._context.ids.driver
         text = (
             f"A producer that is not a later incarnation of this task took its transactional id {own} (or one of its "
-            f"workers', {own}/<slot>), or the brokers had forgotten it. If a Kafka Connect worker with group.id {group} "
-            f"still runs connector {spec.connector}, stop it there: each fences the other. Nothing is lost or duplicated; "
-            f"this task has taken the id back and continues."
+            f"workers', {own}/<slot>), or the id had expired at the brokers. If a Kafka Connect worker with group.id "
+            f"{group} still runs connector {spec.connector}, stop it there: the two fence each other. No record is lost or "
+            f"duplicated; this task has taken the id back and continues."
         )
         log.warning("%s", text)
         self._reports.trouble(text)
@@ -456,10 +457,10 @@ class SourceTask:
                 f"default, transaction.max.timeout.ms), or set transaction.boundary to poll or interval."
             )
         return ConnectError(
-            f"Batches do not fit into a transaction, {self._expiries} times in a row: {error}. {plugin} was asked for "
-            f"{limits.records} records or {limits.bytes} bytes at most; where it read more it ignores these limits, and "
-            f"its own options must make batches smaller. Else raise producer.override.transaction.timeout.ms above what "
-            f"a batch takes (brokers allow 15 minutes by default, transaction.max.timeout.ms), or set "
+            f"cannot deliver a batch in one transaction, {self._expiries} times in a row: {error}. {plugin} was limited "
+            f"to {limits.records} records or {limits.bytes} bytes; if it read more, it ignores these limits, and its own "
+            f"options must make batches smaller. Otherwise, raise producer.override.transaction.timeout.ms above the "
+            f"duration of a batch (brokers allow 15 minutes by default, transaction.max.timeout.ms), or set "
             f"delivery.guarantee=at-least-once, which has no such limit."
         )
 
@@ -472,9 +473,8 @@ class SourceTask:
     def _pause(self, source: Source | PollingSource) -> None:
         if not self._context.defines_transactions:
             self._attempt(lambda: self._commit(source))
-        elif (
-            self._uncommitted.batches
-        ):  # the brokers would end its transaction during the pause; its records are read again
+        elif self._uncommitted.batches:
+            # The brokers would abort the transaction during the pause; its records are read again.
             self._process.abandon()
             self._until_done(self._recover)
         self._report_state()
@@ -501,15 +501,15 @@ class SourceTask:
             twice = seen.intersection(part.offsets)
             if twice:
                 raise ConnectError(
-                    f"{self._where}: source partition {dict(next(iter(twice)))} is in two parts of one batch; "
-                    f"one part must hold all of its records. Tell the plugin's author."
+                    f"cannot deliver a batch of {self._where}: source partition {dict(next(iter(twice)))} is in two parts, "
+                    f"but one part must contain all of its records; tell the plugin's author"
                 )
             seen.update(part.offsets)
         missing = set(changed) - seen
         if missing:
             raise ConnectError(
-                f"{self._where}: no part of the batch carries the new offset of source partition "
-                f"{dict(next(iter(missing)))}. Tell the plugin's author."
+                f"cannot deliver a batch of {self._where}: no part has the new offset of source partition "
+                f"{dict(next(iter(missing)))}; tell the plugin's author"
             )
 
     @property

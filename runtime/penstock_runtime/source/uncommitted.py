@@ -1,4 +1,4 @@
-"""Batches that a source task has delivered and not committed: those of its open transaction."""
+"""Batches that a source task has delivered but not committed: those of its open transaction."""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,7 @@
 """Agreement between a driver and its executors on other machines, checked before an executor delivers a record.
 
-Every worker checks it, because an executor may join at any time. The names and forms here are kept from release to release:
-a driver and executors of different releases must understand each other this far.
+Every worker checks it, because an executor may join at any time. Names and formats here must not change between releases: a
+driver and executors of different releases must be able to compare themselves.
 """
 
 import platform
@@ -34,13 +34,13 @@ class _Agreement(msgspec.Struct, frozen=True):
 
 
 def agreement(plugins: Mapping[str, PluginReference]) -> bytes:
-    """Return the packages of this process, and these plugins with the versions that were planned."""
+    """Return the packages of this process, and these plugins with their planned versions, as JSON."""
     outside = {p.reference: p.version for p in plugins.values() if not p.reference.startswith(_BUILT_IN)}
     return msgspec.json.encode(_Agreement(_packages(), outside))
 
 
 def differences(wanted: bytes) -> str:
-    """Return how this process differs from the agreement, as text; empty if it does not."""
+    """Describe how this process differs from the agreement; empty if it does not."""
     return "; ".join(_differences(msgspec.json.decode(wanted, type=_Agreement)))
 
 
@@ -50,10 +50,10 @@ def answer(wanted: bytes, payload: bytes) -> bytes:
 
 
 def where_agreed(wanted: bytes, entry: Callable[[bytes], T], payload: bytes) -> T:
-    """Call the entry in a worker that meets the agreement.
+    """Call the entry if this worker meets the agreement.
 
     A configuration error in a worker has its cause on this machine, such as a missing module or file that the
-    configuration names: the driver has made the same plugins, and would otherwise have failed itself.
+    configuration names: the driver has created the same plugins, and would otherwise have failed itself.
 
     Raises:
         RetriableError: the worker differs, or has a configuration error. This is not returned as data, so that the job
@@ -80,7 +80,7 @@ def _checked(result: bytes) -> bytes:
 
 def refusal(found: str) -> str:
     """Return the message for an executor that differs."""
-    return f"{CANNOT}: {found}. Give executors the same image, or the same packages, as the driver"
+    return f"{CANNOT}: {found}; give executors the same image, or the same packages, as the driver"
 
 
 _cached_differences = cache(differences)
@@ -95,7 +95,7 @@ def _differences(wanted: _Agreement) -> Iterator[str]:
     own, host = _packages(), gethostname()
     for name, text in wanted.packages.items():
         if own.get(name) != text:
-            yield f"{host} has {name} {own.get(name)}, and the driver {text}"
+            yield f"{host} has {name} {own.get(name)}, and the driver has {text}"
     for reference, text in wanted.plugins.items():
         try:
             found = _version(reference)
@@ -103,7 +103,7 @@ def _differences(wanted: _Agreement) -> Iterator[str]:
             yield f"on {host}, {e}"
         else:
             if found != text:
-                yield f"{host} has {reference} {found}, and the driver {text}"
+                yield f"{host} has {reference} {found}, and the driver has {text}"
 
 
 def _version(reference: str) -> str:

@@ -15,9 +15,9 @@ from penstock_runtime.spark.session import Spark
 __all__ = ["are_workers_ready", "is_sinks_backlog", "is_sources_backlog"]
 
 _SCALE: Final = 3
-"""Scale of a source's batches (`AdaptiveBatchSize.scale`) from which there is a backlog."""
+"""Minimum scale of a source's batches (`AdaptiveBatchSize.scale`) that counts as a backlog."""
 _RECORDS: Final = 100_000
-"""Lag of a sink, in records, from which there is a backlog."""
+"""Minimum lag of a sink, in records, that counts as a backlog."""
 
 _ROWS: Final = 20_000
 """Same for a sink of frames, which needs Spark in any case: frames that the driver makes are held in its memory."""

@@ -46,7 +46,7 @@ def settings(options: str, archive: Path = ARCHIVE) -> dict[str, str]:
 
 
 def make(archive: Path = ARCHIVE) -> None:
-    """Run a session that uses a little of everything, and let Java write at exit which classes it loaded.
+    """Run a session that uses the common features, and let Java archive the loaded classes at exit.
 
     Raises:
         OSError: the folder cannot be written.
@@ -67,14 +67,14 @@ def make(archive: Path = ARCHIVE) -> None:
 
 
 def _class_path() -> dict[str, str]:
-    # Java compares class paths as texts, and Spark's own, `jars/*`, is in the order of the folder.
+    # Java compares class paths as strings, and Spark's own, `jars/*`, is in the order of the folder.
     return {"spark.driver.defaultExtraClassPath": ":".join(map(str, sorted((_SPARK / "jars").glob("*.jar"))))}
 
 
 def _run(conf: dict[str, Any], rows: Path) -> None:
     from pyspark.sql import SparkSession
 
-    # Otherwise Spark looks up the name of the host, which a build may not have.
+    # Otherwise Spark looks up the name of the host, which may not resolve during a build.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     session = SparkSession.builder.master("local[2]").config(map=conf).getOrCreate()
     session.sparkContext.parallelize([0], 1).map(_same).collect()
@@ -85,7 +85,7 @@ def _run(conf: dict[str, Any], rows: Path) -> None:
     session.stop()
     if gateway is not None:
         gateway.shutdown()
-        gateway.proc.stdin.close()  # Java ends with it
+        gateway.proc.stdin.close()  # Java exits when it is closed
         gateway.proc.wait(_PATIENCE)
 
 

@@ -12,9 +12,9 @@ from penstock_model.contracts.task_spec import SparkCluster
 __all__ = ["SEALED", "SECRET", "SECRET_VARIABLE", "Cluster", "bracketed", "executor_settings", "secret_of"]
 
 SECRET: Final = "spark.authenticate.secret"  # noqa: S105 (its name)
-"""Setting that is never put into a command line: the JVM gets it when it runs."""
+"""Setting that is never part of a command line: the JVM receives it when it runs."""
 SECRET_VARIABLE: Final = "PENSTOCK_SPARK_SECRET"  # noqa: S105 (its name)
-"""Environment variable of a pod with the file of the secret, instead of `pod_layout.SPARK_SECRET_FILE`."""
+"""Environment variable of a pod with the path of the secret's file, instead of `pod_layout.SPARK_SECRET_FILE`."""
 SEALED: Final[Mapping[str, str]] = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
@@ -28,7 +28,7 @@ _CONNECTED: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Cluster, and the resources of it that a task may use.
+    """Cluster, and the resources that a task may use on it.
 
     Attributes:
         master: `spark://host:port`, or several hosts of one cluster, separated by commas.
@@ -78,7 +78,7 @@ def executor_settings(address: str) -> Mapping[str, str]:
         **SEALED,
         "spark.driver.host": address,
         "spark.driver.bindAddress": address,
-        # A frozen executor is given up after this time; by default after two minutes.
+        # A frozen executor counts as lost after this time; the default is two minutes.
         "spark.network.timeout": "60s",
         "spark.executor.heartbeatInterval": "5s",
         "spark.executor.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
@@ -102,9 +102,9 @@ def secret_of(file: str, called: str) -> str:
     try:
         secret = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigError(f"{called} {file} cannot be read: {e}") from e
+        raise ConfigError(f"cannot read {called} {file}: {e}") from e
     if not secret:
-        raise ConfigError(f"{called} {file} is empty: it holds Spark's {SECRET}")
+        raise ConfigError(f"cannot use {called} {file}: it is empty; write Spark's {SECRET} into it")
     return secret
 
 

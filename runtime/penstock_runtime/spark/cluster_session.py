@@ -24,19 +24,19 @@ __all__ = ["Absence", "greet", "launch", "leave_surroundings", "stop_context"]
 log = logging.getLogger(__name__)
 
 _UNREGISTERED: Final = (
-    "its Master answers and takes no application. Its secret may be another one, spark.network.crypto.enabled not be set, "
-    "or it be of another version of Spark ({})"
+    "its Master answers but accepts no application; check that it has the same secret and the same version of Spark, and "
+    "that it sets spark.network.crypto.enabled ({})"
 )
 _AGAIN: Final = 30.0
-"""Seconds after which a cluster that could not be used is tried again."""
+"""Seconds after which a cluster that could not be used is retried."""
 _LONGEST: Final = 600.0
-"""Maximum of these seconds if each attempt costs threads that Spark never ends: the time doubles after each."""
+"""Maximum of these seconds if each attempt leaves threads that Spark never ends: the time doubles after each."""
 _GREETING: Final = 60.0
 """Seconds that the first job on a cluster may take."""
 
 
 class Absence:
-    """Time in which the cluster is not used: the reason, and when it is tried again.
+    """Period in which the cluster is not used: its reason, and when the cluster is retried.
 
     Args:
         cluster: the cluster; None: there is none, and a session may always start.
@@ -58,12 +58,12 @@ class Absence:
         self._begin(reason, _AGAIN)
 
     def begin_refused(self, error: BaseException) -> None:
-        """Do as `begin` when the Master answers but accepts no application: each time for longer."""
+        """Continue without a cluster whose Master accepts no application, for longer each time."""
         self._begin(_UNREGISTERED.format(cause(error)), self._pause)
         self._pause = min(2 * self._pause, _LONGEST)
 
     def begin_unstarted(self, error: BaseException) -> None:
-        """Do as `begin_refused` when the task's own Master, or the session, could not be started."""
+        """Continue without executors if the task's Master or session cannot be started, for longer each time."""
         self._begin(f"it could not be started: {cause(error)}", self._pause)
         self._pause = min(2 * self._pause, _LONGEST)
 
@@ -75,7 +75,7 @@ class Absence:
         master = self._cluster.master if self._cluster is not None else ""
         self._until = time.monotonic() + seconds
         self.trouble = f"The Spark cluster {master} is not used now: {reason}"
-        log.warning("%s. Retrying in %.0f s; meanwhile the driver does what needs no executor.", self.trouble, seconds)
+        log.warning("%s. Retrying in %.0f s; until then, the driver works without executors", self.trouble, seconds)
 
 
 def leave_surroundings(conf: Mapping[str, str], scratch: Scratch) -> None:

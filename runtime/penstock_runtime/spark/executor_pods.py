@@ -1,6 +1,6 @@
 """Executors of one task in separate pods (`spec.spark.executors`), and their Spark Master, which runs in the driver's JVM.
 
-So the Master costs no second JVM, and ends with the session. The operator creates the pods of its Workers.
+The Master thus needs no second JVM, and ends with the session. The operator creates the pods of its Workers.
 """
 
 import os
@@ -22,10 +22,10 @@ __all__ = ["ExecutorPods", "Master", "cluster_of"]
 
 _MASTER: Final[Mapping[str, str]] = {
     **SEALED,
-    # It would start any program for anyone without the secret.
+    # It would start any program for clients without the secret.
     "spark.master.rest.enabled": "false",
     "spark.ui.killEnabled": "false",
-    # The operator replaces pods of executors that end, with a backoff. The session must not be removed meanwhile.
+    # The operator replaces executor pods that have ended, with a backoff. The Master must keep the session until then.
     "spark.deploy.maxExecutorRetries": "-1",
 }
 
@@ -38,8 +38,8 @@ class ExecutorPods(Cluster):
         host: address of this pod, at which executors reach it.
         least, most: `min` and `max` of `spec.spark.executors`.
         each: number of parts of a batch that an executor delivers in parallel.
-        memory: bytes of the heap of an executor.
-        idle_seconds: time without a backlog after which executors are no longer wanted.
+        memory: heap of an executor, in bytes.
+        idle_seconds: time without a backlog after which executors are no longer requested.
     """
 
     host: str
@@ -108,7 +108,7 @@ class Master:
     def start(self) -> None:
         """Start it, unless it runs in this JVM already. It accepts only processes that have the secret.
 
-        Its pages are at a port of the loopback address, because SPARK_LOCAL_IP is set.
+        Its web UI listens only on the loopback address, because SPARK_LOCAL_IP is set.
 
         Raises:
             Py4JError: it cannot be started; for example, the port is in use.

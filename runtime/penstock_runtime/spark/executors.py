@@ -21,7 +21,7 @@ _LOOK: Final = 0.5
 _SILENT: Final = 30.0
 """Seconds without an answer after which Java counts as hung."""
 MANY_SECONDS: Final = 60.0
-"""Seconds without an executor after which the session is given up: a restarted Master no longer knows it."""
+"""Seconds without an executor after which the session is abandoned: a restarted Master no longer knows it."""
 
 
 class Executors:
@@ -30,7 +30,7 @@ class Executors:
     Args:
         session: session of the task.
         cluster: cluster of the session.
-        on_look: called after each look, in that thread.
+        on_look: called after each check, in that thread.
     """
 
     def __init__(self, session: "SparkSession", cluster: Cluster, on_look: Callable[[], None] = lambda: None) -> None:
@@ -66,11 +66,11 @@ class Executors:
         """Wait for the first executor.
 
         Raises:
-            ConnectError: none has come within a minute, or the session has ended.
+            ConnectError: none has connected within a minute, or the session has ended.
         """
         if not self._cores:
             log.info(
-                "Spark's cluster %s has no executor for this task yet: the driver begins with what needs none.",
+                "The Spark cluster %s has no executor for this task yet: the driver starts without executors",
                 self._cluster.master,
             )
         self._first.wait(MANY_SECONDS)
@@ -79,11 +79,11 @@ class Executors:
 
     @property
     def why_none(self) -> str:
-        """Advice for the user if there are no executors."""
+        """Message with advice for the user if there are no executors."""
         return (
-            f"it has had no executor for this task for {MANY_SECONDS:.0f} s. Does a Worker have the memory and the cores "
-            f"that spark.executor.memory and spark.executor.cores ask for, and are they free? The reason why an executor "
-            f"ended is in its Worker's folder, work/<application>/<number>/stderr"
+            f"it has had no executor for this task for {MANY_SECONDS:.0f} s; check that a Worker has the memory and the "
+            f"cores that spark.executor.memory and spark.executor.cores request, and that they are free. If an executor has "
+            f"ended, the reason is in its Worker's folder, work/<application>/<number>/stderr"
         )
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Executors:
             try:
                 each = self._found()
             except Exception as e:  # noqa: BLE001 (a session that has ended has no executors)
-                log.debug("Spark does not say which executors there are: %s", e)
+                log.debug("Cannot list Spark's executors: %s", e)
                 each = []
             found, self.number = sum(each), len(each)
             now = time.monotonic()
@@ -119,6 +119,6 @@ class Executors:
 
     def _log(self, cores: int) -> None:
         if cores:
-            log.info("Executors of %s: %d cores.", self._cluster.master, cores)
+            log.info("Executors of %s: %d cores", self._cluster.master, cores)
         else:
-            log.warning("No executor of %s is left: the driver continues with what needs none.", self._cluster.master)
+            log.warning("No executor of %s is left: the driver continues without executors", self._cluster.master)

@@ -1,4 +1,4 @@
-"""Rest of executors in pods on which batches fail one after the other: meanwhile only the driver delivers."""
+"""Pause of executors in pods after several batches in a row have failed on them: only the driver delivers."""
 
 import logging
 import time
@@ -10,14 +10,14 @@ __all__ = ["ExecutorsPause"]
 log = logging.getLogger(__name__)
 
 _FAILURES: Final = 2
-"""Number of failed batches in a row after which executors rest: one executor may be lost at any time."""
+"""Number of failed batches in a row after which executors pause: one executor may be lost at any time."""
 _FIRST: Final = 30.0
 _LONGEST: Final = 600.0
-"""Seconds of the first and the longest rest: each further batch that fails doubles it."""
+"""Seconds of the first and the longest pause: each further failed batch doubles it."""
 
 
 class ExecutorsPause:
-    """Rule for the use of executors in pods, which may be unable to do what the driver can, such as to reach Kafka.
+    """Rule for the use of executors in pods, which may fail where the driver does not, for example to reach Kafka.
 
     Args:
         clock: seconds, monotonic.
@@ -29,9 +29,9 @@ class ExecutorsPause:
         self._until = 0.0
         self._pause = _FIRST
         self.last: str | None = None
-        """Cause of the last batch that has failed on executors, until one succeeds."""
+        """Cause of the last batch that failed on executors; None once one has succeeded."""
         self.trouble: str | None = None
-        """Why executors rest, until a batch succeeds on them; None: they do not."""
+        """Why executors are paused, until a batch succeeds on them; None: they are not."""
 
     @property
     def is_over(self) -> bool:
@@ -43,16 +43,14 @@ class ExecutorsPause:
 
         Args:
             reason: cause of the failure.
-            at_once: whether they rest after this failure, although it may be the first one.
+            at_once: whether executors pause even if this failure is the first one.
         """
         self._failures, self.last = self._failures + 1, reason
         if self._failures < _FAILURES and not at_once:
             return
         self._until, seconds = self._clock() + self._pause, self._pause
         self._pause = min(2 * self._pause, _LONGEST)
-        self.trouble = (
-            f"Batches fail on executors, so the driver delivers alone and tries executors again later: {reason}"
-        )
+        self.trouble = f"Batches fail on executors, so only the driver delivers, and retries executors later: {reason}"
         log.warning("%s. Retrying in %.0f s", self.trouble, seconds)
 
     def succeeded(self) -> None:

@@ -1,4 +1,4 @@
-"""Number of executors that a task wants in separate pods, and how it reports them."""
+"""Number of executors in separate pods that a task requests, and how it reports them."""
 
 import time
 from collections.abc import Callable
@@ -13,8 +13,8 @@ class ExecutorsState:
 
     Attributes:
         wanted: number that the task can use now; None: it can use none.
-        connected: number that is connected, likewise.
-        trouble: why it uses none, although it wants or should have some.
+        connected: number of connected executors; None: it can use none.
+        trouble: why it uses none, although it requests or should have some.
     """
 
     wanted: int | None
@@ -23,13 +23,13 @@ class ExecutorsState:
 
 
 class Wish:
-    """Rule for the number of executors: `most` from a backlog on, until there was none for a while; else `least`.
+    """Rule for the number of executors: `most` during a backlog and for `seconds` after it, otherwise `least`.
 
-    None is wanted before the first session begins: a task may be paused for long, and executors would have no Master.
+    It is 0 before the first session starts: a task may be paused for long, and executors would have no Master.
 
     Args:
         least, most: `min` and `max` of `spec.spark.executors`.
-        seconds: time without a backlog after which executors are no longer wanted (`spec.spark.idleTimeout`).
+        seconds: time without a backlog after which executors are no longer requested (`spec.spark.idleTimeout`).
         clock: seconds, monotonic.
     """
 
@@ -39,20 +39,20 @@ class Wish:
         self._has_begun = False
 
     def begin(self) -> None:
-        """Want the minimum from now on, because a session begins."""
+        """Request the minimum from now on, because a session starts."""
         self._has_begun = True
 
     def raise_(self) -> None:
-        """Begin to count again, because there is a backlog."""
+        """Request the maximum, and restart the idle time, because there is a backlog."""
         self._until = self._clock() + self._seconds
 
     def lower(self) -> None:
-        """Want no more than the minimum, because the session ends."""
+        """Request only the minimum, because the session ends."""
         self._until = None
 
     @property
     def number(self) -> int:
-        """Number that is wanted now."""
+        """Number of executors to request now."""
         if self._until is not None and self._clock() < self._until:
             return self._most
         return self._least if self._has_begun else 0

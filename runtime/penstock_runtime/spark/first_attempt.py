@@ -1,7 +1,7 @@
 """Guard that lets a Spark worker run only the first attempt of a Spark task: a second one might deliver records twice.
 
 `spark.task.maxFailures=1` does not ensure this: if an executor was lost, Spark counts no failure, and runs the task again.
-The first attempt may have committed by then without anyone knowing.
+The first attempt may have committed by then, unnoticed.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from penstock.errors import RetriableError
 __all__ = ["REFUSED", "in_first_attempt", "in_job"]
 
 T = TypeVar("T")
-REFUSED: Final = "that is refused. The task fences, reads its offsets, and plans the batch again"
+REFUSED: Final = "the task fences, reads its offsets, and plans the batch again"
 """End of the message for a part that Spark runs again."""
 
 
@@ -29,21 +29,21 @@ def in_first_attempt(entry: Callable[[bytes], T], payload: bytes) -> T:
     attempt = 0 if context is None else context.attemptNumber()
     if attempt > 0:
         raise RetriableError(
-            f"Spark runs a part of a batch again (attempt {attempt + 1}) whose first attempt may have delivered records: "
+            f"cannot run a part of a batch again (attempt {attempt + 1}): its first attempt may have delivered records; "
             f"{REFUSED}"
         )
     return entry(payload)
 
 
 def in_job(group: str | None, entry: Callable[[bytes], T], payload: bytes) -> T:
-    """Call as `in_first_attempt`, and only in the job of that group: no later job may make again what this one keeps.
+    """Call the entry as `in_first_attempt` does, and only in the job of this group: a later job must not make rows again.
 
     Raises:
-        RetriableError: another job asks, because kept rows are lost; or as `in_first_attempt`.
+        RetriableError: another job needs the rows, because kept rows are lost; or as `in_first_attempt`.
     """
     from pyspark import TaskContext
 
     context = TaskContext.get()
     if context is not None and context.getLocalProperty("spark.jobGroup.id") != group:
-        raise RetriableError(f"Spark has lost rows of a batch that it kept on disk, and asks for them again: {REFUSED}")
+        raise RetriableError(f"cannot make rows of a batch again: Spark has lost rows that it kept on disk; {REFUSED}")
     return in_first_attempt(entry, payload)

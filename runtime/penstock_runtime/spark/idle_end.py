@@ -17,11 +17,11 @@ class IdleEnd:
         self._used_at = time.monotonic()
 
     def use(self) -> None:
-        """Begin to count again, because a job begins or ends, or because the session has started."""
+        """Restart the idle time, because a job starts or ends, or because the session has started."""
         self._used_at = time.monotonic()
 
     def prevent(self) -> None:
-        """Keep the session from now on."""
+        """Never end the session from now on."""
         self._seconds = None
 
     @property

@@ -14,16 +14,16 @@ __all__ = ["Entry", "Job", "cause", "first_line", "has_lost_part", "in_workers",
 
 _RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
 _OWN: Final = re.compile(r"penstock\.errors\.\w+: ")
-"""Class of Penstock's errors in a trace: users do not need it, because the message says everything."""
+"""Class of Penstock's errors in a trace: users do not need it, because the message is complete."""
 Entry = Callable[[bytes], Any]
 """Function of a module that runs in a worker; the worker imports it by its name."""
 Job = Callable[["SparkSession", Any, Sequence[bytes]], list[bytes]]
-"""Runs an entry once for each payload, and returns the results in order: `in_workers`, `KeptRows.fill`."""
+"""Function that runs an entry once for each payload, and returns the results in order: `in_workers`, `KeptRows.fill`."""
 _LOST: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "FetchFailed", REFUSED)
 
 
 def in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]) -> list[bytes]:
-    """Run the entry in Spark's workers, each call in its first attempt, or the job fails; see also `KeptRows`.
+    """Run the entry in Spark's workers. If a call needs a second attempt, the job fails. See also `KeptRows`.
 
     It uses RDDs instead of mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas
     into every worker (60 MB each, half a second of start). Payloads are data, not part of the function: Spark broadcasts
@@ -60,7 +60,7 @@ def has_lost_part(error: BaseException) -> bool:
 
 
 def _text(error: BaseException) -> str:
-    """Return the text of an error, which Java must be asked for; empty if Java is gone."""
+    """Return the message of an error, which may be requested from Java; empty if Java is gone."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 (no answer is the answer)
@@ -68,7 +68,7 @@ def _text(error: BaseException) -> str:
 
 
 def cause(error: BaseException) -> str:
-    """Return what went wrong in a worker: the last line of a Python trace, else the first line that is not empty."""
+    """Return the cause of an error in a worker: the last line of a Python trace, else the first line that is not empty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = next(filter(None, map(_RAISED.match, lines)), None)
     return _OWN.sub("", raised[1] if raised else first_line(error), count=1)[:300]

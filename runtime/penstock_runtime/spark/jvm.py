@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["end_jvm"]
 
 _PATIENCE: Final = 10.0
-"""Seconds that the JVM may take for each of its last two steps before it is killed."""
+"""Seconds that the JVM may take for each of the two steps of its shutdown before it is killed."""
 
 
 def end_jvm() -> None:

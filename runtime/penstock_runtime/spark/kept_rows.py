@@ -1,7 +1,7 @@
 """Rows that Spark's workers have made and that Spark keeps on disk: their bytes never pass through the driver.
 
-The job of `fill` makes the rows. A frame is another job over the kept rows: it would make a lost block again, from records
-whose offsets nobody counts, so the worker refuses that (`first_attempt.in_job`).
+The job of `fill` makes the rows. A frame is another job over the kept rows. It would make a lost block again, from records
+whose offsets are not counted, so the worker refuses this (`first_attempt.in_job`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ class KeptRows:
         self._table: DataFrame | None = None
 
     def fill(self, session: "SparkSession", entry: RowsEntry, payloads: Sequence[bytes]) -> list[bytes]:
-        """Let workers make rows, one part for each payload, and return their answers in order; a `Job` for `Spark.run`."""
+        """Make rows in workers, one part for each payload, and return their answers in order; a `Job`."""
         from pyspark import StorageLevel
         from pyspark.sql import DataFrame
 
@@ -91,7 +91,7 @@ def _numbered(entry: RowsEntry, part: tuple[int, bytes]) -> Iterator[Row]:
 
 
 def _opened(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    """Return, in a worker, the rows of the kept streams."""
+    """Yield the rows of kept streams; runs in a worker."""
     import pyarrow as pa
 
     for batch in batches:

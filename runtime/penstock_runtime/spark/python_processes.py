@@ -1,4 +1,4 @@
-"""Spark's Python processes below this one: the daemon that forks workers, and the workers."""
+"""Spark's Python processes that descend from this one: the daemon that forks workers, and the workers."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +14,7 @@ _CLOSING: Final = 12.0
 
 
 def python_processes() -> list[psutil.Process]:
-    """Return the running processes. Workers have the command line of the daemon that has forked them."""
+    """Return the running processes. Workers have the command line of the daemon that forked them."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):

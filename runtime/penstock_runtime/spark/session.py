@@ -1,13 +1,13 @@
 """Spark session of a task: it starts in the background and delivers the parts of a backlog in parallel.
 
 No other module starts a session. Spark never repeats a stage that delivers records (`session_conf`), and a worker refuses to
-(`first_attempt`); the task plans a failed batch again, from the offsets in Kafka.
+repeat one (`first_attempt`); the task plans a failed batch again, from the offsets in Kafka.
 
 Workers run on the task's machine, or on the executors of a cluster. A cluster may be unavailable, or lose all executors:
 then the session is not `ready`, only the driver delivers, and the session starts again later. A session whose executors are
 in pods of the task (`executor_pods`) waits for them instead, for as long as there is a backlog.
 
-A session that no backlog has needed for a while ends with its JVM, which costs some 500 MB; the next backlog starts another.
+A session that no backlog has needed for a while ends with its JVM, which uses about 500 MB; the next backlog starts another.
 """
 
 import errno
@@ -56,26 +56,26 @@ _START: Final = 600.0
 _LATE: Final = 30.0
 """Seconds that a cancelled job has to end."""
 _ENDS: Final = 2.0
-"""Seconds within which a JVM that does not answer must have ended."""
+"""Seconds to wait for the exit code of a JVM that failed to start."""
 _KILLED: Final = 10.0
 """Seconds within which a start must end after its JVM was killed."""
 _WATCH: Final = 0.2
-"""Seconds between two looks at a running job."""
+"""Seconds between two checks of a running job."""
 _STOPPED: Final = 5.0
-"""Seconds between two looks for stopped processes while Spark works for a plugin."""
+"""Seconds between two checks for stopped processes while Spark works for a plugin."""
 _EXECUTORS: Final = "why are executors lost?"
-_WAS_STOPPED: Final = "A process of Spark was stopped, and ended for that"
+_WAS_STOPPED: Final = "A process of Spark was stopped (SIGSTOP) for too long, and was killed"
 _STOPS: Final = "what stops it (SIGSTOP)?"
 _NONE_CONNECTED: Final = (
-    f"No executor has been connected for {MANY_SECONDS:.0f} s, so the driver delivers alone. Executors may be starting, or "
-    f"their pods may not be created or scheduled; the log of an executor that runs has the reason why it does not connect"
+    f"No executor has been connected for {MANY_SECONDS:.0f} s, so only the driver delivers. Executors may be starting, or "
+    f"their pods may not be created or scheduled; the log of a running executor has the reason why it does not connect"
 )
 _LEFT_ALONE: Final = 10.0
 """Seconds that a job waits for an executor when there is none: a Worker replaces an executor that has ended."""
 
 
 class WorkerLost(RetriableError):
-    """Raised when a job failed without an error of an entry: a worker was killed. Fence, and plan the batch again.
+    """Raised when a job fails without an error of its entry, because a worker was killed. Fence, and plan the batch again.
 
     Attributes:
         advice: question for the user whose workers are lost repeatedly.
@@ -140,7 +140,7 @@ class Spark:
         self._failure: BaseException | None = None
         self._starter: threading.Thread | None = None
         self._launch = threading.Lock()
-        """Held while `_is_launching` and `_is_killed` are decided: after `kill` no JVM is launched."""
+        """Held while `_is_launching` and `_is_killed` change: after `kill`, no JVM is launched."""
         self._is_launching = self._is_killed = False
         self._jobs = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spark-job")
         self._serial = 0
@@ -163,12 +163,12 @@ class Spark:
     def trouble(self) -> str | None:
         """Reason why the cluster is not used now; None: it is used, or there is none.
 
-        Executors in pods only add to the driver: why they are not used is in their own state (`on_executors`).
+        Executors in pods are optional: the reason why they are not used is in their state (`on_executors`).
         """
         return self._absence.trouble if self._master is None else None
 
     def ask(self) -> None:
-        """Start for a backlog. Called at each batch of it while workers are not ready."""
+        """Start the session for a backlog. Called for each of its batches while workers are not ready."""
         self._idle_end.use()
         if self._wish is not None:
             self._wish.raise_()
@@ -176,7 +176,7 @@ class Spark:
         self.start()
 
     def start(self) -> None:
-        """Start in the background, once; on a cluster also again, some time after it could not be used."""
+        """Start in the background, once. On a cluster that could not be used, start again after some time."""
         if self._starter is None and self._absence.is_over:
             if self._wish is not None:
                 self._wish.begin()
@@ -185,16 +185,16 @@ class Spark:
 
     @property
     def ready(self) -> bool:
-        """Return whether jobs can run now: on a cluster, whether it has an executor for them, and they do not rest.
+        """Return whether jobs can run now; on a cluster, whether it has executors for them that are not paused.
 
         Raises:
-            SparkLost: the JVM was killed at its start.
+            SparkLost: the JVM was killed while it started.
             ConnectError: the session could not be started, or executors differ from the driver.
         """
         if isinstance(self._failure, SparkLost):
             raise self._failure
         if self._failure is not None:
-            raise ConnectError(f"Spark could not be started: {self._failure}") from self._failure
+            raise ConnectError(f"cannot start Spark: {self._failure}") from self._failure
         if self._executors is None or self._session is None:
             return self._session is not None
         self._check_answers(self._executors)
@@ -225,7 +225,7 @@ class Spark:
         self.end_if_idle()
 
     def end_if_idle(self) -> None:
-        """End a session that no backlog has needed for as long as `idle_seconds`, in the background."""
+        """End a session that no backlog has needed for `idle_seconds`, in the background."""
         if self._session is not None and self._idle_end.is_due:
             log.info(
                 "Spark stops after %.0f s without a backlog; the next backlog starts it again",
@@ -246,7 +246,7 @@ class Spark:
             RetriableError: the cluster cannot be used now, and there is no other session.
         """
         self._idle_end.prevent()
-        self._rest = None  # nothing can deliver a DataFrame while executors rest
+        self._rest = None  # nothing could deliver a DataFrame while executors are paused
         return self._awaited()
 
     def _awaited(self) -> "SparkSession":
@@ -286,7 +286,7 @@ class Spark:
             payloads: arguments of `entry`.
             timeout: seconds after which a worker counts as lost.
             meanwhile: runs in this process at the same time; its exception is raised after the workers have ended.
-            watching: called from time to time until the workers have ended; must not raise.
+            watching: called periodically until the workers have ended; must not raise.
             through: job that runs the entry.
 
         Raises:
@@ -326,15 +326,15 @@ class Spark:
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
 
     def is_of_executors(self, error: ConnectError) -> bool:
-        """Return whether an error is of a batch on executors in pods. It does not hinder the task, whose driver delivers."""
+        """Return whether an error is of a batch on executors in pods. It does not hinder the task: the driver delivers."""
         return self._rest is not None and self._rest.last == str(error)
 
     def judged(self, errors: Sequence[ConnectError | None]) -> Sequence[ConnectError | None]:
-        """Learn from the errors of the parts of a batch whether executors in pods can deliver.
+        """Decide from the errors of a batch's parts whether executors in pods can deliver.
 
         Returns:
-            The errors. One of an executor in a pod that would end the task is retriable, and the driver delivers next:
-            only if it has the same error, the task fails.
+            The errors. An error of an executor in a pod that would fail the task becomes retriable, and the driver delivers
+            next: the task fails only if the driver has the error, too.
         """
         if self._rest is None:
             return errors
@@ -348,7 +348,7 @@ class Spark:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Kill Spark processes that stay stopped, and cancel jobs without an executor; for a block with a plugin's jobs."""
+        """Within the block, kill Spark processes that stay stopped, and cancel a plugin's jobs if there is no executor."""
         over, self._stopped, self._left_alone = threading.Event(), StoppedProcesses(), False
 
         def look() -> None:
@@ -373,11 +373,11 @@ class Spark:
             return False
 
     def check(self, error: BaseException) -> None:
-        """Check whether the end of the JVM, or of a worker, is the cause of an error.
+        """Check whether the loss of the JVM, or of a worker, is the cause of an error.
 
         Raises:
             SparkLost: the JVM, or the session in it, is gone.
-            WorkerLost: a worker was killed, or rows that Spark kept of a batch are lost.
+            WorkerLost: a worker was killed, or rows that Spark kept are lost.
         """
         session = self._session
         if session is not None and not is_alive(session):
@@ -407,9 +407,9 @@ class Spark:
         await_end(workers)
 
     def kill(self) -> None:
-        """Kill all processes that this one has started, including a JVM that is starting. No JVM starts afterwards.
+        """Kill all processes that this one has started, including a JVM that is starting. After this, no JVM starts.
 
-        A JVM whose folder is removed during its start would not end: it begins to watch its parent only after that.
+        A JVM whose folder is removed while it starts would not exit: it watches its parent only after its start.
         """
         with self._launch:
             self._is_killed = True
@@ -451,7 +451,7 @@ class Spark:
     def _cancel(self) -> None:
         session = self._session
         if session is not None:
-            with suppress(Exception):  # `run` notices when the JVM does not answer
+            with suppress(Exception):  # `run` detects that the JVM does not answer
                 session.sparkContext.cancelAllJobs()
 
     def _start(self) -> None:
@@ -464,7 +464,7 @@ class Spark:
                 leave_surroundings(self._conf, self._scratch)
                 if self._master is not None:
                     os.environ["SPARK_LOCAL_IP"] = (
-                        "127.0.0.1"  # for the Master's pages; everything else has its address
+                        "127.0.0.1"  # for the Master's web UI; everything else uses the pod's address
                     )
             from pyspark.sql import SparkSession
 
@@ -480,7 +480,7 @@ class Spark:
             master = f"local[{self._cores}]" if self._cluster is None else self._cluster.master
             session = SparkSession.builder.master(master).appName(self._name).config(map=conf).getOrCreate()
             if not has_named_user():
-                # Hadoop looks up the user by its number, and refuses one without a name, despite the variables.
+                # Hadoop looks up the user by its id, and rejects a user without a name, despite the variables.
                 users = session.sparkContext._jvm.org.apache.hadoop.security.UserGroupInformation  # type: ignore[union-attr] # noqa: SLF001 (no other way to Hadoop)
                 users.setLoginUser(users.createRemoteUser(USER))
             gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
@@ -499,7 +499,7 @@ class Spark:
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
             number = _killed_by()
             if number is not None:
-                self._failure = SparkLost(f"Spark's JVM was ended by signal {number} at its start")
+                self._failure = SparkLost(f"Spark's JVM was killed by signal {number} while it started")
             elif self._cluster is None:
                 self._failure = e
             elif _has_ended():
@@ -557,10 +557,10 @@ class Spark:
             return through(session, entry, payloads)
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
-                text = f"The batch did not end within {timeout:.0f} s; it is abandoned"
+                text = f"The batch was abandoned: it did not end within {timeout:.0f} s"
                 raise WorkerLost(text, "what takes so long?") from e
             if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT):
-                text = f"A batch could not be handed to Spark, whose folder is full: {e}"
+                text = f"cannot pass a batch to Spark: its folder is full: {e}"
                 raise WorkerLost(text, "is its disk large enough?") from e
             if "No space left on device" in str(e):
                 raise WorkerLost("Spark's folder is full", "is its disk large enough?") from e
@@ -608,14 +608,14 @@ def _silence_accumulators() -> None:
     from pyspark import accumulators
 
     def log_quietly(server: object, request: object, address: object) -> None:
-        log.debug("Counters of Spark were cut off: %s", sys.exc_info()[1])
+        log.debug("Spark's counters were interrupted: %s", sys.exc_info()[1])
 
     for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
         server.handle_error = log_quietly  # type: ignore[method-assign, assignment]
 
 
 def _killed_by() -> int | None:
-    """Return the signal that ended the JVM at its start, if any; then the configuration is not the cause."""
+    """Return the signal that killed the JVM while it started; None: the configuration may be the cause."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway  # noqa: SLF001 (no public way to the process)

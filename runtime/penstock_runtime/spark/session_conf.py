@@ -1,4 +1,4 @@
-"""Settings of a task's Spark session. Spark never repeats a stage that delivers records."""
+"""Settings of a task's Spark session: among others, Spark never repeats a stage that delivers records."""
 
 import os
 import pwd
@@ -46,7 +46,7 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 USER: Final = "penstock"
-"""Name for a user without one."""
+"""Name of a user that has none."""
 
 
 def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluster | None = None) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluste
     Args:
         user_conf: `spec.spark.conf`, which overrides Penstock's settings. Settings that a plan refuses have no effect:
             the plan may be of an earlier release, which did not refuse them.
-        scratch: folder of all that Spark writes on this machine.
+        scratch: folder for all files that Spark writes on this machine.
         cluster: cluster that runs the workers; None: they run on this machine.
 
     Raises:
@@ -81,7 +81,7 @@ def has_named_user() -> bool:
 
 
 def _sizes() -> dict[str, str]:
-    """Return the settings that follow the container's memory limit."""
+    """Return the settings that depend on the container's memory limit."""
     return {"spark.driver.memory": f"{cgroup.heap(cgroup.memory_limit()) >> 20}m"}
 
 

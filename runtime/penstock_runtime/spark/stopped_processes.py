@@ -1,4 +1,4 @@
-"""Detect Spark's processes that were stopped (SIGSTOP) and not continued, and so hold up their batch.
+"""Detect Spark's processes that were stopped (SIGSTOP) and not continued, and therefore block their batch.
 
 A stopped worker keeps its connections, so Spark waits for it, and its timers do not run either. The kernel reports
 which processes are stopped; a process that is slow, waits, or is held by a debugger is not one of them.
@@ -17,9 +17,9 @@ __all__ = ["StoppedProcesses"]
 log = logging.getLogger(__name__)
 
 _EVERY: Final = 5.0
-"""Seconds between two looks: each reads the whole table of processes."""
+"""Seconds between two checks: each reads the whole process table."""
 _LOOKS: Final = 6
-"""Number of looks in a row: half a minute. They are counted, because the clock runs even while everything is stopped."""
+"""Number of consecutive checks, half a minute. They are counted, because the clock runs even while everything is stopped."""
 
 
 class StoppedProcesses:
@@ -39,7 +39,7 @@ class StoppedProcesses:
         self.ended: list[psutil.Process] = []
 
     def look(self) -> None:
-        """Look, if that is due, and kill processes whose time is over. Never raises."""
+        """If a check is due, kill the processes that have been stopped for too long. Never raises."""
         if self._clock() < self._next:
             return
         self._next = self._clock() + _EVERY
@@ -47,7 +47,7 @@ class StoppedProcesses:
         for process in [p for p, looks in self._seen.items() if looks > _LOOKS]:
             log.error(
                 "Process %d of Spark has been stopped (SIGSTOP) for %.0f s and is not continued: it is killed, and its "
-                "batch is retried.",
+                "batch is retried",
                 process.pid,
                 _LOOKS * _EVERY,
             )

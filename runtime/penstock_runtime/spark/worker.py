@@ -1,4 +1,4 @@
-"""Common parts of Spark's Python workers: their context, kept for their life, and the answers that they send.
+"""Common parts of Spark's Python workers: their context, kept until they exit, and the answers that they send.
 
 A worker gets everything in its payload: the task spec, the incarnation, the parts of the plan. It returns errors as data
 (kind, type, message, trace), not as pickled exceptions, because their classes may exist only in a plugin. `backlog`
@@ -114,7 +114,7 @@ def failure(error: Exception, redact: Callable[[str], str] = str) -> Answer:
 
 
 class _Waiting:
-    """Time for which a record that asks to wait is retried here; after that the driver waits, without a time limit."""
+    """Time for which this worker retries a record whose plugin asks to wait; after it, the driver waits, without a limit."""
 
     until = float("inf")
     end: Path | None = None
@@ -124,7 +124,7 @@ _waiting: Final = _Waiting()
 
 
 def wait_for(seconds: float, end: Path | None = None) -> None:
-    """Allow this worker to wait this long from now on, and only while there is no end file."""
+    """Allow this worker to wait for this many seconds from now, but no longer once the end file exists."""
     _waiting.until = time.monotonic() + seconds
     _waiting.end = end
 
@@ -135,7 +135,7 @@ def waits_until() -> float:
 
 
 def waited() -> bool:
-    """Return whether that time is over, or an end file ends it."""
+    """Return whether this worker must not wait any longer: the time is up, or the end file exists."""
     return time.monotonic() >= _waiting.until or (_waiting.end is not None and _waiting.end.exists())
 
 
@@ -172,6 +172,6 @@ def context_of(kind: type[C], spec: str, slots: str, secrets: Mapping[str, str] 
 def exclude_loaded() -> None:
     """Exclude what this worker has loaded from garbage collection, once: Spark's full collection after each job takes 10 ms.
 
-    A repetition would also keep what earlier contexts have left.
+    It is not repeated, because that would also exclude remains of earlier contexts.
     """
     tune_gc()

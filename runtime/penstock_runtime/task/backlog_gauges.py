@@ -1,4 +1,4 @@
-"""Backlog of a source's task, as its plugin determines it, and absent when that was too long ago."""
+"""Gauges of a source task's backlog, as its plugin reports it; absent when the report is too old."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ _DOCS: Final = {
 
 
 class BacklogGauges(Collector):
-    """Last backlog of one task, in the units that its plugin knows.
+    """Last backlog of one task, in the units that its plugin reports.
 
     Args:
         labels: labels of its metrics: `connector` and `task`.
@@ -40,12 +40,12 @@ class BacklogGauges(Collector):
         for unit in _DOCS:
             value = getattr(backlog, unit)
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-                log.debug("The backlog is not known: its %s are a %s", unit, type(value).__name__)
+                log.debug("Cannot export the backlog: its %s are of type %s", unit, type(value).__name__)
                 return
         self._last = backlog, self._clock()
 
     def collect(self) -> Iterable[Metric]:
-        """Return the backlog and its age; without the backlog if it is too old."""
+        """Return the backlog and its age; only the age if the backlog is too old."""
         if self._last is None:
             return
         (backlog, at), names, values = self._last, list(self._labels), list(self._labels.values())

@@ -21,7 +21,7 @@ def task_context(
     """Return the context of a source or sink task, as made by `TaskContext.of`.
 
     Raises:
-        ConfigError: variables cannot be resolved, or properties are wrong; it holds all problems.
+        ConfigError: variables cannot be resolved, or properties are invalid; it contains all problems.
         ConnectError: a config provider fails, or does not answer.
     """
     kind = SourceContext if spec.kind == "source" else SinkContext

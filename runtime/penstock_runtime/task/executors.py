@@ -1,4 +1,4 @@
-"""Executors of a task in a pod (`spec.spark.executors`): whether it can use them, and the cluster that they are."""
+"""Executors of a task in a pod (`spec.spark.executors`): whether it can use them, and their Spark cluster."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ def with_executors(context: C, host: str | None) -> tuple[C, ExecutorsState | No
     if executors is None or host is None:
         return context, None
     if reason := context.driver_only or reason_against_executors(context) or _frames_need_driver(context, executors):
-        text = f"The task uses no executors: {reason}"
+        text = f"the task cannot use executors: {reason}"
         log.warning("%s", text)
         return context, ExecutorsState(None, None, text)
     cluster = cluster_of(executors, host, os.environ.get(SECRET_VARIABLE) or SPARK_SECRET_FILE)
@@ -39,7 +39,10 @@ def with_executors(context: C, host: str | None) -> tuple[C, ExecutorsState | No
 
 
 def _frames_need_driver(context: TaskContext, executors: Executors) -> str | None:
-    """Return why a sink of DataFrames uses no executors: Spark writes its small batches, too, and would wait for one."""
+    """Return why a sink of DataFrames uses no executors; None: it can.
+
+    Spark also writes the small batches of such a sink, and would wait for an executor.
+    """
     if executors.min or not isinstance(context, SinkContext) or not context.takes_frames:
         return None
     return (

@@ -49,9 +49,9 @@ class LagWatch(Collector):
         self._lock = threading.Lock()
         self._growth = LagGrowth()
         self.on_lag: Callable[[int, str | None], None] = lambda records, growth: None
-        """Called with each lag, from several threads, and a text on how it grows; None: it does not grow."""
+        """Called from several threads with each lag, and a description of its growth; None: it does not grow."""
         self.is_paused = False
-        """Whether the task is paused: its lag is known, but growth means nothing."""
+        """Whether the task is paused: its lag is known, but its growth is meaningless."""
         self._lags: Mapping[TopicPartition, int] | None = None
         self._known_at = clock()
         self._is_lost: Callable[[], bool] = lambda: False
@@ -60,7 +60,7 @@ class LagWatch(Collector):
         self._measured_at = self._known_at
 
     def report(self, lags: Mapping[TopicPartition, int]) -> None:
-        """Store the lag that the loop knows; not while Kafka does not answer, because its end offsets are outdated then.
+        """Store the lag that the loop has computed. Ignored while Kafka does not answer: its end offsets are outdated then.
 
         The loop knows the end offsets of the last fetch. The consumer of a slow sink has a full queue and may not fetch for
         minutes, so measured end offsets count as well.
@@ -81,7 +81,7 @@ class LagWatch(Collector):
     def measured(self, ends: Mapping[TopicPartition, int]) -> None:
         """Store the lag up to these end offsets, which the brokers have returned."""
         self._ends, self._measured_at = ends, self._clock()
-        with suppress(KeyError):  # another partition was assigned meanwhile
+        with suppress(KeyError):  # a partition was assigned that has no end here
             if self._task is not None:
                 self._take(self._task.lag_to(ends))
 
@@ -115,7 +115,7 @@ class LagWatch(Collector):
         self.on_lag(total, text)
 
     def collect(self) -> Iterable[Metric]:
-        """Return the lag, in total and by partition, and its age; without the lag if it is too old."""
+        """Return the lag, in total and by partition, and its age; only the age if the lag is too old."""
         lags, age, names, values = (
             self._lags,
             self._clock() - self._known_at,

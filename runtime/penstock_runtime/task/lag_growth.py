@@ -1,4 +1,4 @@
-"""Decide whether a lag grows, from its minima in the last minutes. Pure."""
+"""Decide whether a lag grows, from its minima in the last minutes. Without I/O."""
 
 from collections import deque
 from itertools import pairwise
@@ -7,13 +7,13 @@ from typing import Final
 __all__ = ["LagGrowth"]
 
 _SPAN: Final = 120.0
-"""Seconds of a span, of which only the smallest lag counts: a batch more or less is not growth."""
+"""Length of a span in seconds. Only its smallest lag counts: one batch more or less is not growth."""
 _SPANS: Final = 6
 """Number of spans: the first and the last are ten minutes apart."""
 
 
 class LagGrowth:
-    """Growth of the lag of one task. It grows if each of its spans has a larger minimum than the span before."""
+    """Growth of the lag of one task: the lag grows if each span has a larger minimum than the span before."""
 
     def __init__(self) -> None:
         self._spans: deque[int] = deque(maxlen=_SPANS)
@@ -28,7 +28,7 @@ class LagGrowth:
             lag: in records.
             now: seconds, monotonic.
         """
-        if self._begun is None or now - self._begun >= 2 * _SPAN:  # a span without a measurement says nothing
+        if self._begun is None or now - self._begun >= 2 * _SPAN:  # a span without a measurement proves nothing
             self._spans.clear()
             self._begun, self._least = now, lag
         elif now - self._begun >= _SPAN:
@@ -38,7 +38,7 @@ class LagGrowth:
 
     @property
     def text(self) -> str | None:
-        """Text on the growth; None: the lag does not grow, or has not been known for long enough."""
+        """Description of the growth; None: the lag does not grow, or has not been known for long enough."""
         values = list(self._spans)
         if len(values) < _SPANS or not all(a < b for a, b in pairwise(values)):
             return None

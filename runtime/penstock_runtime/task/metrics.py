@@ -2,7 +2,7 @@
 
 Names are `kafka_connect_<group>_<metric>` with underscores: `source-record-poll-total` of `source-task-metrics` is
 `kafka_connect_source_task_source_record_poll_total`. JMX's `-rate` is `rate()` over the `_total`; its `-avg` or
-`-avg-time-ms` is `_sum` over `_count` of the summary with the name before that ending, in seconds. Counters of
+`-avg-time-ms` is `_sum` over `_count` of the summary whose name lacks this suffix, in seconds. Counters of
 `task-error-metrics` end in `_total` too, as Prometheus requires.
 """
 
@@ -109,7 +109,7 @@ class TaskMetrics:
             self._make_sink()
 
     def state(self, state: State) -> None:
-        """Record that the task changed its state."""
+        """Record that the task has entered a state."""
         now = time.monotonic()
         if self._state is not None:
             self._spent[self._state] = self._spent.get(self._state, 0.0) + now - self._since
@@ -119,7 +119,7 @@ class TaskMetrics:
             self._status.labels(**self._labels, state=each.value.lower()).set(each is state)
 
     def batch(self, summary: BatchSummary, seconds: float, *, on_spark: bool) -> None:
-        """Record that a batch was delivered: a source's is committed, a sink's will be."""
+        """Record a delivered batch: that of a source is committed, that of a sink will be."""
         self._read.inc(summary.read)
         self._sent.inc(summary.written)
         if summary.written:
@@ -184,7 +184,7 @@ class TaskMetrics:
         self._connected.set(connected)
 
     def _describe(self, spec: TaskSpec) -> None:
-        """Add the metrics of KIP-891: their values are texts, which become labels here."""
+        """Add the metrics of KIP-891: their values are strings, which become labels here."""
         info = Info(
             "kafka_connect_connector_task",
             "Classes and versions of this task's plugins.",

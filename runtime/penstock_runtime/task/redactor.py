@@ -10,13 +10,13 @@ from penstock_model.connect.variables import Secret, resolve
 
 __all__ = ["mounted", "redactor_of"]
 
-_LARGEST: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
+_LARGEST: Final = 1 << 20  # bytes; Kubernetes accepts no larger Secret
 
 
 def redactor_of(config: Mapping[str, str], worker: Mapping[str, str], secrets_dir: Path | str | None) -> Redactor:
     """Return a redactor of all variables that Penstock's providers resolve, all mounted secrets, and literal passwords.
 
-    The configuration may be wrong. Never raises.
+    The configuration may be invalid. Never raises.
     """
     providers = own_providers(worker)
     own, shared = (resolve(texts, secrets_dir, providers=providers) for texts in (config, worker))

@@ -122,7 +122,7 @@ class SynchronousStatusRecords:
         try:
             self._writer.write(self._topic, entries, timeout=timeout)
         except ConnectError as e:
-            log.warning("The status topic was not written: %s", e)
+            log.warning("Cannot write to the status topic: %s", e)
 
 
 class StateListener(Protocol):
@@ -132,10 +132,10 @@ class StateListener(Protocol):
         """Report that the task has entered a state."""
 
     def trouble(self, text: str | None) -> None:
-        """Report what hinders the task; None: nothing does any more."""
+        """Report a problem that hinders the task; None: there is none any more."""
 
     def lag(self, records: int, growth: str | None) -> None:
-        """Report the lag of a sink, and how it grows; None: it does not. Called often, perhaps from several threads."""
+        """Report the lag of a sink, and its growth (None: it does not grow). Called often, perhaps from several threads."""
 
     def partitions(self, number: int) -> None:
         """Report how many partitions a sink reads."""
@@ -251,7 +251,7 @@ class TaskReports:
         for line in summary.log:
             log.error("%s", line)
         if summary.logged > len(summary.log):
-            log.error("%d more records of this batch failed likewise", summary.logged - len(summary.log))
+            log.error("%d more records of this batch failed", summary.logged - len(summary.log))
         total = self._total
         total.read += summary.read
         total.written += summary.written
@@ -276,38 +276,38 @@ class TaskReports:
             )
 
     def looped(self, *, proven: bool) -> None:
-        """Report to the metrics and the listener."""
+        """Report a complete round of the loop to the metrics and the listener."""
         self._metrics.looped()
         if self._listener is not None:
             self._listener.looped(proven=proven)
 
     def committed(self) -> None:
-        """Report to the metrics."""
+        """Report committed offsets of a sink to the metrics."""
         self._metrics.committed()
 
     def waited(self, seconds: float) -> None:
-        """Report to the listener."""
+        """Report to the listener that a sink has waited for records."""
         if self._listener is not None:
             self._listener.waited(seconds)
 
     def partitions(self, number: int) -> None:
-        """Report to the metrics and the listener."""
+        """Report the number of partitions to the metrics and the listener."""
         self._metrics.partitions(number)
         if self._listener is not None:
             self._listener.partitions(number)
 
     def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
-        """Report to the metrics and the parent; None: unknown."""
+        """Report the lag to the metrics and the parent; None if it is unknown."""
         if lags is not None:
             self._metrics.lag(lags)
             self._parent.progress(lag=sum(lags.values()))
 
     def backlog(self, backlog: Backlog) -> None:
-        """Report to the metrics."""
+        """Report the backlog to the metrics."""
         self._metrics.backlog.report(backlog)
 
     def active(self, topics: list[str]) -> None:
-        """Write topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""
+        """Write topics that are new to this task to the status topic, unless the connector already has them (KIP-558)."""
         if self._forgets:
             self._forgets = False
             self._active, self._recorded = set(), ()
@@ -327,7 +327,7 @@ class TaskReports:
             self._records.write(entries, timeout=30.0)
 
     def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
-        """Remove active topics that are not read."""
+        """Remove active topics that the sink does not read."""
         self._forget_unread(is_read, known)
 
     def forget_topics(self) -> None:
@@ -335,9 +335,9 @@ class TaskReports:
         self._forgets = True
 
     def trouble(self, message: str | None) -> None:
-        """Report what hinders the task to the parent and the listener, when it changes.
+        """Report a problem that hinders the task to the parent and the listener, when it changes.
 
-        This includes that no record is delivered, although the loop has no error.
+        It may be that no record is delivered, although the loop has no error.
         """
         if message is None and self._state is State.RUNNING:
             message = self._skipped_in_a_row.trouble(self._clock())
@@ -349,7 +349,7 @@ class TaskReports:
                 self._listener.trouble(message)
 
     def ask(self, asked: str) -> None:
-        """Report that the plugin requests a task reconfiguration, to the listener or the parent. From any thread."""
+        """Report to the listener or the parent that the plugin requests a task reconfiguration. Callable from any thread."""
         log.info("The plugin requests a task reconfiguration; the connector is planned again")
         if self._listener is not None:
             self._listener.ask(asked)
@@ -357,12 +357,12 @@ class TaskReports:
             self._parent.send("asked", asked=asked)
 
     def spark(self, workers: int | None) -> None:
-        """Report to the metrics and the parent."""
+        """Report the number of Spark workers to the metrics and the parent."""
         self._metrics.spark(workers)
         self._parent.progress(spark_workers=workers)
 
     def executors(self, state: ExecutorsState) -> None:
-        """Report the executors of the task in pods to the metrics and the listener. From any thread."""
+        """Report the task's executors in pods to the metrics and the listener. May be called from any thread."""
         self._metrics.executors(wanted=state.wanted or 0, connected=state.connected or 0)
         if self._listener is not None:
             self._listener.executors(replace(state, trouble=state.trouble and self._redact(state.trouble)))

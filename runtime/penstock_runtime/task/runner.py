@@ -90,7 +90,7 @@ class _End:
 
     @classmethod
     def by(cls, error: Exception, redact: Callable[[str], str]) -> "_End":
-        """Return the exit code and the texts of an error."""
+        """Return the exit code and the messages of an error."""
         text = sentence(error)
         message = printable(redact(text)) or type(error).__name__
         if isinstance(error, (Superseded, KafkaUnreachable)):
@@ -224,7 +224,7 @@ class _Process:
         if no_executors is not None:
             self._reports.executors(no_executors)
         given, pods = context.task_settings.spark, executor_pods(context, host)
-        # With executors that are always there, the session is, too.
+        # If there are always executors, there is always a session.
         is_eager = given.start is SparkStart.EAGER or (pods is not None and pods.least > 0)
         spark = Spark(
             cores=context.cores,
@@ -323,7 +323,7 @@ class _Process:
         try:
             return recorded_topics(read_to_end(context.shared, context.status_topic), self._spec.connector)
         except ConnectError as e:  # they are recorded again
-            log.debug("Earlier active topics cannot be read: %s", e)
+            log.debug("Cannot read earlier active topics: %s", e)
             return ()
 
     def _unhealthy(self) -> str | None:
@@ -356,7 +356,7 @@ class _Process:
         return min(_LONG, LOOP.most / 2)
 
     def _unready(self) -> str | None:
-        """Return the answer to the kubelet's readiness check. The operator reads it for causes that no report can carry."""
+        """Return the answer to the kubelet's readiness check. The operator reads it when no report arrives."""
         if self._reports is None or not self._reports.works:
             return "the task does not run yet, or no longer runs"
         if self._contact is not None and (lost := self._contact.trouble) is not None:
@@ -368,7 +368,7 @@ class _Process:
         return "the task is hindered; its report gives the reason" if self._reports.is_hindered else None
 
     def _or_stalled(self, end: _End) -> _End:
-        """Return STALLED instead of OK if the health check has failed, because then the kubelet stopped the task for it."""
+        """Return STALLED instead of OK if the health check has failed, because the kubelet then stopped the task for it."""
         if self._health_error is None or end.code is not ExitCode.OK:
             return end
         return _End(ExitCode.STALLED, f"The task did not answer its health check: {self._health_error}")
@@ -407,7 +407,9 @@ class _Process:
 
     def _abandon(self) -> None:
         """Exit as if killed, with the same guarantees. Spark's processes end with this one."""
-        log.warning("Not finished %.1f s after SIGTERM; unfinished work is abandoned, and done again", self._grace)
+        log.warning(
+            "Not finished %.1f s after SIGTERM; unfinished work is abandoned, and will be repeated", self._grace
+        )
         if not self._ending.acquire(blocking=False):
             return
         if self._reports is not None:
@@ -465,11 +467,11 @@ class _Process:
 
 
 def _close_after_failure(close: Callable[[], None]) -> None:
-    """Close after a failure; its error matters more than errors of closing."""
+    """Close after a failure. Only log errors: they must not replace the failure."""
     try:
         close()
     except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
-        log.warning("Closing failed after the failure of the task: %s", as_failure(e))
+        log.warning("Cannot close everything after the failure of the task: %s", as_failure(e))
 
 
 def _create_task(

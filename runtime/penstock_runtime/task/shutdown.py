@@ -73,7 +73,7 @@ class GracefulShutdown:
 
 
 class _Fork(threading.local):
-    """Hooks around a fork by a plugin: SIGTERM ends the child without notifying this process, and is blocked meanwhile."""
+    """Hooks around a fork by a plugin: SIGTERM ends the child without notifying this process, and is blocked until then."""
 
     def begin(self) -> None:
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

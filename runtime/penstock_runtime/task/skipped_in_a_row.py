@@ -1,4 +1,4 @@
-"""Detect that no record is delivered any more, because all of them fail and are skipped. Pure.
+"""Detect that no record is delivered any more, because all of them fail and are skipped. Without I/O.
 
 Under `errors.tolerance: all` such a task has no error, and its dead letter queue, if there is one, takes every record.
 """
@@ -15,17 +15,17 @@ _LEAST: Final = 10
 _WITHIN: Final = 600.0
 """Seconds in which they must fail; tolerance is also meant for an occasional bad record."""
 _SETTLED: Final = 5.0
-"""Seconds until a record given to a sink counts as delivered: the sink may hand it back one batch later."""
+"""Seconds until a record passed to a sink counts as delivered: the sink may report it as failed one batch later."""
 
 
 class SkippedInARow:
-    """Counter of records that failed since one was delivered, or was dropped by a transform, which then works."""
+    """Counter of records that failed since the last one was delivered, or was dropped by a transform."""
 
     def __init__(self) -> None:
         self._failed: Counter[int] = Counter()
         """Number of records that failed in each second."""
         self._letters: Counter[int] = Counter()
-        """Number of them that were given to the dead letter queue."""
+        """Number of them that were sent to the dead letter queue."""
         self._cause = ""
         self._given: Counter[int] = Counter()
         """Number of records delivered or dropped, as far as known, in each of the last seconds, in order."""
@@ -34,7 +34,7 @@ class SkippedInARow:
         """Count a batch.
 
         Args:
-            summary: summary of the batch; or of records of earlier batches that the sink has handed back, with none read.
+            summary: summary of the batch; or of records of earlier batches that the sink reported as failed, with none read.
             now: seconds, monotonic.
         """
         second = int(now)
@@ -62,7 +62,7 @@ class SkippedInARow:
         )
 
     def _take_back(self, count: int, now: int) -> int:
-        """Subtract records from those given first; return the second in which the last of them was given, or `now`."""
+        """Subtract records from the oldest of `_given`; return the second of the last one subtracted, or `now`."""
         for second, given in list(self._given.items()):
             taken = min(given, count)
             count -= taken

@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 def forget_unread(context: TaskContext, is_read: Callable[[str], object], known: Collection[str]) -> None:
     """Write tombstones for the connector's active topics that it does not read, in a separate thread.
 
-    Kafka is not asked if the operator has passed the active topics and the sink reads all of them.
+    Kafka is not queried if the operator has passed the active topics and the sink reads all of them.
 
     Args:
-        context: context of the sink's first task, which has begun.
+        context: context of the sink's first task, which has started.
         is_read: returns whether the sink reads a topic, whether or not the topic exists.
         known: topics that the sink reads.
     """

@@ -1,4 +1,4 @@
-"""Process that tries a Connector's chain on records, within limits: `python -m penstock_runtime.trial < REQUEST`.
+"""Process that tries a Connector's transforms on records, within limits: `python -m penstock_runtime.trial < REQUEST`.
 
 The request is `{"connector": RESOURCE, "records": TEXT}`. The operator starts the process, in its container.
 """
@@ -18,7 +18,7 @@ _INSTEAD: Final = "; use penstock transform"
 
 
 def main() -> ExitCode:
-    """Print what each step does to the records, or on standard error why it cannot."""
+    """Print the changes that each transform makes to the records, or an error on standard error."""
     limit_this_process()
     try:
         if not has_room():

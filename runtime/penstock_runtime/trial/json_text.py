@@ -1,4 +1,4 @@
-"""Splitter of JSON text that leaves numbers and texts unparsed, for JsonConverter to read them as in a task.
+"""Splitter of JSON text that leaves numbers and strings unparsed, for JsonConverter to read them as in a task.
 
 Python's own parser rejects what Kafka's JSON reader accepts (`00012`), and reads other numbers (`1e400`).
 """
@@ -33,7 +33,7 @@ def end_of_value(text: str, start: int = 0) -> int | None:
 
 
 def members(text: str) -> dict[str, str]:
-    """Return the members of an object, each as the text of its value.
+    """Return the members of an object, with their values as unparsed JSON.
 
     Raises:
         ValueError: it is not an object.
@@ -42,14 +42,14 @@ def members(text: str) -> dict[str, str]:
     for name, end in _items(text, "{", "}"):
         colon = _after_space(text, end)
         if not name.startswith('"') or text[colon : colon + 1] != ":":
-            raise ValueError(f"a name in quotes and a colon are expected at character {end}")
+            raise ValueError(f"expected a name in quotes and a colon at character {end}")
         value = _after_space(text, colon + 1)
         found[json.loads(name, strict=False)] = text[value : _required_end(text, value)]
     return found
 
 
 def elements(text: str) -> list[str]:
-    """Return the elements of an array, as texts.
+    """Return the elements of an array, as unparsed JSON.
 
     Raises:
         ValueError: it is not an array.
@@ -61,7 +61,7 @@ def _items(text: str, opening: str, closing: str) -> Iterator[tuple[str, int]]:
     """Yield the text after the opening bracket and after each comma, an element or the name of a member, and its end."""
     at = _after_space(text, 0)
     if text[at : at + 1] != opening:
-        raise ValueError(f"{opening} is expected at character {at}")
+        raise ValueError(f"expected {opening} at character {at}")
     at = _after_space(text, at + 1)
     if text[at : at + 1] == closing:
         return
@@ -74,14 +74,14 @@ def _items(text: str, opening: str, closing: str) -> Iterator[tuple[str, int]]:
         if text[at : at + 1] == closing:
             return
         if text[at : at + 1] != ",":
-            raise ValueError(f"a comma or {closing} is expected at character {at}")
+            raise ValueError(f"expected a comma or {closing} at character {at}")
         at = _after_space(text, at + 1)
 
 
 def _required_end(text: str, start: int) -> int:
     end = end_of_value(text, start)
     if end is None:
-        raise ValueError(f"a value is expected at character {start}")
+        raise ValueError(f"expected a value at character {start}")
     return end
 
 

@@ -1,4 +1,4 @@
-"""Limits of a process that tries transforms in the container of another, which it must not harm."""
+"""Resource limits of a process that tries transforms in another process's container, which it must not harm."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ from penstock_runtime.process.cgroup import memory_room
 __all__ = ["MEMORY", "has_room", "limit_this_process"]
 
 MEMORY: Final = 64 << 20
-"""Bytes of a trial: twice what a chain of several transforms takes."""
+"""Memory limit of a trial in bytes: twice the memory that a chain of several transforms needs."""
 _LIMITS: Final = (
     (resource.RLIMIT_DATA, MEMORY),
     (resource.RLIMIT_CPU, 5),
@@ -24,7 +24,7 @@ _FIRST_TO_KILL: Final = "1000"
 
 
 def limit_this_process() -> None:
-    """Limit memory, time and files of this process, and let others run first. It cannot undo it."""
+    """Limit memory, CPU time and files of this process, and give it the lowest priority, irrevocably."""
     for kind, most in _LIMITS:
         resource.setrlimit(kind, (most, most))
     os.nice(_NICE)
@@ -33,6 +33,6 @@ def limit_this_process() -> None:
 
 
 def has_room() -> bool:
-    """Return whether the container has the memory of a trial left. If it runs out, the kernel ends all of its processes."""
+    """Return whether the container has enough memory left for a trial. Otherwise, the kernel may kill its processes."""
     room = memory_room()
     return room is None or room >= MEMORY

@@ -28,7 +28,7 @@ _TYPES: Final[Mapping[type[Any], str]] = {
 
 
 def plain(schema: Schema | None, value: Any) -> Any:
-    """Return a value as JSON: instants and decimals as text, bytes as Base64, maps with keys other than text as pairs."""
+    """Return a value as JSON: instants and decimals as strings, bytes as Base64, maps with non-string keys as pairs."""
     match value:
         case None | bool() | str():
             return value

@@ -4,7 +4,7 @@
     {"id": 7}                                    only the value
     {"value": {"schema": {...}, "payload": {...}}}   the value with its schema, as JsonConverter writes it
 
-Keys, values and the values of headers are read by JsonConverter, so that a number is what it would be in a task.
+Keys, values and the values of headers are read by JsonConverter, so that numbers have the same types as in a task.
 """
 
 import json
@@ -38,8 +38,8 @@ class Sample:
     """One record of the input.
 
     Attributes:
-        number: its number, from 1.
-        place: its place in the input, for messages: `line 3`.
+        number: its number, starting at 1.
+        place: its position in the input, for messages: `line 3`.
         read: the record, or the reason why it cannot be read.
     """
 
@@ -58,7 +58,7 @@ class _Text:
 
 
 def texts(lines: Iterable[str]) -> Iterator[_Text]:
-    """Yield the JSON values of a text: one in each line, as they come; or of one JSON array; or JSON over several lines."""
+    """Yield the JSON values of the input: one per line, as lines arrive; or array elements; or values over several lines."""
     source = iter(lines)
     ahead: list[str] = []
     for line in source:
@@ -108,7 +108,7 @@ def _by_line(lines: Iterable[str], first: int) -> Iterator[_Text]:
 
 
 def _anywhere(text: str) -> tuple[list[str], str]:
-    """Return the JSON values of a text, and the unread rest."""
+    """Return the JSON values of a string, and the unread rest."""
     found, at = [], 0
     while text[at:].strip():
         end = end_of_value(text, at)
@@ -124,10 +124,10 @@ class Reader:
     """Converter of JSON to records.
 
     Attributes:
-        topic: topic of records that name none.
-        sink: records get partition 0, their number as offset and timestamp 0, unless the JSON has others.
-        schemas: whether keys and values have their schemas with them.
-        bare: each JSON is only a value, even if it has the names of a record's parts.
+        topic: topic of records that do not name one.
+        sink: whether records get partition 0, their number as offset, and timestamp 0, unless the JSON has others.
+        schemas: whether keys and values contain their schemas.
+        bare: whether each JSON document is only a value, even if it has the names of a record's parts.
     """
 
     topic: str
@@ -136,7 +136,7 @@ class Reader:
     bare: bool = False
 
     def samples(self, lines: Iterable[str]) -> Iterator[Sample]:
-        """Yield the records of the lines, as they come."""
+        """Yield the records of the lines, as they arrive."""
         convert = _Json(self.schemas)
         for number, text in enumerate(texts(lines), 1):
             if text.wrong is not None:
@@ -154,7 +154,7 @@ class Reader:
         if self.sink:
             partition, offset, timestamp = partition or 0, number - 1 if offset is None else offset, timestamp or 0
         elif offset is not None:
-            raise ValueError("offset: records of a source have none before they are in Kafka; leave it out")
+            raise ValueError("offset: records of a source have no offset before they are in Kafka; omit it")
         key_schema, key = convert(topic, "key", given.get("key"))
         value_schema, value = convert(topic, "value", given.get("value"))
         return Record(
@@ -200,7 +200,7 @@ def _typed(given: Mapping[str, str], name: str, kind: type[Any]) -> Any:
         found = None
     if isinstance(found, kind) and not isinstance(found, bool):
         return found
-    words = {str: "a text", int: "a whole number" + (", milliseconds since 1970" if name == "timestamp" else "")}
+    words = {str: "a string", int: "an integer" + (", milliseconds since 1970" if name == "timestamp" else "")}
     raise ValueError(f"{name} must be {words[kind]}")
 
 

@@ -98,10 +98,10 @@ class Trial:
     Attributes:
         connector: the Connect name.
         sink: whether records have an offset, as those of a sink do.
-        topic: topic of records that name none.
+        topic: topic of records that do not name one.
         stages: the stages, in order.
         tolerance: the connector's `errors.tolerance`.
-        dead_letters: its dead letter queue, or an empty text.
+        dead_letters: its dead letter queue; empty if there is none.
         warnings: warnings for the user.
         redactor: redactor of everything that is printed.
         opened: the plugins, until `close`.
@@ -132,11 +132,11 @@ class Trial:
             resource: the connector.
             plugins: the installed plugins.
             secrets_dir: folder in which `${secret:..}` is looked up.
-            environment: for `${env:..}`; the process's when None.
+            environment: variables for `${env:..}`; None: those of the process.
             worker: the worker configuration as written, which names config providers.
 
         Raises:
-            ConfigError: the chain or the manifest's text is wrong; it has all problems.
+            ConfigError: the chain or the manifest is invalid; it contains all problems.
             ConnectError: a config provider fails, or does not respond.
         """
         with ConfigProviders(worker, secrets_dir, environment) as providers:
@@ -223,7 +223,7 @@ def _run_stage(stage: Stage, record: Record) -> StageResult:
 
 
 class _RecordingPredicate(Predicate):
-    """Predicate that passes records to another one, and keeps its last result."""
+    """Predicate that delegates to another one, and keeps its last result."""
 
     def __init__(self, predicate: Predicate) -> None:
         self._predicate = predicate

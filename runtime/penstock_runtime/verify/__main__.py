@@ -1,4 +1,4 @@
-"""Process 1 of a verifying container, which imports nothing of the image: `python -m penstock_runtime.verify REQUEST`."""
+"""Process 1 of a verifying container, which imports no code of the image: `python -m penstock_runtime.verify REQUEST`."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from penstock_runtime.verify.watch import watch
 
 
 def main(file: str) -> int:
-    """Let another process inspect the image, write its findings, and return the exit code."""
+    """Inspect the image in another process, write its findings, and return the exit code."""
     become_untouchable()
     request = VerificationRequest.from_json(Path(file).read_bytes())
     found = watch([sys.executable, "-m", "penstock_runtime.verify.inspection", file], request.seconds)

@@ -14,7 +14,7 @@ _PR_SET_DUMPABLE = 4
 def become_untouchable() -> None:
     """Prevent processes of the same user from tracing this one, and from opening its files and memory in `/proc`.
 
-    Other processes of the container cannot send process 1 a signal that has no handler, so Python's handler is removed.
+    The kernel blocks signals from the container to process 1 that have no handler, so Python's handler is removed.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform.startswith("linux"):

@@ -50,14 +50,14 @@ class Inspection(NamedTuple):
                 yield {"definition": definition().model_dump(mode="json", by_alias=True)}
             except (Exception, SystemExit) as e:  # noqa: BLE001 (code of the plugin)
                 cause = str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}"
-                yield {"undefined": f"the configuration of {name} cannot be read: {cause}"}
+                yield {"undefined": f"cannot read the configuration of {name}: {cause}"}
 
 
 def inspect_image(mount: PluginMount, begin: Callable[[str], None]) -> Inspection:
     """Return differences between the image and its declaration, or its classes; list the classes of Java plugins.
 
     Args:
-        mount: mount of the image for any place, with its declaration.
+        mount: mount of the image, for any plugin position, with its declaration.
         begin: called with the alias of each class before its import.
     """
     if mount.runtime == "Java":

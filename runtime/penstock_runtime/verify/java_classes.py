@@ -21,7 +21,7 @@ from penstock_runtime.plan.mounted_images import path_in_image
 __all__ = ["Listing", "classes_for", "list_classes"]
 
 _TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
-"""Plugin types of a PluginVersion, by kinds of the catalog. The catalog's config providers are not part of tasks."""
+"""Plugin types of a PluginVersion, by the catalog's kinds. Config providers of the catalog are not part of tasks."""
 _SERVICES: Final = frozenset(
     f"META-INF/services/org.apache.kafka.connect.{name}"
     for name in (
@@ -58,22 +58,22 @@ def list_classes(mount: PluginMount) -> Listing:
 
     Raises:
         ConfigError: the folder contains no loadable plugin, or lacks declared classes; lists all problems.
-        ConnectError: a file cannot be read, or the JVM fails or ends.
+        ConnectError: a file cannot be read, or the JVM fails or exits.
     """
     try:
         return _list_classes(mount)
     except OSError as e:
         where = str(e.filename).replace(mount.folder, path_in_image(mount))
         problem = f"cannot read {where} in the image {mount.image}: {e.strerror}"
-        raise ConnectError(f"{problem}; let every user read what is in the folder of spec.path") from e
+        raise ConnectError(f"{problem}; make all files in the folder of spec.path readable for every user") from e
 
 
 def _list_classes(mount: PluginMount) -> Listing:
     whole, shown, folder = f"the image {mount.image}", path_in_image(mount), Path(mount.folder)
     if folder.is_file():
-        raise ConfigError(f"{whole} has a file {shown}; set spec.path to the folder that it is in")
+        raise ConfigError(f"{whole} has a file {shown}, not a folder; set spec.path to the folder that contains it")
     if not folder.is_dir() or _leads_out(folder):
-        link = f", but a link to {folder.readlink()}, which leads out of it" if folder.is_symlink() else ""
+        link = f", but a link to {folder.readlink()}, which is outside of it" if folder.is_symlink() else ""
         raise ConfigError(f"{whole} has no folder {shown}{link}; set spec.path to the folder with the jars")
     lost = _lost_links(folder)
     if any(link.suffix == ".jar" or link.is_dir() for link in lost):
@@ -92,7 +92,7 @@ def _list_classes(mount: PluginMount) -> Listing:
         absent = f"{whole} does not have {names}, which spec.classes declares; it has {there}"
         raise ConfigError(Problem("", text) for text in (absent, *why))
     if not listing.classes:
-        none = f"{whole} holds no plugins of Kafka Connect in {shown} besides those that Penstock has itself"
+        none = f"{whole} has no plugins of Kafka Connect in {shown}, except some that Penstock itself provides"
         raise ConfigError(Problem("", text) for text in why or (f"{none}; set spec.path to the folder with the jars",))
     return Listing(listing.classes, why)
 
@@ -107,7 +107,7 @@ def classes_for(folder: Path, shown: str, java: int) -> Listing:
 
     Raises:
         ConfigError: a jar in the folder cannot be read.
-        ConnectError: the JVM fails or ends.
+        ConnectError: the JVM fails or exits.
     """
     return _looked(str(folder), shown, (), java, "the lines above say why")[0]
 
@@ -132,9 +132,9 @@ def _looked(
 
 
 def _lost_links(folder: Path) -> list[Path]:
-    """Return links to jars or plugins whose target is not in the part of the image that the pod has.
+    """Return links to jars or plugins whose target is not in the part of the image that is mounted in the pod.
 
-    A link with an absolute path leads into the runtime's image.
+    A link with an absolute path resolves in the runtime's image.
     """
     links = {p for p in (*folder.iterdir(), *folder.rglob("*.jar")) if p.is_symlink()}
     return sorted(p for p in links if not p.exists() or _leads_out(p))
@@ -153,8 +153,8 @@ def _about(lost: Sequence[Path], mount: PluginMount) -> tuple[str, ...]:
 def _about_links(lost: Sequence[Path], mount: PluginMount) -> str:
     shown = [f"{p} (to {p.readlink()})".replace(mount.folder, path_in_image(mount)) for p in lost[:_SHOWN_LINKS]]
     more = f" and {len(lost) - _SHOWN_LINKS} more" if len(lost) > _SHOWN_LINKS else ""
-    cause = f"links lead to nothing that a pod has of the image {mount.image}: {', '.join(shown)}{more}"
-    return f"{cause}; put the files themselves there, or set spec.path to their folder"
+    cause = f"links in the image {mount.image} have targets that pods do not mount: {', '.join(shown)}{more}"
+    return f"{cause}; replace the links by the files, or set spec.path to the folder of the files"
 
 
 def _is_declared(declared: DeclaredClass, plugin: JavaPlugin) -> bool:

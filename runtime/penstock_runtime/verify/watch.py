@@ -1,8 +1,8 @@
-"""Watch the process that imports the classes of an image: its answer, output, end and duration.
+"""Watch the process that imports the classes of an image: its answer, output, exit and duration.
 
-That process runs foreign code. So its answer counts only if it is complete, its output is read to the end but shown only up
-to a limit, and this process reports the outcome even if the other one hangs or ends. Configuration definitions come after
-the answer: errors in them do not change it.
+That process runs untrusted code. Its answer therefore counts only if it is complete, its output is read to the end but shown
+only up to a limit, and this process reports the outcome even if the other one hangs or exits. Configuration definitions
+follow the answer: errors in them do not change it.
 """
 
 import json
@@ -89,8 +89,8 @@ class _Lines:
         answer: the answer, once it is complete. Later data cannot change it.
         definitions: definitions of the classes, which follow the answer.
         undefined: why classes have no definition.
-        has_ended: all definitions have arrived.
-        is_broken: invalid data arrived, which the watched process did not write; reading has stopped.
+        has_ended: whether all definitions have arrived.
+        is_broken: whether invalid data arrived, which the watched process did not write; reading has stopped.
     """
 
     key: bytes
@@ -105,7 +105,7 @@ class _Lines:
 
     @property
     def is_lost(self) -> bool:
-        """True if the answer was overwritten before it was complete."""
+        """Return whether the answer was overwritten before it was complete."""
         return self.is_broken and self.answer is None
 
     def add(self, data: bytes) -> None:
@@ -196,7 +196,7 @@ class _Watch:
 def watch(command: Sequence[str], seconds: float) -> Found:
     """Run a process that answers as described for `ANSWER_VARIABLE`, for at most `seconds`.
 
-    The process and its children may still run afterwards: its group is returned.
+    The process and its children may still run after this: their process group is returned.
     """
     answer, to_answer = os.pipe()
     key = f"{secrets.token_hex(16)} ".encode()
@@ -231,7 +231,7 @@ def watch(command: Sequence[str], seconds: float) -> Found:
 
 
 def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
-    """Read available data without waiting for the end, since another process may keep the descriptor open."""
+    """Read available data without waiting for the end, because another process may keep the descriptor open."""
     os.set_blocking(descriptor, False)
     try:
         for _ in range(_LONGEST // _CHUNK):
@@ -246,8 +246,8 @@ def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
 def _packed(lines: _Lines) -> tuple[PackedDefinitions | None, str]:
     """Return the definitions of the classes, and a message about those that are missing or shortened."""
     if not lines.has_ended:
-        lacking = "a plugin ended the process that reads them, or takes too long"
-        cause = "something wrote over them, or they are too large" if lines.is_broken else lacking
+        lacking = "a plugin ended the process that reads them, or took too long"
+        cause = "other output overwrote them, or they are too large" if lines.is_broken else lacking
         return None, f"configuration definitions are not published: {cause}"
     if not lines.definitions and not lines.undefined:
         return None, ""
@@ -267,15 +267,15 @@ def _packed(lines: _Lines) -> tuple[PackedDefinitions | None, str]:
 def _of_java(classes: Sequence[FoundClass], warnings: Sequence[str]) -> TerminationMessage:
     text = classes_text(classes)
     if len(text) > LONGEST_CLASSES:
-        cause = f"the folder holds {len(classes)} classes of plugins, more than a status can list"
-        remedy = "let spec.path name a folder with fewer plugins, in a PluginVersion for each"
+        cause = f"the folder has {len(classes)} plugin classes, more than a status can list"
+        remedy = "divide it into folders with fewer plugins, each with its PluginVersion and spec.path"
         return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=f"{cause}; {remedy}")
-    summary = f"the image holds {len(classes)} classes of Java plugins; status.classes lists them"
+    summary = f"the image has {len(classes)} classes of Java plugins; status.classes lists them"
     return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((summary, *warnings)), classes=text)
 
 
 def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMessage:
-    doing = f"the import of {lines.importing}" if lines.importing else "looking into the image"
+    doing = f"the import of {lines.importing}" if lines.importing else "the inspection of the image"
     found = lines.answer
     if found is not None and not lines.is_lost:
         if found.problems:
@@ -284,15 +284,16 @@ def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMess
             return TerminationMessage(exit_code=ExitCode.FAILED, message=found.trouble)
         if found.java:
             return _of_java(found.java, found.warnings)
-        summary = f"the image holds what is declared, and these classes of it are imported: {', '.join(found.classes)}"
+        summary = f"the image has the declared classes, which were imported: {', '.join(found.classes)}"
         return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((summary, *found.warnings)))
     if lines.is_lost:
-        why = f"{doing} wrote over its answer; a plugin must not write to descriptors that it did not open"
+        why = f"{doing} overwrote its answer; a plugin must not write to descriptors that it did not open"
     elif code is None:
-        remedy = "a plugin must not work or wait where it is imported"
+        remedy = "a plugin must not work or wait during its import"
         if not lines.importing:  # Java plugins are not imported, but may have many jars
             remedy = (
-                "raise job.deadlineSeconds of the release, of which it has half, or let spec.path name fewer plugins"
+                "raise job.deadlineSeconds of the release, half of which is the limit, or set spec.path to a folder with "
+                "fewer plugins"
             )
         why = f"{doing} did not end within {seconds:.0f} s; {remedy}"
     elif code < 0:

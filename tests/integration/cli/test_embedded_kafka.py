@@ -322,7 +322,7 @@ def _sockets(pid: int | None) -> set[str]:
 def test_a_missing_java_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(ConnectError, match="Java is missing"):
+    with pytest.raises(ConnectError, match="cannot find Java"):
         EmbeddedKafka(tmp_path / "kafka").start()
     assert not (tmp_path / "kafka").exists()
 
@@ -333,7 +333,7 @@ def test_a_cache_that_cannot_be_filled_says_what_to_do(tmp_path: Path, monkeypat
     proxy = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=1" for scheme in ("http", "https"))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", proxy)
     said: list[str] = []
-    with pytest.raises(ConnectError, match="cannot be fetched from Maven Central") as caught:
+    with pytest.raises(ConnectError, match=r"cannot fetch .* from Maven Central") as caught:
         EmbeddedKafka(tmp_path / "kafka", say=said.append).start()
     assert said == ["Fetching Kafka 4.3.1 (44 MB, once)..."]
     assert str(tmp_path / "cache" / "kafka-4.3.1" / "libs") in str(caught.value)

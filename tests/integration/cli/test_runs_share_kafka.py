@@ -140,7 +140,7 @@ def test_a_run_continues_with_its_other_connectors_where_one_is_started_elsewher
     create(lab.servers, status, cleanup_policy="compact")
     with started_elsewhere(lab.servers, status, lost):
         run = lab.processes.run(resources, lab.servers, worker={**WORKER, "status.storage.topic": status})
-        run.await_log(f"Connector {lost} was started elsewhere at this moment; it runs there")
+        run.await_log(f"Connector {lost} was started elsewhere at the same time, and runs there")
         await_records(lab.servers, topic, 2)
     run.terminate()
     assert run.await_exit() == 3
@@ -154,4 +154,4 @@ def test_a_run_leaves_whose_only_connector_is_started_elsewhere_at_the_same_mome
     with started_elsewhere(lab.servers, status, resource["metadata"]["name"]):
         run = lab.processes.run([resource], lab.servers, worker={**WORKER, "status.storage.topic": status})
         assert run.await_exit() == 3, run.last_words()
-    assert "was started elsewhere at this moment; it runs there" in run.log_text()
+    assert "was started elsewhere at the same time, and runs there" in run.log_text()

@@ -229,7 +229,7 @@ def test_what_is_no_plugin_is_refused_with_what_to_do(build: Build, plugin: Path
         assert f"cannot unpack the plugin archive {archive}: " in build.refused(archive)
     with tarfile.open(archive, "w:gz") as hostile:
         hostile.add(plugin / "probe.jar", "../probe.jar")
-    assert "it holds '../probe.jar', which leads out of it" in build.refused(archive)
+    assert "it contains '../probe.jar', a path outside of the archive" in build.refused(archive)
 
     (plugin / "probe.jar").write_bytes(b"PK\x03\x04")
     assert "cannot read the jar /plugins/probe-connector/probe.jar: " in build.refused(plugin)

@@ -127,7 +127,7 @@ def test_a_transaction_that_is_left_open_is_named_with_the_remedy(probe_lab: Pro
     create(probe_lab.servers, topic)
     short = {"producer.override.transaction.timeout.ms": "1000"}
     log = probe_lab.fails(topic, {"batch": 1, "total": 2, **short, **CONNECTOR})
-    assert "cannot commit a transaction of ProbeSource, 3 times in a row: A transaction was open for" in log
+    assert "cannot commit a transaction of ProbeSource, 3 times in a row: a transaction was open for" in log
     assert "set transaction.boundary to poll or interval" in log
     assert read_all(probe_lab.servers, topic) == []
 

@@ -121,9 +121,7 @@ def test_a_backlog_is_delivered_by_two_executors_that_come_while_the_driver_deli
     alone = await_executors(task, 2, 0)
     assert alone.executors_trouble is None, "they may be starting"
     why = task.await_report("RUNNING", where=lambda r: r.executors_trouble is not None, seconds=150)
-    assert str(why.executors_trouble).startswith(
-        "No executor has been connected for 60 s, so the driver delivers alone"
-    )
+    assert str(why.executors_trouble).startswith("No executor has been connected for 60 s, so only the driver delivers")
     assert why.trouble is None, "the task is not hindered"
     read = task.process.last("read")
     until(lambda: task.process.last("read") > read + 1_000, what="records that the driver delivers")

@@ -59,7 +59,7 @@ def test_a_forbidden_topic_fails_the_task_as_a_wrong_configuration_with_any_tole
     assert f"{p}.good" not in told.partition(" allows ")[0]
     assert not topics(lab) & {f"{p}.good", f"{p}.bad"}
     assert lab.offsets(name) == []
-    assert "Trying again" not in task.log_text()
+    assert "Retrying" not in task.log_text()
 
 
 OFF = {"topic.creation.enable": "false"}

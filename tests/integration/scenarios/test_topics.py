@@ -119,9 +119,7 @@ def test_a_topic_that_cannot_be_created_fails_the_task_immediately_with_any_tole
     # Asked once: neither the batch nor the topic was tried again.
     assert [e["batch"] for e in lab.journal.of("read")] == [0]
     assert lab.journal.of("commit") == []
-    assert not any(
-        word in task.log_text() for word in ("Trying again", "planning it again", "Error encountered in task")
-    )
+    assert not any(word in task.log_text() for word in ("Retrying", "planning it again", "Error encountered in task"))
     assert lab.offsets(name) == []
     assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
 
@@ -166,7 +164,7 @@ def test_a_topic_that_may_not_be_described_or_created_fails_the_task_with_the_ri
         assert right in told
         assert "wonderland" not in task.log_text()
         assert topic not in topics(lab)
-        assert "Trying again" not in task.log_text()
+        assert "Retrying" not in task.log_text()
         assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
     # With the rights that were missing the same connector delivers.
     guarded.allow("alice", ResourceType.TOPIC, seen, AclOperation.CREATE, AclOperation.WRITE)

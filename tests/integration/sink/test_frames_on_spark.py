@@ -185,7 +185,7 @@ def test_schemas_that_alternate_amid_a_backlog_are_left_to_the_driver_in_order_a
 
 @pytest.mark.parametrize(
     ("value", "error"),
-    [(None, "A tombstone cannot become a row"), ("[", "Tolerance exceeded in error handler")],
+    [(None, "cannot make a row of a tombstone"), ("[", "Tolerance exceeded in error handler")],
 )
 def test_what_cannot_become_a_row_fails_the_task_and_nothing_behind_it_is_committed(
     lab: Lab, tmp_path: Path, value: str | None, error: str
@@ -277,7 +277,7 @@ def test_a_full_folder_of_sparks_is_named_and_the_batch_comes_again(lab: Lab, tm
             file.write(bytes(65_536))
     os.truncate(ballast, ballast.stat().st_size - 100_000)  # room for what the driver writes, and for few rows
     backlog.fill(plain())
-    task.await_log("Trying again: Spark's folder is full")
+    task.await_log("Retrying: Spark's folder is full")
     ballast.unlink()
     backlog.wait(task)
     task.stop()

@@ -18,7 +18,7 @@ def test_a_sink_whose_group_has_members_that_committed_nothing_says_who_they_are
     lab.produce(topic, "a")
     resource = lab.sink_manifest(topic, name=name)
     with lab.member(f"connect-{name}", topic, protocol):
-        assert f"Group 'connect-{name}' {JOINED}" in failed(lab.processes.task(lab.spec(resource)))
+        assert f"group 'connect-{name}' {JOINED}" in failed(lab.processes.task(lab.spec(resource)))
         assert lab.journal.of("open", "put") == []
         assert lab.committed(name, topic) is None
     lab.processes.task(lab.spec(resource))  # they have left

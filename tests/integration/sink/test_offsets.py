@@ -153,7 +153,7 @@ def test_a_sink_that_asks_to_wait_does_not_hold_up_a_stop(lab: Lab) -> None:
     name, task = lab.sink(topic, on={"a": {"do": "retriable", "after": 600}})
     lab.journal.count("put")
     trouble = task.await_event(lambda e: e["event"] == "progress" and e.get("trouble"))
-    assert trouble["trouble"] == "write is tried again (attempt 1): sink refused"
+    assert trouble["trouble"] == "write is retried (attempt 1): sink refused"
     task.stop()
     assert "is abandoned" not in task.log_text()
     assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "UNASSIGNED"]

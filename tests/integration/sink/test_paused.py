@@ -157,6 +157,6 @@ def test_dead_letters_that_kafka_does_not_take_are_counted_and_the_batch_waits_f
         lost = task.news.summaries[0]
         assert (lost.dead_letters, lost.dead_letters_lost, lost.read) == (1, 1, 0)
         # It is reported after the counts, and over for a moment before each try.
-        until(lambda: f"could not be written to the dead letter queue '{dlq}' yet" in str(task.news.troubles[-1]))
+        until(lambda: f"cannot write records to the dead letter queue '{dlq}' yet" in str(task.news.troubles[-1]))
         assert lab.journal.of("put") == []  # what follows a write may never come again
     assert lab.committed(spec.connector, topic) is None

@@ -92,7 +92,7 @@ def test_a_slow_sink_with_a_backlog_commits_as_it_goes_and_writes_nothing_twice(
     for partition, found in offsets.items():
         assert found == list(range(len(found)))
         assert lab.committed(name, topic, partition) == len(found)
-    assert "Trying again" not in task.log_text()
+    assert "Retrying" not in task.log_text()
 
 
 @pytest.mark.parametrize("where", ["transform", "writer"])
@@ -116,9 +116,7 @@ def test_an_external_system_that_is_unavailable_for_longer_than_any_worker_may_w
     show()
     until(lambda: by_spark(lab), what="a write in a worker")
     away.touch()
-    until(
-        lambda: "away" in (task.trouble or "") and "tried again" in (task.trouble or ""), what=lambda: str(task.trouble)
-    )
+    until(lambda: "away" in (task.trouble or "") and "retried" in (task.trouble or ""), what=lambda: str(task.trouble))
     known = sum(len(found) for found in written(out).values())
     until(lambda: "attempt 6" in (task.trouble or ""), what=lambda: str(task.trouble))  # longer than a worker may take
     assert sum(len(found) for found in written(out).values()) == known
@@ -162,7 +160,7 @@ def test_what_is_staged_behind_a_part_that_had_no_time_is_in_the_file_once_and_i
     _, task = lab.start(manifest(name, "FileStreamSink", config, spark="Eager"))
     task.await_log("Spark is up")
     show()
-    task.await_log("records staged after a gap are staged again")
+    task.await_log("records that others staged after the gaps are staged again")
     slow.unlink()
     until(lambda: lab.committed(name, topic) == 400_001, seconds=FAST_ENOUGH)
     task.stop()

@@ -74,7 +74,7 @@ def test_a_worker_that_continues_in_time_writes_nothing_twice(lab: Lab, tmp_path
     await_the_end(lab, name, topic)
     task.stop()
     assert sorted(written(tmp_path)) == every()
-    assert "Trying again" not in task.log_text()
+    assert "Retrying" not in task.log_text()
 
 
 def test_a_jvm_that_stays_stopped_ends_its_task_which_is_a_loss(lab: Lab, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ with Scratch() as scratch:
         print("delivered")
     except WorkerLost as e:
         print("lost")
-        print("refused:", "whose first attempt may have delivered records" in str(e.__cause__))
+        print("refused:", "its first attempt may have delivered records" in str(e.__cause__))
     spark.stop()
 """
 

@@ -161,12 +161,12 @@ def test_the_driver_begins_without_executors_and_continues_when_none_is_left(
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
     task = processes.task(on(cluster, numbers(kafka, topic)))
-    task.await_log("has no executor for this task yet: the driver begins with what needs none")
+    task.await_log("has no executor for this task yet: the driver starts without executors")
     assert not task.last("spark_batches")
     cluster.start_workers(1)
     task.await_batch_on_spark()
     cluster.kill_worker(0)
-    task.await_log("is left: the driver continues with what needs none")
+    task.await_log("is left: the driver continues without executors")
     await_more(task)
     batches = task.last("spark_batches")
     cluster.start_workers(1)
@@ -205,7 +205,7 @@ def test_an_executor_without_the_plugin_is_refused_before_it_delivers_a_record(
     task = processes.task(on(cluster, numbers(kafka, topic)))
     line = task.await_log("is not used now: A Spark executor cannot run this task: on ")
     assert "numbers_source:Numbers is installed but cannot be imported" in line
-    assert "Give executors the same image" in line
+    assert "give executors the same image" in line
     await_more(task)
     task.stop()
     assert not task.last("spark_batches")

@@ -55,7 +55,7 @@ with Scratch() as scratch:
 
 def test_a_jvm_that_is_killed_while_it_starts_is_a_loss_and_no_failure_of_the_connector() -> None:
     done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.splitlines()[-2:] == ["lost: Spark's JVM was ended by signal 9 at its start"] * 2
+    assert done.stdout.splitlines()[-2:] == ["lost: Spark's JVM was killed by signal 9 while it started"] * 2
 
 
 IN_A_BATCH = """

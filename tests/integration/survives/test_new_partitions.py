@@ -187,7 +187,7 @@ class Contested(StatusWriter):
 
 def test_a_record_that_never_stays_is_given_up_and_reported(world: World) -> None:
     writer = Contested(world.settings, client_id="contested")
-    with pytest.raises(RetriableError, match="does not keep the record"):
+    with pytest.raises(RetriableError, match="cannot write the record of task"):
         world.life(1).begin(writer)
     writer.close()
 

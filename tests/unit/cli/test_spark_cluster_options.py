@@ -94,7 +94,7 @@ def test_a_master_without_a_secret_is_refused_with_what_the_cluster_needs() -> N
 
 def test_an_empty_secret_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("\n")
-    with pytest.raises(ConfigError, match=r"is empty: it holds Spark's spark.authenticate.secret"):
+    with pytest.raises(ConfigError, match=r"it is empty; write Spark's spark.authenticate.secret into it"):
         cluster_options(MASTER, tmp_path / "secret", [])
 
 

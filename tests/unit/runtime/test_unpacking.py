@@ -94,9 +94,9 @@ def test_a_file_or_a_folder_outside_is_refused_by_its_name(tmp_path: Path, folde
     ]
     for number, archive in enumerate(archives):
         assert refused(archive, tmp_path / str(number)) == (
-            f"it holds {name!r}, which leads out of it; if you trust it, unpack it yourself, and name the folder"
+            f"it contains {name!r}, a path outside of the archive; if you trust it, unpack it yourself and use the folder"
         )
-    assert "leads out of it" in refused(tar(tmp_path, member(name, tarfile.DIRTYPE)), folder)
+    assert "a path outside of the archive" in refused(tar(tmp_path, member(name, tarfile.DIRTYPE)), folder)
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../a", "../..", "/"])
@@ -105,7 +105,7 @@ def test_a_link_that_leads_outside_is_refused_and_not_followed(
     tmp_path: Path, folder: Path, target: str, kind: bytes
 ) -> None:
     message = refused(tar(tmp_path, member("p/x", kind, link=target), (member("p/x/a.jar"), b"a")), folder)
-    assert message.startswith((f"'p/x' is a link to {target!r}, which is ", "it holds 'p/x' twice"))
+    assert message.startswith((f"'p/x' is a link to {target!r}, which is ", "it contains 'p/x' twice"))
     assert "which is" in refused(tar(tmp_path, member("p/x", kind, link=target)), tmp_path / "alone")
     message = refused(zipped(tmp_path, (entry("p/x", stat.S_IFLNK | 0o777), target.encode())), tmp_path / "zip")
     assert message.startswith(f"'p/x' is a link to {target!r}, which is ")
@@ -136,9 +136,9 @@ def test_a_link_within_becomes_a_copy(tmp_path: Path, folder: Path) -> None:
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
 def test_a_device_is_refused(tmp_path: Path, folder: Path, kind: bytes) -> None:
     message = refused(tar(tmp_path, member("p/x", kind)), folder)
-    assert message.startswith("it holds 'p/x', which is neither a file nor a folder")
+    assert message.startswith("it contains 'p/x', which is neither a file nor a folder")
     message = refused(zipped(tmp_path, (entry("p/x", stat.S_IFIFO | 0o644), b"")), tmp_path / "zip")
-    assert message.startswith("it holds 'p/x', which is neither a file nor a folder")
+    assert message.startswith("it contains 'p/x', which is neither a file nor a folder")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_an_archive_of_countless_folders_is_refused(
     monkeypatch.setattr(unpacking, "_MOST_ENTRIES", 100)
     few_files = ("/".join([str(n), *["a"] * 48, "x"]) for n in range(4))
     message = refused(tar(tmp_path, *map(member, few_files)), folder)
-    assert message.startswith("it holds more than 100 files and folders; ")
+    assert message.startswith("it contains more than 100 files and folders; ")
     message = refused(tar(tmp_path, member("/".join(["a"] * 900))), tmp_path / "deep")
     assert message.startswith("it contains paths with more than 50 levels; ")
 

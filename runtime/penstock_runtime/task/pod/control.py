@@ -28,7 +28,7 @@ _PAUSE: Final = 1.0
 
 
 class ControlReader:
-    """Reader that keeps a task's `paused` as the latest control record requests.
+    """Reader that sets a task's `paused` as the latest control record requests.
 
     Args:
         spec: spec of this incarnation.
@@ -93,7 +93,7 @@ class ControlReader:
             if self._reader.caught_up:
                 break
             if time.monotonic() >= deadline:
-                raise RetriableError("The status topic was not read to its end in time")
+                raise RetriableError("cannot read the status topic to its end in time")
         self._live = True
         threading.Thread(target=self._follow, name="control", daemon=True).start()
 
@@ -102,7 +102,7 @@ class ControlReader:
             try:
                 self._take(self._reader.poll(_POLL))
             except ConnectError as e:
-                log.debug("The control records cannot be read now: %s", e)
+                log.debug("Cannot read the control records now: %s", e)
                 time.sleep(_PAUSE)
 
     def _take(self, entries: Sequence[Entry]) -> None:
@@ -126,7 +126,7 @@ class ControlReader:
         self._reports.target(target)
 
     def _compare_reset(self, control: Control | None) -> None:
-        """Look for a reset other than the last one. A record without one is ignored."""
+        """Handle a reset other than the last one. A record without one is ignored."""
         if control is None or control.connector_uid != self._identity.connector_uid:
             return
         if control.topics_reset is not None and control.topics_reset != self._topics_reset:
@@ -147,7 +147,7 @@ class ControlReader:
             log.warning("Log level is %s", level or "that of the release")
 
     def _compare(self, report: Report | None) -> None:
-        """Look for a report of another incarnation under this task's key: a late one of an earlier, or one of a later."""
+        """Handle a report under this task's key from another incarnation, which may be an earlier or a later one."""
         if report is None:
             return
         own, other = order(self._identity), order(report)

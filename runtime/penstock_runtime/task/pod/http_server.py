@@ -1,7 +1,7 @@
 """HTTP server of a task: metrics, and the kubelet's health checks. It serves every client and shows nothing secret.
 
 It runs in separate threads, so that it can report a task whose loop is blocked; a process that is stopped does not answer.
-With too many connections open, the oldest is closed, so that clients that hold connections cannot keep the kubelet out.
+With too many connections open, the oldest is closed, so that clients that keep connections open cannot lock out the kubelet.
 """
 
 import socket

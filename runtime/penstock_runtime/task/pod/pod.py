@@ -31,7 +31,7 @@ _LEAST: Final = 5.0  # minimum seconds for the control records, even if the brok
 
 
 class KafkaUnreachable(ConnectError):
-    """Raised when Kafka is unreachable at the start. The process ends, because the operator can see only that."""
+    """Raised when Kafka is unreachable at the start. The process exits, because the operator can detect only this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Pod:
 
     @staticmethod
     def is_here() -> bool:
-        """Return whether this process runs in a pod that the operator made."""
+        """Return whether this process runs in a pod that the operator created."""
         return POD_IDENTITY_VARIABLE in os.environ
 
     @classmethod
@@ -63,7 +63,7 @@ class Pod:
         """Return the pod that the environment variables describe.
 
         Raises:
-            ConfigError: a variable is missing, or holds no identity that this runtime can read.
+            ConfigError: a variable is missing, or its identity cannot be read by this runtime.
         """
         missing = [name for name in (POD_NAME_VARIABLE, POD_UID_VARIABLE) if not os.environ.get(name)]
         if missing:

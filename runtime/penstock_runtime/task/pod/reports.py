@@ -1,11 +1,11 @@
 """Reports of a task to the operator, written at each change of state, trouble or generation acted on.
 
-The state is empty until the task runs or is paused: until then only trouble is reported. A task that has begun to run must
-show that it works (`Report.progress`): its first report waits a second for that. The first record is reported immediately,
-and then one report is written each minute while records are delivered, with the time of the last record and the figures;
-two more follow when no more records come, the first of them within a minute, so that the time is that of the last
-record and the figures are those of an idle task. Tasks of one connector write theirs in the same second, so that the
-operator writes one status for all of them, and those of other connectors in another second.
+The state is empty until the task runs or is paused: until then, only trouble is reported. A task that has started to run
+must prove that it works (`Report.progress`): its first report waits a second for this. The first record is reported
+immediately. After it, while records are delivered, one report is written each minute, with the time of the last record and
+the figures. When no more records arrive, two more reports follow, the first within a minute, so that the final report has
+the time of the last record and the figures of an idle task. Tasks of one connector write their reports in the same second of
+the minute, so that the operator writes one status for all of them; those of other connectors write in other seconds.
 """
 
 import threading
@@ -34,7 +34,7 @@ _SAME_SECONDS: Final = 60.0
 _TROUBLE: Final = 1_000  # characters
 _MINUTE: Final = 60_000  # milliseconds
 _UNPROVEN: Final = 1.0
-"""Seconds for which the report of a task that has just begun to run waits for its first round."""
+"""Seconds for which the first report of a task that has just started to run waits for its first round."""
 _STEADY: Final = 3.0
 """Seconds after its first round from which a task counts as steady."""
 
@@ -127,7 +127,7 @@ class PodReports:
                 self._write()
 
     def trouble(self, text: str | None) -> None:
-        """Report what hinders the task; None: nothing does any more.
+        """Report a problem that hinders the task; None: there is none any more.
 
         Changes are written at most once a second, and changes of only numbers at most once a minute. The last one is written
         even if no other follows.
@@ -149,7 +149,7 @@ class PodReports:
             self._write(after=self._trouble_due - now)
 
     def lag(self, records: int, growth: str | None) -> None:
-        """Keep the lag for the next report, and report when its growth begins and ends. Any thread may call it."""
+        """Store the lag for the next report, and report when its growth starts and ends. May be called from any thread."""
         self._figures.lag(records)
         if (growth is None) is (self._report.lagging is None):  # not for each change of numbers in the text
             return
@@ -158,7 +158,7 @@ class PodReports:
             self._write()
 
     def partitions(self, number: int) -> None:
-        """Keep the number of partitions for the next report."""
+        """Store the number of partitions for the next report."""
         self._figures.partitions(number)
 
     def waited(self, seconds: float) -> None:
@@ -189,7 +189,7 @@ class PodReports:
             self._figures_due = self._minute(now) + _MINUTE
 
     def looped(self, *, proven: bool) -> None:
-        """Keep the time for reports of trouble, and report the first round that proves that the task works."""
+        """Store the time for reports of trouble, and report the first round that proves that the task works."""
         self._looped = now = self._now()
         if self._figures_due is not None and now >= self._figures_due:
             self._report_figures(now)

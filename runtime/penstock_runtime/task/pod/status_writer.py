@@ -88,7 +88,7 @@ class BackgroundStatusWriter:
                     self._writer = self._connect()
                 self._writer.write(self._topic, [(key, record.value) for key, record in batch.items()], timeout=_TRY)
             except ConnectError as e:
-                log.warning("The status topic was not written, trying again: %s", e)
+                log.warning("Cannot write to the status topic, retrying: %s", e)
                 self._disconnect()
                 with self._changed:
                     if not self._changed.wait_for(lambda: self._closed or self._is_flushing, _BACKOFF.pause(failures)):

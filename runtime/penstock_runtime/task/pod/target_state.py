@@ -1,4 +1,4 @@
-"""Target state of a running task: from its pod's identity or the control record, the one of higher generation. Pure."""
+"""Target state of a running task: from its pod's identity or the control record, whichever has the higher generation."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class TargetState:
         return cls(identity.connector_uid, identity.connector_generation, identity.state)
 
     def after(self, control: Control | None) -> "TargetState":
-        """Return the state after a control record, which must be of this Connector and of a higher generation to count."""
+        """Return the state after a control record, which counts only if it is of this Connector and a higher generation."""
         if control is None or control.connector_uid != self.connector_uid or control.generation <= self.generation:
             return self
         return TargetState(self.connector_uid, control.generation, control.state)

@@ -38,7 +38,7 @@ def test_wrong_options_are_refused(nothing_starts: Path, words: tuple[str, str],
 
 
 @pytest.mark.parametrize(
-    ("version", "said"), [(None, "Java is missing"), ("11.0.2", "is Java 11: install Java 17 or newer")]
+    ("version", "said"), [(None, "cannot find Java"), ("11.0.2", "it is Java 11; install Java 17 or newer")]
 )
 def test_a_wrong_java_is_reported_before_anything_is_written_or_downloaded(
     nothing_starts: Path,

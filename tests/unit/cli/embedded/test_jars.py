@@ -67,7 +67,7 @@ def test_what_is_in_the_cache_needs_neither_network_nor_pyspark(
 def test_a_fetch_that_does_not_bring_exactly_the_pinned_files_leaves_nothing(
     tmp_path: Path, cache: Path, script: str
 ) -> None:
-    with pytest.raises(ConnectError, match="cannot be fetched from Maven Central"):
+    with pytest.raises(ConnectError, match=r"cannot fetch .* from Maven Central"):
         jars.kafka_jars(ivy_that(tmp_path, script), lambda _: None)
     assert sorted(path.name for path in cache.iterdir()) == ["fetch.log", "lock"]
 

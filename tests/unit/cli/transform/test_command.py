@@ -225,7 +225,7 @@ def test_records_of_a_sink_have_an_offset_and_those_of_a_source_have_none(tmp_pa
     source = manifest(tmp_path, {"topic": "t", **config}, "source")
     code, printed = tried(source, '{}\n{"value": {}, "offset": 5}', as_json=True)
     assert code == 1
-    assert "leave it out" in lines(printed)[1]["error"]["message"]
+    assert "omit it" in lines(printed)[1]["error"]["message"]
 
 
 def test_the_topic_of_the_command_line_counts(tmp_path: Path) -> None:

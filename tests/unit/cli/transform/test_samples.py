@@ -127,12 +127,12 @@ def test_headers_of_one_name_are_a_list() -> None:
 @pytest.mark.parametrize(
     ("node", "told"),
     [
-        ({"topic": 5}, "topic must be a text"),
-        ({"timestamp": "now"}, "timestamp must be a whole number, milliseconds since 1970"),
-        ({"partition": True}, "partition must be a whole number"),
+        ({"topic": 5}, "topic must be a string"),
+        ({"timestamp": "now"}, "timestamp must be an integer, milliseconds since 1970"),
+        ({"partition": True}, "partition must be an integer"),
         ({"headers": "h"}, "headers must be"),
         ({"headers": [{"nam": "h"}]}, "headers must be"),
-        ({"value": 1, "offset": 3}, "offset: records of a source have none"),
+        ({"value": 1, "offset": 3}, "offset: records of a source have no offset"),
     ],
 )
 def test_a_part_of_another_type_is_refused(node: Any, told: str) -> None:

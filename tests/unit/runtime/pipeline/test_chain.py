@@ -209,8 +209,8 @@ class TestOutgoing:
         [
             ({"timestamp": -5}, "Invalid record timestamp -5"),
             ({"timestamp": [1, -7]}, "Invalid record timestamp -7"),
-            ({"topic": None}, "A record has no topic"),
-            ({"topic": ["t", None]}, "A record has no topic"),
+            ({"topic": None}, "cannot produce a record without a topic"),
+            ({"topic": ["t", None]}, "cannot produce a record without a topic"),
         ],
     )
     def test_errors_that_no_tolerance_covers_fail_the_task(self, more: dict[str, Any], message: str) -> None:

@@ -91,7 +91,7 @@ def test_converter_must_return_bytes(kind: type[Single], gives: Any, told: str) 
         ),
         (Single, (None, 1, 2), "Single.to_connect returned 3 values, and not a pair"),
         (Whole, [1], "Whole.to_connect_batch returned a value of type list, and not a pair"),
-        (Whole, (None, [1, 2]), "Whole.to_connect_batch returned 2 values of 1 messages"),
+        (Whole, (None, [1, 2]), "Whole.to_connect_batch returned 2 values for 1 messages"),
         (Whole, ("text", [1]), "Whole.to_connect_batch returned a value of type str as a schema"),
     ],
 )

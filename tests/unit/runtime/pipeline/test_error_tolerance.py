@@ -114,7 +114,7 @@ def test_a_record_that_waits_for_its_next_try_has_not_failed_when_the_task_stops
     def work() -> None:
         raise RetriableError("not yet")
 
-    with pytest.raises(RetriableError, match="A record waits for its next attempt: not yet"):
+    with pytest.raises(RetriableError, match="a record waits for its next attempt: not yet"):
         operator.attempt(0, Stage.VALUE_CONVERTER, "C", work)
     assert operator.failures == []
     assert clock.now < 100.7  # at once, not at the end of the wait

@@ -133,7 +133,7 @@ def test_rows_do_not_count_before_they_are_kept() -> None:
 
 @pytest.mark.parametrize(
     ("schema", "values", "error"),
-    [(V1, [{"id": 1}, None], "tombstone"), (None, ["a"], "need"), (V1, [{"id": "a"}], "fit")],
+    [(V1, [{"id": 1}, None], "tombstone"), (None, ["a"], "without a schema"), (V1, [{"id": "a"}], "fit")],
 )
 def test_refused_rows_do_not_count(schema: Schema | None, values: list[Any], error: str) -> None:
     made, whole = _Made(16), chunk("1" * len(values))

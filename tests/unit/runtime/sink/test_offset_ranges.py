@@ -112,8 +112,8 @@ class Silence:
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
-        ("Connection refused", "No records came from t-0 at offset 5 for 10 s: Connection refused"),
-        (None, "No records came from t-0 at offset 5 for 60 s"),
+        ("Connection refused", "cannot read t-0 at offset 5: no records arrived for 10 s: Connection refused"),
+        (None, "cannot read t-0 at offset 5: no records arrived for 60 s"),
     ],
 )
 def test_silence_ends_the_batch_after_10_s_without_brokers_and_otherwise_after_60_s(

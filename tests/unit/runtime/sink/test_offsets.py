@@ -157,7 +157,7 @@ def test_assigning_a_partition_commits_the_groups_offsets_to_detect_members() ->
 def test_group_members_are_reported_before_the_sink_is_opened_and_at_most_three() -> None:
     world = World(a=7)
     world.group.joined = [f"c{n} at h" for n in range(5)]
-    with pytest.raises(ConnectError, match=r"Group 'g' has members: c0 at h, c1 at h, c2 at h and 2 more\."):
+    with pytest.raises(ConnectError, match=r"group 'g' has members: c0 at h, c1 at h, c2 at h and 2 more\."):
         world.offsets.assign([A])
     assert (world.sink.calls, world.group.commits) == ([], [])
 

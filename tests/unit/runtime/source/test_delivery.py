@@ -182,8 +182,7 @@ def test_refused_dead_letter_is_always_logged() -> None:
     delivery(DLQ).run_stage([batch("bad and far too long")], port, summary, where="s")
     assert (summary.dead_letters, summary.dead_letters_lost, summary.logged) == (1, 1, 1)
     assert summary.log == [
-        "A failed record for topic 't' is skipped and not in the dead letter queue 'dlq', which cannot take it: "
-        "too large"
+        "cannot write a failed record for topic 't' to the dead letter queue 'dlq', so it is only skipped: too large"
     ]
 
 
@@ -236,7 +235,7 @@ def test_unreachable_dead_letter_queue_does_not_hide_the_failure(caplog: pytest.
         delivery(ErrorPolicy(dead_letter_topic="dlq"), bury=away).run_stage(
             [batch("bad")], Topic(), Summary(), where="s"
         )
-    assert "is not in the dead letter queue 'dlq': Kafka is away" in caplog.text
+    assert "the record that fails the task to the dead letter queue 'dlq': Kafka is away" in caplog.text
 
 
 def test_untolerated_record_that_kafka_refuses_has_no_dead_letter() -> None:

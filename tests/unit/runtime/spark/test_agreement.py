@@ -25,7 +25,7 @@ def test_agreeing_worker_does_the_work() -> None:
 
 def test_config_error_in_a_worker_loses_the_part_and_names_the_host() -> None:
     failed = msgspec.msgpack.encode(failure(ConfigError("data.source: no module named orders")))
-    with pytest.raises(RetriableError, match=r"cannot run this task: on .*data\.source: no module named orders\. Give"):
+    with pytest.raises(RetriableError, match=r"cannot run this task: on .*data\.source: no module named orders; give"):
         where_agreed(agreement({}), lambda payload: payload, failed)
 
 
@@ -42,10 +42,10 @@ def test_built_in_plugins_have_the_version_of_penstock() -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"packages": {"penstock": "0.0.1"}}, f"has penstock {version('penstock')}, and the driver 0.0.1"),
-        ({"packages": {"Python": "2.7"}}, "and the driver 2.7"),
-        ({"packages": {"of a later release": "1"}}, "has of a later release None, and the driver 1"),
-        ({"plugins": {HERE.reference: "9.9"}}, f"{HERE.reference} {HERE.version}, and the driver 9.9"),
+        ({"packages": {"penstock": "0.0.1"}}, f"has penstock {version('penstock')}, and the driver has 0.0.1"),
+        ({"packages": {"Python": "2.7"}}, "and the driver has 2.7"),
+        ({"packages": {"of a later release": "1"}}, "has of a later release None, and the driver has 1"),
+        ({"plugins": {HERE.reference: "9.9"}}, f"{HERE.reference} {HERE.version}, and the driver has 9.9"),
         ({"plugins": {ABSENT.reference: "1.0"}}, "not_installed_anywhere:Plugin is installed but cannot be imported"),
     ],
 )
@@ -61,4 +61,4 @@ def test_differing_worker_is_reported_with_its_host_and_does_nothing(changed: di
     error = raised.value
     assert str(error).startswith("A Spark executor cannot run this task: ")
     assert told in str(error)
-    assert str(error).endswith("Give executors the same image, or the same packages, as the driver")
+    assert str(error).endswith("give executors the same image, or the same packages, as the driver")

@@ -299,10 +299,10 @@ def test_attempts_are_counted_in_the_report_once_a_minute_and_the_last_number_is
     due: dict[float, str | None] = {}  # a report replaces one that waits for the same time
     for attempt in range(1, 8):
         clock.now = begun + (attempt - 1) * 20
-        reports.trouble(f"write is tried again (attempt {attempt}): no answer")
+        reports.trouble(f"write is retried (attempt {attempt}): no answer")
         due[clock.now + kept.put_after[-1] - begun] = kept.reports[-1].trouble
     attempts = {0.0: 1, 60.0: 3, 120.0: 6, 180.0: 7}
-    assert due == {at: f"write is tried again (attempt {n}): no answer" for at, n in attempts.items()}
+    assert due == {at: f"write is retried (attempt {n}): no answer" for at, n in attempts.items()}
 
 
 def test_an_end_of_trouble_does_not_wait_for_a_report_of_other_numbers(

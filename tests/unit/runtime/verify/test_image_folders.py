@@ -43,7 +43,7 @@ def refused(image: Path, path: str = "/connect") -> str:
 
 def test_a_path_of_a_jar_is_refused_with_what_to_set(image: Path) -> None:
     jar(image / "connect" / "acme.jar")
-    text = f"the image {IMAGE} has a file /connect/acme.jar; set spec.path to the folder that it is in"
+    text = f"the image {IMAGE} has a file /connect/acme.jar, not a folder; set spec.path to the folder that contains it"
     assert refused(image, "/connect/acme.jar") == text
 
 
@@ -51,7 +51,7 @@ def test_a_path_that_is_a_link_out_of_the_image_is_refused_wherever_it_leads(ima
     jar(tmp_path / "runtime" / "of-the-runtime.jar")
     for name, target in (("there", tmp_path / "runtime"), ("nowhere", Path("/opt/plugins"))):
         (image / name).symlink_to(target)
-        assert f"has no folder /{name}, but a link to {target}, which leads out of it; set spec.path" in refused(
+        assert f"has no folder /{name}, but a link to {target}, which is outside of it; set spec.path" in refused(
             image, f"/{name}"
         )
 
@@ -64,7 +64,7 @@ def test_jars_and_plugins_that_are_links_out_of_the_image_are_refused_with_their
     link = image / "connect" / "acme"
     link.symlink_to(outside.parent)
     text = (
-        f"links lead to nothing that a pod has of the image {IMAGE}: /connect/acme (to {outside.parent}); put the files"
+        f"links in the image {IMAGE} have targets that pods do not mount: /connect/acme (to {outside.parent}); replace"
     )
     assert refused(image).startswith(text)
     link.unlink()
@@ -72,15 +72,15 @@ def test_jars_and_plugins_that_are_links_out_of_the_image_are_refused_with_their
         jar(image / "connect" / "acme" / "acme.jar").with_name(f"lib-{n}.jar").symlink_to(f"/usr/share/java/{n}.jar")
     text = refused(image)
     assert ": /connect/acme/lib-0.jar (to /usr/share/java/0.jar), " in text
-    assert "/connect/acme/lib-2.jar (to /usr/share/java/2.jar) and 2 more; put the files themselves there" in text
+    assert "/connect/acme/lib-2.jar (to /usr/share/java/2.jar) and 2 more; replace the links by the files" in text
 
 
 def test_a_folder_with_nothing_but_a_link_to_the_plugin_says_so(image: Path) -> None:
     (image / "connect" / "acme").symlink_to("/opt/acme")
     text = refused(image)
     assert text.startswith("cannot find plugins in /connect: it contains no jar; build another image, or set spec.path")
-    assert "links lead to nothing that a pod has of the image" in text
-    assert "/connect/acme (to /opt/acme); put the files themselves there" in text
+    assert "have targets that pods do not mount" in text
+    assert "/connect/acme (to /opt/acme); replace the links by the files" in text
 
 
 def test_a_broken_jar_is_refused_without_the_advice_to_download_it(image: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_folder_that_the_pods_user_may_not_read_is_reported_and_looked_into_ag
         os.seteuid(65534)
     try:
         with pytest.raises(
-            ConnectError, match=r"Permission denied; let every user read what is in the folder of spec.path"
+            ConnectError, match=r"Permission denied; make all files in the folder of spec.path readable for every user"
         ):
             java_classes.list_classes(mount(image, "/connect"))
     finally:

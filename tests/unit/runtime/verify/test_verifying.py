@@ -71,7 +71,7 @@ def pod(tmp_path: Path) -> Pod:
 
 def test_an_image_that_holds_what_is_declared_is_verified_with_the_names_of_its_classes(pod: Pod) -> None:
     code, told = pod.tells(CLASS)
-    assert (code, told.endswith("these classes of it are imported: Trim")) == (ExitCode.OK, True)
+    assert (code, told.endswith("the declared classes, which were imported: Trim")) == (ExitCode.OK, True)
 
 
 def test_what_the_image_has_and_the_runtime_as_well_is_a_warning(pod: Pod, tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ ANSWER = '\'{"problems": [], "classes": ["Trim"]}\\n\''
     [
         ("import os; os._exit(0)", "the import of Trim ended its process with exit code 0"),
         ("import os; os.kill(os.getpid(), 9)", "by signal 9 (SIGKILL); it may have used more memory than its limit"),
-        (f"{EVERYWHERE}write(b'7\\n')", "wrote over its answer"),
-        (f"{EVERYWHERE}write(b{ANSWER})\nos._exit(0)", "wrote over its answer"),
+        (f"{EVERYWHERE}write(b'7\\n')", "overwrote its answer"),
+        (f"{EVERYWHERE}write(b{ANSWER})\nos._exit(0)", "overwrote its answer"),
     ],
 )
 def test_code_that_ends_the_process_that_imports_it_proves_nothing(pod: Pod, code: str, told: str) -> None:
@@ -204,8 +204,8 @@ def test_definitions_that_a_plugin_prints_are_not_those_of_the_message(pod: Pod)
 @pytest.mark.parametrize(
     ("default", "told"),
     [
-        ("ValueError('no')", "the configuration of Trim cannot be read: ValueError: no"),
-        ("SystemExit(3)", "the configuration of Trim cannot be read: SystemExit: 3"),
+        ("ValueError('no')", "cannot read the configuration of Trim: ValueError: no"),
+        ("SystemExit(3)", "cannot read the configuration of Trim: SystemExit: 3"),
     ],
 )
 def test_a_class_whose_configuration_cannot_be_read_is_verified_and_named(pod: Pod, default: str, told: str) -> None:
@@ -221,9 +221,9 @@ def test_a_class_whose_configuration_cannot_be_read_is_verified_and_named(pod: P
 @pytest.mark.parametrize(
     ("does", "told"),
     [
-        ("os._exit(0)", "a plugin ended the process that reads them, or takes too long"),
-        ("signal.pause()", "a plugin ended the process that reads them, or takes too long"),
-        ("write(b'7\\n'); return ()", "something wrote over them, or"),
+        ("os._exit(0)", "a plugin ended the process that reads them, or took too long"),
+        ("signal.pause()", "a plugin ended the process that reads them, or took too long"),
+        ("write(b'7\\n'); return ()", "other output overwrote them, or"),
     ],
 )
 def test_code_that_ends_or_holds_up_the_reading_of_definitions_changes_nothing_else(
@@ -232,5 +232,5 @@ def test_code_that_ends_or_holds_up_the_reading_of_definitions_changes_nothing_e
     reads = f"import os, signal\n{EVERYWHERE}\ndef properties():\n    {does}\nTrimConfig.properties = properties\n"
     code, message = pod.tells(CONFIGURED.replace("class Trim(", f"{reads}\nclass Trim("), seconds=10.0)
     assert (code, told in message) == (ExitCode.OK, True), message
-    assert "these classes of it are imported: Trim" in message
+    assert "the declared classes, which were imported: Trim" in message
     assert pod.definitions is None
