@@ -109,7 +109,7 @@ def test_status_reports_rows_in_the_future_due_to_the_time_zone(server_shop: Sho
     server_shop.run(f"INSERT INTO orders SELECT 1, {local[server_shop.kind]} - INTERVAL '5' MINUTE")
     given = {**server_shop.properties, **BY_TIME}
     with pytest.raises(
-        RetriableError, match=r"orders yet: all rows lie in the future .* set db.timezone, which is UTC"
+        RetriableError, match=r"orders yet: all rows are in the future .* set db.timezone, which is UTC"
     ):
         run_source(SqlSource, given)
     assert len(run_source(SqlSource, {**given, "db.timezone": "Asia/Tokyo"})) == 1
