@@ -123,7 +123,7 @@ class Horizon(Protocol):
     """Running transactions that may still commit rows that sort before rows that were already read."""
 
     def is_passed(self, connection: Connection) -> bool:
-        """Return whether all of them have ended."""
+        """Return whether all of these transactions have ended."""
 
     def oldest(self, connection: Connection) -> str:
         """Describe the oldest transaction, and how to end it."""
@@ -355,7 +355,7 @@ class Dialect(ABC):
         return None
 
     def views(self, connection: Connection, name: TableName) -> list[TableName]:
-        """Return the views with a name."""
+        """Return the views that a name refers to, in any schema if it names none."""
         return []
 
     @abstractmethod

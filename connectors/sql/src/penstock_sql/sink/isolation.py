@@ -168,7 +168,7 @@ class Isolation:
         return list(rows)
 
     def _is_changed(self, connection: Connection, write: Write, row: Row) -> bool:
-        """Update the existing row of a refused upsert, and return whether there was one.
+        """Return whether the row of a refused upsert exists; if so, update it.
 
         The database checks a record that lacks columns as a new row first, which may violate constraints that the updated
         row does not violate.

@@ -159,7 +159,7 @@ class Tables:
             named = self._config.name_of
             raise ConnectError(
                 f"cannot write to table {rows.table}: it does not exist; create it, change {named('table.name.format')}, or "
-                f"set {named('auto.create: true')}{self._of_points(rows.table)}"
+                f"set {named('auto.create: true')}{self._dot_remedy(rows.table)}"
             )
         for part in rows.table:
             checked(connection, part or "")
@@ -183,10 +183,10 @@ class Tables:
                 raise
             raise ConnectError(
                 f"cannot access table {table}: {words(e)}; create the schema, grant the user rights on it, or change "
-                f"{self._config.name_of('table.name.format')}{self._of_points(table)}"
+                f"{self._config.name_of('table.name.format')}{self._dot_remedy(table)}"
             ) from None
 
-    def _of_points(self, table: TableName) -> str:
+    def _dot_remedy(self, table: TableName) -> str:
         """Return a remedy if the schema was taken from the start of the topic name, otherwise an empty string."""
         form = self._config.table_name_format
         if table.schema is None or '"' in form or "." in form:

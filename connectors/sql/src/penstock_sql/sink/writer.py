@@ -50,7 +50,7 @@ class SqlWriter(Writer):
         self._refused = metrics.counter("rows_refused", "Records that the database refused.")
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        """Write batches.
+        """Write batches in one transaction with their offsets.
 
         Returns:
             The message for `Sink.commit`: the partitions with records that were handed back, each with the offset after the
@@ -259,17 +259,17 @@ def _store(
     reached = {
         of: offset for batch in batches if batch.offset for of, offset in [(_partition(batch), batch.offset[-1] + 1)]
     }
-    begun: dict[TopicPartition, int] = {}
+    first_offsets: dict[TopicPartition, int] = {}
     for batch in batches:
         if batch.offset:
-            begun.setdefault(_partition(batch), batch.offset[0])
+            first_offsets.setdefault(_partition(batch), batch.offset[0])
     owed: dict[TopicPartition, list[int]] = {}
     for place, _ in refused:
         batch = batches[place.batch]
         owed.setdefault(_partition(batch), []).append((batch.offset or ())[place.row])
     stored = {}
     for of, offset in reached.items():
-        others = [each for each in stored_before[of].handed_back if not begun[of] <= each < offset]
+        others = [each for each in stored_before[of].handed_back if not first_offsets[of] <= each < offset]
         stored[of] = (max(offset, stored_before[of].next or 0), [*owed.get(of, ()), *others])
     positions.store(connection, connector, stored)
     return [[of.topic, of.partition, reached[of]] for of in reached if of in owed or stored_before[of].handed_back]

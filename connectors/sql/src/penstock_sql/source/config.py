@@ -190,7 +190,7 @@ class SqlSourceConfig(DatabaseConfig):
 
     @property
     def zone(self) -> ZoneInfo:
-        """Time zone of columns without one."""
+        """Time zone of columns without a zone."""
         return ZoneInfo(self.db_timezone)
 
     @property

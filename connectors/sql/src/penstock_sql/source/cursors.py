@@ -104,7 +104,7 @@ class Rows:
 
     @property
     def source(self) -> FromClause:
-        """FROM clause."""
+        """Table or subquery of the FROM clause."""
         if isinstance(self.of, str):
             return sqlalchemy.text(self.of.replace(":", "\\:") + "\n").columns().subquery("q")
         schema = None if self.of.schema is None else quoted_name(self.of.schema, True)
@@ -118,7 +118,7 @@ class Rows:
 
     @property
     def keys(self) -> list[ColumnElement[Any]]:
-        """ORDER BY columns."""
+        """Columns of the ORDER BY clause."""
         number = [_column(self.config.incrementing_column or "")] if self.config.by_number else []
         return [*([self.moment] if self.config.by_timestamp else []), *number]
 

@@ -1,7 +1,7 @@
 """Key ranges of a table's backlog, which are read in parallel. Pure.
 
 Each range is a separate source partition, whose offset is committed with its records. So that each row is read once even if
-processes crash in between, the offset of every range describes the whole round: any one of them is sufficient.
+a process crashes between commits, the offset of every range describes the whole round: any one of them is sufficient.
 A round includes all ranges that the previous one has left unread, so the last stored round determines the position of the
 table. The table's own offset stays unchanged until a batch is read in one piece again; that batch removes the ranges.
 """

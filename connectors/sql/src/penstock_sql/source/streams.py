@@ -28,7 +28,7 @@ _QUERY: Final = SourcePartition({"query": "query"})
 
 
 def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
-    """Return the source partition of a query or a table. A table keeps the partition that has an offset in Kafka."""
+    """Return the source partition of a query or a table: for a table, one with an offset in Kafka, otherwise a new one."""
     if isinstance(of, str):
         return _QUERY
     own = SourcePartition({"protocol": "1", "table": str(of)})
@@ -109,7 +109,7 @@ class Stream:
         return ends, count
 
     def within(self, connection: Connection, start: Offset | None, end: Offset, limits: Limits) -> tuple[Offset, int]:
-        """Return how far a batch gets from one offset towards another, and its approximate number of rows.
+        """Return up to which offset, at most `end`, the next batch reads, and its approximate number of rows.
 
         Raises:
             ConnectError, SQLAlchemyError: as for `ends`.
@@ -136,7 +136,7 @@ class Stream:
             return horizon.oldest(connection)
 
     def rest(self) -> None:
-        """Wait for the usual interval before the next poll, since no rows are waiting."""
+        """Delay the next poll by the usual interval, since no rows are waiting."""
         self._quiet_since = self._clock()
         self._waits_since = None
 

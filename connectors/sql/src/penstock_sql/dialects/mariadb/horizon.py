@@ -64,13 +64,13 @@ class _Look:
     """Snapshot of the running statements and transactions.
 
     Attributes:
-        begun: the start of the snapshot, in seconds of `time.monotonic`.
+        started: the start of the snapshot, in seconds of `time.monotonic`.
         statements: the id of the statement that each connection executes.
         transactions: all transactions that may write.
         readers: connections whose transaction cannot write.
     """
 
-    begun: float
+    started: float
     statements: Mapping[int, int]
     transactions: frozenset[_Transaction]
     readers: frozenset[int]
@@ -103,7 +103,7 @@ class Looks(Transactions):
 
     def since(self, connection: Connection, moment: float) -> _Look | None:
         """Return a snapshot that began after a time of `time.monotonic`, or None if there is none yet."""
-        if self._last is not None and self._last.begun > moment:
+        if self._last is not None and self._last.started > moment:
             return self._last
         for _ in range(_TRIES):
             pause = self._next - time.monotonic()
@@ -119,13 +119,13 @@ class Looks(Transactions):
                 self._last = found
                 break
         self._may_wait = False
-        return self._last if self._last is not None and self._last.begun > moment else None
+        return self._last if self._last is not None and self._last.started > moment else None
 
 
 def _look(connection: Connection) -> _Look | None:
     """Return a snapshot, or None if the list of transactions is a stale copy."""
     mark = uuid.uuid4().hex
-    begun = time.monotonic()
+    started = time.monotonic()
     with driver(connection).cursor() as cursor:
         cursor.execute(_BEGIN)
         cursor.execute(_STATEMENTS)
@@ -135,7 +135,7 @@ def _look(connection: Connection) -> _Look | None:
     if not any(own for *_, own in found):
         return None
     transactions = frozenset(_Transaction(*of) for *of, reads, _ in found if not reads)
-    return _Look(begun, statements, transactions, frozenset(of[0] for of in found if of[3]))
+    return _Look(started, statements, transactions, frozenset(of[0] for of in found if of[3]))
 
 
 class MariadbHorizon:
@@ -156,11 +156,11 @@ class MariadbHorizon:
         self._transactions: set[_Transaction] = set()
 
     def is_passed(self, connection: Connection) -> bool:
-        """Return whether all of them have ended."""
+        """Return whether all of these statements and transactions have ended."""
         look = self._looks.since(connection, self._seen)
         if look is None:
             return False
-        self._seen = look.begun
+        self._seen = look.started
         if self._first:
             self._first = False
             self._statements = {of: number for of, number in look.statements.items() if of not in look.readers}

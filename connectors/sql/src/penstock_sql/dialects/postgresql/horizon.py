@@ -52,7 +52,7 @@ class Horizon:
         self._prepared = False
 
     def is_passed(self, connection: Connection) -> bool:
-        """Return whether all of them have ended."""
+        """Return whether all of these transactions have ended."""
         self._running &= _running(connection, every=True)
         if not self._running and not self._prepared:
             # One of them may have been prepared for a two-phase commit: it continues with its id only.
