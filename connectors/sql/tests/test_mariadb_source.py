@@ -443,8 +443,8 @@ def test_the_transaction_that_delays_rows_is_logged_in_one_line_for_all_tables(
                 lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
                 assert len(lines) == (seconds >= 61) + (seconds >= 662)
             assert all(f"New rows of {maria.name}.a and 1 more have waited" in line for line in lines)
-            session = f"connection {late.thread_id()} of user root (sleep, open for"
-            wanted = "prepared, and was started" if prepared else session
+            holder = f"connection {late.thread_id()} of user root (sleep, open for"
+            wanted = "prepared, and was started" if prepared else holder
             assert wanted in lines[0]
             if prepared:
                 other.execute("XA ROLLBACK 'two'")

@@ -66,7 +66,7 @@ class Database:
     def definition(self) -> Iterator[Connection]:
         """Run a transaction that creates or changes tables.
 
-        It waits only a few seconds for locks, since all other sessions queue behind such a statement.
+        It waits only a few seconds for locks, since such a statement blocks all other sessions while it waits.
         """
         connection = self.connection()
         with connection.begin():

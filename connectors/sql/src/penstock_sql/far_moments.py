@@ -14,7 +14,8 @@ from penstock import DataError
 __all__ = ["OUTSIDE", "Written", "as_text", "is_within", "iso_moment", "written"]
 
 OUTSIDE: Final = (
-    "cannot write a date or timestamp outside the years 1 to 9999: only PostgreSQL supports it; change it with a transform"
+    "cannot write a date or timestamp outside the years 1 to 9999: only PostgreSQL supports it; change it with a "
+    "transform"
 )
 """Message about a value that the database does not support."""
 _CYCLE: Final = 400

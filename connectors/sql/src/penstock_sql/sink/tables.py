@@ -30,7 +30,7 @@ _NO_SCHEMA: Final = re.compile(r"does not exist|unknown database|denied", re.IGN
 
 
 class MissingTable(Exception):
-    """Raised when rows are to be deleted from a table that does not exist yet."""
+    """Raised when the table to delete rows from does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)

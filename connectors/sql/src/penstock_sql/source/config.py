@@ -169,9 +169,7 @@ class SqlSourceConfig(DatabaseConfig):
                 "timestamp.column.name", f"mode: {self.mode} needs the column with the time of the last change"
             )
         if self.ranges > 1 and self.mode == "bulk":
-            yield Problem(
-                "backlog.ranges", "cannot be used with mode: bulk, which does not order rows; remove it"
-            )
+            yield Problem("backlog.ranges", "cannot be used with mode: bulk, which does not order rows; remove it")
         if self.whitelist and self.blacklist:
             yield Problem(
                 "table.blacklist",

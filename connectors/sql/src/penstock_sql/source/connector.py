@@ -116,7 +116,7 @@ class SqlSource(SourceConnector):
         for partition, offset in offsets.items():
             if set(partition) - {RANGE} not in ({"protocol", "table"}, {"query"}):
                 raise ConnectError(
-                    f'cannot alter the offset of {dict(partition)}: it is not a partition of this connector; write '
+                    f"cannot alter the offset of {dict(partition)}: it is not a partition of this connector; write "
                     '{"protocol": "1", "table": "schema.table"}'
                 )
             if RANGE not in partition:

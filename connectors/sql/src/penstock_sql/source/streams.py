@@ -141,7 +141,7 @@ class Stream:
         self._waits_since = None
 
     def forget(self) -> None:
-        """Discard what is known about the server: it may be another one now, or may have lost its last transactions."""
+        """Discard the known state of the server: it may be another one now, or may have lost its last transactions."""
         self._waiting = None
         self._checked = False
 

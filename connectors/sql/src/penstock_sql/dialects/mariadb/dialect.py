@@ -91,7 +91,7 @@ class MariaDb(Dialect):
         ):
             return None
         return (
-            f"is longer than {_MOST_LETTERS} characters, ends with a blank, or contains a NUL or a character beyond U+FFFF"
+            f"is longer than {_MOST_LETTERS} characters, ends with a blank, or has a NUL or a character beyond U+FFFF"
         )
 
     def begin(self, connection: Connection, zone: str) -> None:
@@ -147,9 +147,7 @@ class MariaDb(Dialect):
 
     def source_problems(self, address: Address, config: Any) -> Iterable[Problem]:
         if config.catalog not in (None, address.parameters["database"]):
-            yield Problem(
-                "catalog.pattern", "names a different database than connection.url; set schema.pattern to it"
-            )
+            yield Problem("catalog.pattern", "names a different database than connection.url; set schema.pattern to it")
 
     def reading_problems(self, connection: Connection) -> Iterable[Problem]:
         return catalog.rights_missing(connection)

@@ -46,7 +46,7 @@ def begin(connection: Connection) -> None:
 
 
 def begin_definition(connection: Connection) -> None:
-    """Limit waiting for locks to a few seconds, since all other sessions queue behind a statement that changes a table."""
+    """Limit waiting for locks to a few seconds, since a waiting change of a table blocks all other sessions."""
     _wait_for_tables(connection, _DEFINITION_SECONDS)
 
 

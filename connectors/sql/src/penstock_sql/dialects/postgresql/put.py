@@ -40,7 +40,7 @@ def begin(connection: Connection, zone: str) -> None:
 
 
 def begin_definition(connection: Connection) -> None:
-    """Limit waiting for locks to a few seconds, since all other sessions queue behind a statement that changes a table."""
+    """Limit waiting for locks to a few seconds, since a waiting change of a table blocks all other sessions."""
     run(connection, f"{_BOUNDS}; SET LOCAL lock_timeout = '{_DEFINITION_SECONDS}s'")
 
 
