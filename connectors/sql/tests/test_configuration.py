@@ -35,8 +35,7 @@ def problems(properties: dict[str, str]) -> list[str]:
 def test_all_rules_that_are_broken_are_reported_together() -> None:
     found = problems({**URL, "insert.mode": "upsert", "delete.enabled": "true", "db.timezone": "Mars"})
     assert [text.partition(": ")[2] for text in found] == [
-        "Invalid value Mars for configuration db.timezone: Unknown time zone; use an IANA name, such as "
-        "Europe/Berlin",
+        "Invalid value Mars for configuration db.timezone: Unknown time zone; use an IANA name, such as Europe/Berlin",
         "insert.mode: upsert needs a primary key: set pk.mode to record_key, record_value or kafka",
         "deletes rows by the record's key: set pk.mode: record_key",
     ]
