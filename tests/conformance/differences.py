@@ -17,7 +17,7 @@ from .case_files import Case
 __all__ = ["PAGE", "Row", "read", "row_of", "rows"]
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "differences.md"
-_HEADING: Final = "## Cases of Kafka Connect that end otherwise here"
+_HEADING: Final = "## Conformance cases with different results"
 _LINE: Final = re.compile(r"\|(?P<cases>[^|]+)\|(?P<here>[^|]+)\|(?P<why>[^|]+)\|")
 
 

@@ -45,7 +45,7 @@ def test_few_cases_differ() -> None:
     assert not too_many, {a: f"{different[a]} of {total[a]}" for a in too_many}
 
 
-@pytest.mark.parametrize("page", ["", "## Cases of Kafka Connect that end otherwise here\nNone.\n"])
+@pytest.mark.parametrize("page", ["", "## Conformance cases with different results\nNone.\n"])
 def test_a_page_without_the_table_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="has no table"):
         read(page)

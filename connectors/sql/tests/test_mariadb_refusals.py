@@ -108,6 +108,6 @@ def test_mysql_is_refused_when_the_connector_is_planned_and_when_a_task_starts(
     """It is a MariaDB that gives itself out as MySQL 8.0.36, which is all that is looked at."""
     shop = shop_of(start("--version=8.0.36"))
     (found,) = problems({**shop.reading, **BY_ID})
-    assert found.startswith("connection.url: The server is MySQL, which SqlSource reads with mode: bulk only")
+    assert found.startswith("connection.url: The server is MySQL, where SqlSource cannot list running transactions")
     assert problems({**shop.reading, **BULK}) == []
     assert refusal(shop).startswith("The server is MySQL")

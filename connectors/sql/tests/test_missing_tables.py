@@ -91,7 +91,7 @@ def test_a_dropped_table_is_logged_periodically_and_does_not_block_others(shop: 
         assert found(run) == {"shop.a": [1], "shop.b": [1, 2]}
         lines = [record.getMessage() for record in caplog.records]
         assert len(lines) == 1
-        assert lines[0].endswith(".a. Create what is missing, grant SELECT on it, or take it out of table.whitelist"), (
+        assert lines[0].endswith(".a; create what is missing, grant SELECT on it, or remove it from table.whitelist"), (
             lines
         )
         shop.now = 599
@@ -131,7 +131,7 @@ def test_new_tasks_are_requested_while_a_table_is_missing_and_once_it_is_back(sh
             look(run)
         assert shop.requests[2:] == [run.properties["task.state"]]
         assert found(run) == {"shop.a": [1, 2], "shop.b": [1]}, "offsets stay"
-        assert caplog.messages[-1].endswith(".a is there again, and is read from its offset on")
+        assert caplog.messages[-1].endswith(".a exists again; reading continues at its offset")
 
 
 def test_a_name_that_no_table_has_is_refused_when_the_connector_is_planned(shop: Shop) -> None:
@@ -147,7 +147,7 @@ def test_a_table_dropped_between_poll_and_read_is_skipped_by_the_next_poll(shop:
         while len(parts) < 2:
             parts, _ = run.parts(run.source, Limits(100, 10_000_000))  # type: ignore[arg-type]
         shop.run("DROP TABLE a")
-        with pytest.raises(RetriableError, match="a does not exist"):
+        with pytest.raises(RetriableError, match="a: it does not exist"):
             [list(run.read(part)) for part in parts]
         look(run)
         assert found(run).keys() == {"shop.b"}
@@ -209,11 +209,11 @@ def test_a_task_none_of_whose_tables_is_there_reports_it_and_waits(shop: Shop) -
         shop.run("DROP TABLE b")
         for _ in range(2):
             with pytest.raises(
-                RetriableError, match=r"All tables that this task reads are not there.*: .*\.a, .*\.b\. "
+                RetriableError, match=r"cannot read any table of this task: all are missing.*: .*\.a, .*\.b; "
             ) as e:
                 run.step()
             assert e.value.retry_after == 60
-            assert str(e.value).endswith("or take it out of table.whitelist")
+            assert str(e.value).endswith("or remove it from table.whitelist")
         shop.create("b")
         shop.add("b")
         look(run)

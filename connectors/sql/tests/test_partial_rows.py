@@ -31,8 +31,8 @@ def test_only_a_new_row_without_a_column_that_may_not_be_null_is_handed_back(tar
     target.make("k INT PRIMARY KEY, v INT NOT NULL, w INT NOT NULL")
     target.database.run("INSERT INTO t VALUES (1, 1, 1)")
     (error,) = target.write(record(1, v=2), record(2, v=2), record(3, v=3, w=3))
-    assert error.startswith("Table t refuses the row: ")
-    assert "w" in error.removeprefix("Table t refuses the row: ")
+    assert error.startswith("cannot write the row to table t: ")
+    assert "w" in error.removeprefix("cannot write the row to table t: ")
     assert target.rows("k, v, w") == [(1, 2, 1), (3, 3, 3)]
 
 
@@ -150,7 +150,7 @@ def test_a_field_for_a_generated_column_is_an_error_of_its_record(target: Target
         errors = target.write(record(1, v=1), record(2, v=2, **{column: 77}), record(3, v=3), **properties)
         (error,) = errors
         assert error == (
-            f"Table t computes column {column} (GENERATED ALWAYS AS), which accepts no value; leave the field out with "
+            f"cannot write column {column} of table t: the database computes it (GENERATED ALWAYS AS); omit the field with "
             "fields.whitelist or ReplaceField"
         )
         if properties.get("insert_mode") != "update":
@@ -166,7 +166,7 @@ def test_an_identity_that_is_no_key_takes_the_number_of_a_new_row_and_keeps_it(d
     assert target.write(record(1, n=7, v=4), record(2, v=5), record(3, n=9)) == []
     (error,) = target.write(record(1, n=7, v=5), record(2, n=88, v=6), record(4, n=4, v=6))
     assert error.startswith(
-        "Table t refuses the row: column n is GENERATED ALWAYS AS IDENTITY, and its value cannot be"
+        "cannot write the row to table t: column n is GENERATED ALWAYS AS IDENTITY, and its value cannot be"
     )
     assert "ReplaceField" in error
     assert "88" not in error

@@ -136,7 +136,7 @@ def test_rows_that_are_refused_are_handed_back_and_the_others_of_the_batch_are_t
     batch[5] = row({"id": "five", "name": "x"})
     batch[8] = row({"id": 8, "name": "nul\0"})
     refused = write(database, batch)
-    assert [error.split(": ")[0] for error in refused] == ["Table orders refuses the row"] * 4
+    assert [error.split(": ")[0] for error in refused] == ["cannot write the row to table orders"] * 4
     assert "null value in column" in refused[0]
     assert "invalid input syntax for type integer" in refused[1]
     assert "check constraint" in refused[2]
@@ -165,10 +165,10 @@ def test_a_constraint_that_is_checked_at_the_end_refuses_only_its_row(database: 
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (row(None, key=1), "a record without a value cannot become a row"),
+        (row(None, key=1), "cannot build a row: the record has no value"),
         (row("text"), "neither struct nor map, but a str; HoistField"),
         (row({}), "no field of the record becomes a column"),
-        (row({"id": 1, "nme": "x"}), "has no column nme, but name. Add it"),
+        (row({"id": 1, "nme": "x"}), "has no column nme, but name; add it"),
         (row({"id": b"x"}), "invalid input syntax"),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_name_that_the_database_would_cut_is_refused(database: Any) -> None:
 
 
 def test_a_missing_table_stops_the_task_and_says_what_to_do(database: Any) -> None:
-    with pytest.raises(ConnectError, match=r"Table orders does not exist\. Create it, change table\.name\.format"):
+    with pytest.raises(ConnectError, match=r"table orders: it does not exist; create it, change table\.name\.format"):
         write(database, [row({"id": 1})])
 
 
@@ -249,14 +249,14 @@ def test_keys_that_are_the_same_for_the_database_are_the_same(database: Any) -> 
 def test_no_record_reaches_the_offsets_of_connectors(database: Any) -> None:
     value = {"connector": "victim", "topic": "t", "part": 0, "next": 9, "handed_back": "", "start_id": ""}
     (error,) = write(database, [row(value, topic="penstock_offsets")])
-    assert "holds the connectors' offsets" in error
+    assert "stores the connectors' offsets" in error
 
 
 @pytest.mark.parametrize(
     ("record", "words"),
     [
         (row({"name": "cut \ud83d"}, key=1), "not valid Unicode"),
-        (row({"name": "a"}, key=[1]).replace(key_schema=array_of(INT32)), "a list cannot be a primary key"),
+        (row({"name": "a"}, key=[1]).replace(key_schema=array_of(INT32)), "cannot use a list as a primary key"),
         (row({"name": "a"}, key=None), "has no key"),
         (row({"cut \ud83d": 1}, key=1), "has no column"),
     ],
@@ -386,7 +386,7 @@ def test_a_moment_outside_of_the_years_1_to_9999_is_handed_back_by_sqlite(tmp_pa
         shop.execute("CREATE TABLE orders (at DATETIME, day DATE)")
     batch = [row({"at": 9_223_372_036_825_200_000}), row({"at": 0}), row({"day": 2**31 - 1})]
     refused = run_writer(SqlSink, {"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db"}, [batch])
-    assert [str(error).split(",")[0] for _, error in refused] == [
-        "Column at: it lies outside the years 1 to 9999",
-        "Column day: it lies outside the years 1 to 9999",
+    assert [str(error).split(" outside")[0] for _, error in refused] == [
+        "Column at: cannot write a date or timestamp",
+        "Column day: cannot write a date or timestamp",
     ]

@@ -436,7 +436,7 @@ def test_the_transaction_that_delays_rows_is_logged_in_one_line_for_all_tables(
                 assert source.latest_offsets({}, Limits(10, 1000)) == {}
                 lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
                 assert len(lines) == (seconds >= 61) + (seconds >= 662)
-            assert all("New rows of public.a and 1 others have waited" in line for line in lines)
+            assert all("New rows of public.a and 1 more have waited" in line for line in lines)
             wanted = "'two', prepared" if prepared else f"pid {late.info.backend_pid} of application a report (idle in"
             assert wanted in lines[0]
             late.execute("ROLLBACK PREPARED 'two'" if prepared else "ROLLBACK")

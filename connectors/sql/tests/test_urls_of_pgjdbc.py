@@ -49,7 +49,7 @@ def test_error_for_an_invalid_parameter_value_lists_the_valid_ones(query: str) -
     with pytest.raises(ConfigError) as raised:
         address(f"jdbc:postgresql://db/shop?{query}", None, None)
     (problem,) = raised.value.problems
-    assert problem.message.startswith(f"cannot obey the parameter {query.partition('=')[0]}: it must be one of ")
+    assert problem.message.startswith(f"cannot use the parameter {query.partition('=')[0]}: it must be one of ")
     assert "hidden" not in problem.message
 
 

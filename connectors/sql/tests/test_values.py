@@ -217,7 +217,7 @@ def test_nan_and_infinity_of_json_with_schemas_are_handed_back_by_mariadb(maria:
 def test_nan_is_handed_back_by_sqlite_and_infinity_stored(lite: Any) -> None:
     lite.run("CREATE TABLE orders (id REAL, wide REAL, narrow REAL, note TEXT)")
     (refused,) = write(lite, *odd_floats())
-    assert "SQLite stores NaN as null" in refused
+    assert "cannot store NaN, which SQLite stores as null" in refused
     infinity = float("inf")
     assert lite.rows("SELECT wide, narrow, note FROM orders WHERE id < 9 ORDER BY id") == [
         (infinity, infinity, "Infinity"),
@@ -230,7 +230,7 @@ def test_nan_within_json_is_handed_back(any_database: Any) -> None:
     fields = {"doc": map_of(STRING, FLOAT64)}
     refused = write(any_database, typed(fields, doc={"a": float("nan")}), typed(fields, doc={"a": 1.5}))
     assert len(refused) == 1
-    assert "JSON supports neither infinity nor NaN" in refused[0]
+    assert "cannot write infinity or NaN as JSON" in refused[0]
     assert len(any_database.rows("SELECT doc FROM orders")) == 1
 
 
@@ -551,7 +551,7 @@ def test_a_time_of_a_day_in_a_column_with_a_date_is_handed_back(any_database: An
     any_database.run(f"CREATE TABLE orders (id BIGINT, at {type_} NULL)")
     refused = write(any_database, *debezium_times("MicroTime", Type.INT64, 1))
     assert len(refused) == 5
-    assert all("a time of day has no date" in error for error in refused)
+    assert all("cannot write a time of day into" in error for error in refused)
 
 
 CLOCKS = [

@@ -58,17 +58,17 @@ def url_problems(url: str) -> Iterable[Problem]:
 def url_warnings(url: str) -> Iterable[Problem]:
     """Return a warning for each parameter of a URL that has no effect."""
     try:
-        found = address(url, None, None)
+        parsed = address(url, None, None)
     except ConfigError:
         return []
-    return [Problem(_URL, warning) for warning in found.warnings]
+    return [Problem(_URL, warning) for warning in parsed.warnings]
 
 
 def _unknown(url: str) -> str:
-    """Describe a URL by its scheme only, since a password may be in any other part."""
+    """Return why a URL is refused, naming only its scheme, since a password may be in any other part."""
     found = _SCHEME.match(url)
     return (
         f"cannot connect to {found[0]}: the database is not supported"
         if found
-        else "cannot be read: it names no database"
+        else "cannot be read: it does not name a database"
     )

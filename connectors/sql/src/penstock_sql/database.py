@@ -30,17 +30,18 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """Return whether there is something to connect to: False for a file that does not exist yet."""
+        """Return whether the database exists, as far as this is known without a connection; False for a missing file."""
         return self.dialect.exists(self._address)
 
     def refusal(self) -> Iterator[Problem]:
-        """Yield why a connection to this database is refused, unless the error is transient."""
+        """Yield why the database cannot be connected to, unless the error is transient."""
         try:
             self.connection()
         except FOREIGN as e:
             if meaning(e) is not Meaning.PASSING:
                 blamed = "connection.password" if "password" in words(e) else "connection.url"
-                yield Problem(blamed, f"{self.place} refuses the connection: {words(e)}")
+                remedy = "check the URL, the user and the password"
+                yield Problem(blamed, f"cannot connect to {self.place}: {words(e)}; {remedy}")
         finally:
             self.close()
 
@@ -55,7 +56,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, zone: str = "UTC") -> Iterator[Connection]:
-        """Run a transaction on the connection, with limits on how long it waits for others and how long they wait for it."""
+        """Run a transaction that limits how long it waits for other transactions and how long they wait for it."""
         connection = self.connection()
         with connection.begin():
             self.dialect.begin(connection, zone)
@@ -65,7 +66,7 @@ class Database:
     def definition(self) -> Iterator[Connection]:
         """Run a transaction that creates or changes tables.
 
-        It waits only a few seconds for locks, since all other sessions queue up after such a statement.
+        It waits only a few seconds for locks, since such a statement blocks all other sessions while it waits.
         """
         connection = self.connection()
         with connection.begin():
@@ -82,6 +83,6 @@ class Database:
                 connection.close()
 
     def close(self) -> None:
-        """Release everything."""
+        """Close the connection and release its engine."""
         self.let_go()
         self._engine.dispose()

@@ -15,11 +15,11 @@ __all__ = ["DatabaseConfig"]
 class DatabaseConfig(Config):
     """Properties of a connector that reads or writes a database.
 
-    An invalid value hides no other problem: rules over several properties, the URL and refused properties are still checked.
+    After an invalid value, rules over several properties, the URL and unsupported properties are still checked.
 
     Attributes:
         stand_ins: values used for required properties that are missing or invalid.
-        choosing: properties of which `refusals` needs one.
+        choosing: properties that `refusals` depends on; the first valid one is passed to it.
     """
 
     choosing: ClassVar[tuple[str, ...]] = ()
@@ -34,7 +34,7 @@ class DatabaseConfig(Config):
     )
 
     def refusals(self) -> Iterable[Problem]:
-        """Return a problem for each open property that is refused."""
+        """Return a problem for each unsupported open property."""
         return ()
 
     def broken_rules(self) -> Iterable[Problem]:
@@ -49,7 +49,7 @@ class DatabaseConfig(Config):
             found = list(e.problems)
         wrong = {problem.property.removeprefix(prefix) for problem in found}
         names = {info.alias or name for name, info in cls.model_fields.items()}
-        # Without all other properties, no rule for several of them can be broken.
+        # Without the other properties, no rule over several properties can be broken.
         kept = next((name for name in cls.choosing if texts.get(name) and name not in wrong), None)
         rest = {name: text for name, text in texts.items() if name not in names or name == kept}
         more = super().parse({**rest, **cls.stand_ins}, prefix).refusals()
@@ -57,8 +57,8 @@ class DatabaseConfig(Config):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _all_at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
-        return _at_once(cls, given, handler, lambda config: [*config.broken_rules(), *url_problems(config.url)])
+    def _validate_together(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
+        return _validated(cls, given, handler, lambda config: [*config.broken_rules(), *url_problems(config.url)])
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -68,10 +68,10 @@ class DatabaseConfig(Config):
         return self
 
 
-def _at_once(
+def _validated(
     cls: type[DatabaseConfig], given: Any, validate: Callable[[Any], Any], rules: Callable[[Any], Iterable[Problem]]
 ) -> Any:
-    """Validate properties; if one is invalid, report broken rules over several properties as well.
+    """Validate properties; if one is invalid, report broken rules over several properties, too.
 
     Args:
         cls: the class of the properties.

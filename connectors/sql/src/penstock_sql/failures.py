@@ -1,4 +1,4 @@
-"""Classification of database errors: for the record, for the connection, for the user."""
+"""Classification of database errors, and their conversion to errors of the plugin API."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def words(error: BaseException) -> str:
     if dialect is not None:
         return dialect.words(found)
     if isinstance(found, UnicodeError):
-        return "a text is not valid Unicode (half of a surrogate pair)"
+        return "a string is not valid Unicode: it contains an unpaired surrogate"
     return " ".join(str(found).split()) or type(found).__name__
 
 
@@ -59,7 +59,7 @@ def words_of_row(error: BaseException, columns: Sequence[str], row: Sequence[Any
 
 
 def _is_no_text(value: Any) -> bool:
-    """Return whether a string holds a NUL or half of a surrogate pair, which no database text can hold."""
+    """Return whether a value is a string with a NUL or an unpaired surrogate, which no database can store as text."""
     return isinstance(value, str) and any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value)
 
 
@@ -73,8 +73,12 @@ def _dialect(error: BaseException) -> Dialect | None:
 
 
 @contextmanager
-def as_connect_errors(place: str, doing: str) -> Iterator[None]:
+def as_connect_errors(place: str, action: str) -> Iterator[None]:
     """Convert errors of the libraries to errors of the plugin API.
+
+    Args:
+        place: the location of the database, for messages.
+        action: the failed action, as a verb with its object ("read table a").
 
     Raises:
         RetriableError: the error may be transient.
@@ -83,13 +87,13 @@ def as_connect_errors(place: str, doing: str) -> Iterator[None]:
     try:
         yield
     except FOREIGN as e:
-        text = f"{doing} at {place} failed: {words(e)}"
+        text = f"cannot {action} at {place}: {words(e)}"
         match meaning(e):
             case Meaning.PASSING:
                 raise RetriableError(text) from None  # the cause may hold values of records
             case Meaning.ACCESS:
                 raise ConnectError(
-                    f"{text}. Check connection.user, connection.password and the rights of that user"
+                    f"{text}; check connection.user, connection.password and the rights of that user"
                 ) from None
             case _:
                 raise ConnectError(text) from None

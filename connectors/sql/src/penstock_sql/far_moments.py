@@ -14,9 +14,10 @@ from penstock import DataError
 __all__ = ["OUTSIDE", "Written", "as_text", "is_within", "iso_moment", "written"]
 
 OUTSIDE: Final = (
-    "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
+    "cannot write a date or timestamp outside the years 1 to 9999: only PostgreSQL supports it; change it with a "
+    "transform"
 )
-"""Why a record is refused for a database that has no other years."""
+"""Message about a value that the database does not support."""
 _CYCLE: Final = 400
 _CYCLE_MICROS: Final = 146_097 * 86_400_000_000
 _LIKE: Final = 2400
@@ -43,7 +44,7 @@ _FORM: Final = re.compile(
 
 
 class Written(NamedTuple):
-    """Timestamp parsed from a text.
+    """Timestamp parsed from a string.
 
     Attributes:
         local: microseconds since 1970 in the local time of its zone.
@@ -89,7 +90,7 @@ def _micros(fraction: str, *, rounds: bool) -> int:
 
 
 def written(text: str, *, rounds: bool) -> Written | None:
-    """Parse a timestamp; return None if the text has another format, which the database may still know.
+    """Parse a timestamp; return None if the text has another format, which the database may still support.
 
     Args:
         text: in the format of ISO 8601 or Java.
@@ -105,7 +106,7 @@ def written(text: str, *, rounds: bool) -> Written | None:
         n: int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second", "hours", "minutes", "seconds")
     }
     if not _is_clock(numbers, found["fraction"]):
-        raise DataError("its time of day, or its offset, does not exist")
+        raise DataError("cannot parse a timestamp: its time of day or its offset does not exist; correct the value")
     year = int(found["year"])
     like = _LIKE + year % _CYCLE
     try:
@@ -123,7 +124,7 @@ def written(text: str, *, rounds: bool) -> Written | None:
 
 
 def _is_clock(numbers: Mapping[str, int], fraction: str | None) -> bool:
-    """Return whether a time of day exists (up to 24:00:00, with leap seconds), 15:59:59 from UTC at most."""
+    """Return whether a time of day exists (up to 24:00:00, with leap seconds), and its offset is at most 15:59:59."""
     hour, minute, second = (numbers[unit] for unit in ("hour", "minute", "second"))
     is_end = hour == 24 and not minute and not second and not int(fraction or 0)
     is_offset = numbers["hours"] < 16 and numbers["minutes"] < 60 and numbers["seconds"] < 60
@@ -131,7 +132,7 @@ def _is_clock(numbers: Mapping[str, int], fraction: str | None) -> bool:
 
 
 def is_within(text: str) -> bool:
-    """Return whether a text of `as_text` lies in the years 1 to 9999."""
+    """Return whether a timestamp that `as_text` has formatted is in the years 1 to 9999."""
     return text[:4].isdecimal() and text[4] == "-" and not text.endswith("BC")
 
 
@@ -157,12 +158,12 @@ def as_text(micros: int, zone: tzinfo | None = None, *, suffix: str = "") -> str
 
 
 def _like(micros: int) -> tuple[int, datetime]:
-    """Return the equivalent time between 2400 and 2799, and how many periods of 400 years the given one is later."""
+    """Return the equivalent time between 2400 and 2799, and the number of 400-year periods to add to it."""
     cycles, rest = divmod(micros - _LIKE_MICROS, _CYCLE_MICROS)
     return cycles, _LIKE_0 + timedelta(microseconds=rest)
 
 
 def _offset(like: datetime, year: int, zone: tzinfo) -> timedelta:
-    """Return the offset of a zone; for years up to 1, that of the beginning of the year 1."""
+    """Return the UTC offset of a zone; for years up to 1, its offset at the start of the year 1."""
     at = datetime(1, 1, 2) if year <= 1 else like  # noqa: DTZ001
     return at.replace(tzinfo=zone).utcoffset() or timedelta(0)

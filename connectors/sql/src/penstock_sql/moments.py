@@ -98,7 +98,7 @@ def clock(text: str) -> Instant | None:
 def _outside(text: str, zone: tzinfo) -> Instant:
     found = _FORM.fullmatch(text)
     if found is None:
-        raise DataError("cannot parse a date or timestamp: unknown format; read the column as text by a query")
+        raise DataError("cannot parse a date or timestamp: unknown format; read the column as text with a query")
     month, day_, hour, minute, second = (int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second"))
     year = 1 - int(found["year"]) if found["bc"] else int(found["year"])
     like = _LIKE + year % _CYCLE
@@ -113,7 +113,7 @@ def _written_offset(found: re.Match[str]) -> timedelta:
 
 
 def _offset(like: datetime, year: int, zone: tzinfo) -> timedelta:
-    """Return the offset of a zone; for years up to 1, that of the beginning of the year 1."""
+    """Return the UTC offset of a zone; for years up to 1, its offset at the start of the year 1."""
     at = datetime(1, 1, 2) if year <= 1 else like  # noqa: DTZ001
     return at.replace(tzinfo=zone).utcoffset() or timedelta(0)
 
@@ -123,7 +123,7 @@ def moment_text(millis: int, zone: tzinfo | None = None) -> str:
 
     Args:
         millis: milliseconds since 1970.
-        zone: the zone of the local time, for a text without a zone; None for a text in UTC with its offset.
+        zone: format the local time of this zone, without the zone; None to format UTC, with its offset.
     """
     if millis in _INFINITE_TEXTS:
         return _INFINITE_TEXTS[millis]

@@ -36,8 +36,9 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
     parts = parts_of(text, '"' if '"' in form else "")
     if parts is None or len(parts) > 2:
         raise DataError(
-            f"{property_name} {form!r} makes {text!r} of topic {topic}, which is not a table name: one dot separates the "
-            "schema from the table. Quote the part that contains dots, or change the topic by the transform RegexRouter"
+            f"cannot derive a table name from topic {topic}: {property_name} {form!r} results in {text!r}, but only one dot "
+            "separates the schema from the table; quote the part that contains dots, or change the topic with the transform "
+            "RegexRouter"
         )
     return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])
 
@@ -64,14 +65,14 @@ def names_of(text: str, quotes: str = '"') -> list[str]:
 
 
 def _pieces(text: str, at: str, quotes: str) -> list[str] | None:
-    """Split a text at a character outside of quotation marks; return None if a quotation mark is not closed."""
+    """Split a string at a character outside of quotation marks; return None if a quotation mark is not closed."""
     pieces, quote = [""], ""
     for letter in text:
         if letter == at and not quote:
             pieces.append("")
             continue
         if letter in quotes and quote in ("", letter):
-            quote = "" if quote else letter  # a doubled mark ends the quotation and begins it again
+            quote = "" if quote else letter  # a doubled mark ends the quotation and starts a new one
         pieces[-1] += letter
     return None if quote else pieces
 

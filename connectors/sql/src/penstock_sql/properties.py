@@ -14,7 +14,7 @@ def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, OSError, ValueError):
-        raise ValueError("There is no such time zone; use an IANA name, such as Europe/Berlin") from None
+        raise ValueError("Unknown time zone; use an IANA name, such as Europe/Berlin") from None
     return name
 
 
@@ -43,8 +43,8 @@ def refused(config: Config, reasons: Mapping[str, str], as_always: Mapping[str, 
     """
     for name, reason in reasons.items():
         if "" in config.open_properties(name):
-            yield Problem(name, f"is not supported: {reason}. Take it out.")
+            yield Problem(name, f"is not supported: {reason}; remove it")
     for name, (held, reason) in as_always.items():
         text = config.open_properties(name).get("", held)
         if text.strip().lower() != held:
-            yield Problem(name, f"cannot be {text}: {reason}. Take it out.")
+            yield Problem(name, f"cannot be {text}: {reason}; remove it")

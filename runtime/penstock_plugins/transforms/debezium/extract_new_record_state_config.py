@@ -30,7 +30,7 @@ _OLD_MODES: Final = {"drop": "drop", "none": "null", "rewrite": "rewrite"}
 _PREFIX: Final = "Prefix of the names of the {}."
 _REFERENCES: Final = (
     "{} to add, from the change event: `op`, `ts_ms`, a field of `source` (`table`, `lsn`) or of `transaction` (`id`), or a "
-    "path (`source.ts_ms`, named `__source_ts_ms`). A colon gives another name: `op:operation`. Fields that the event does "
+    "path (`source.ts_ms`, named `__source_ts_ms`). A colon sets another name: `op:operation`. Fields that the event does "
     "not have are not added."
 )
 
@@ -39,11 +39,11 @@ class ExtractNewRecordStateConfig(Config):
     mode: Annotated[str, words(*_MODES, any_case=True)] = prop(
         "delete.tombstone.handling.mode",
         "tombstone",
-        doc="How to handle deletions. A deletion is a change event, which Debezium's source lets a tombstone follow. drop: "
-        "remove both. tombstone: the event becomes a record with a null value and the row's schema, and the tombstone is "
-        "removed. rewrite: the event becomes the old row with the field `__deleted`, which is `true`, and `false` for all "
-        "other rows; the tombstone is removed. rewrite-with-tombstone: the same, but the tombstone stays. "
-        "delete-to-tombstone: the event becomes a tombstone, and the other one is removed.",
+        doc="How to handle deletions, which Debezium's source writes as a change event and a tombstone. drop: remove both. "
+        "tombstone: the event becomes a record with a null value and the row's schema, and the tombstone is removed. "
+        "rewrite: the event becomes the old row with the field `__deleted` set to `true` (`false` in all other rows), and "
+        "the tombstone is removed. rewrite-with-tombstone: the same, but the tombstone stays. delete-to-tombstone: the "
+        "event becomes a tombstone, and the other tombstone is removed.",
         importance=Importance.MEDIUM,
     )
     drop_tombstones: bool | None = prop(
@@ -64,7 +64,7 @@ class ExtractNewRecordStateConfig(Config):
     route: str = prop(
         "route.by.field",
         "",
-        doc="Field of the row whose text is the new topic. A blank text or null keeps the topic.",
+        doc="Field of the row that has the name of the new topic. A blank string or null keeps the topic.",
         importance=Importance.LOW,
     )
     field_prefix: str = prop("add.fields.prefix", "__", doc=_PREFIX.format("added fields"), importance=Importance.LOW)
@@ -76,7 +76,7 @@ class ExtractNewRecordStateConfig(Config):
     drop_header: str | None = prop(
         "drop.fields.header.name",
         None,
-        doc="Name of a header with a list of names of fields, which are removed from the row.",
+        doc="Name of a header with a list of field names, which are removed from the row.",
         importance=Importance.LOW,
     )
     drop_from_key: bool = prop(
@@ -88,13 +88,13 @@ class ExtractNewRecordStateConfig(Config):
     keep_compatible: bool = prop(
         "drop.fields.keep.schema.compatible",
         True,
-        doc="Whether only fields that are optional are removed, so that the schema stays compatible.",
+        doc="Whether only optional fields are removed, so that the schema stays compatible.",
         importance=Importance.LOW,
     )
     replace_null: bool = prop(
         "replace.null.with.default",
         True,
-        doc="Whether nulls of fields with a default are replaced by it. Only the modes that add `__deleted` do that.",
+        doc="Whether null in a field with a default is replaced with the default. Only modes that add `__deleted` do so.",
         importance=Importance.LOW,
     )
 

@@ -37,7 +37,7 @@ class Url:
     """Parsed database URL.
 
     Attributes:
-        place: the location for messages, without a password.
+        place: the location of the database for messages, without a password.
         parameters: parameters of the driver.
         warnings: parameters that have no effect, each with the reason.
     """
@@ -76,7 +76,7 @@ class Columns:
 
 
 class Place(NamedTuple):
-    """Position of a record: the number of its batch, and its row there."""
+    """Position of a record: the index of its batch, and its index in the batch."""
 
     batch: int
     row: int
@@ -85,7 +85,7 @@ class Place(NamedTuple):
 Row = tuple[Place, tuple[Any, ...]]
 
 _IDENTICAL: Final = {int, str, bytes}
-"""Types whose equal values are the same in every column. Others may differ: 0.0 and -0.0, Decimals by their digits."""
+"""Types whose equal values are equal in every column. Equal values of other types may differ: 0.0 and -0.0, 1 and 1.00."""
 
 
 @dataclass(slots=True)
@@ -123,14 +123,14 @@ class Horizon(Protocol):
     """Running transactions that may still commit rows that sort before rows that were already read."""
 
     def is_passed(self, connection: Connection) -> bool:
-        """Return whether all of them have ended."""
+        """Return whether all of these transactions have ended."""
 
     def oldest(self, connection: Connection) -> str:
-        """Describe the transaction that began first, and how to end it."""
+        """Describe the oldest transaction, and how to end it."""
 
 
 class Transactions:
-    """A task's view of the transactions that run in a database."""
+    """View of the running transactions of a database, shared by all tables of a task."""
 
     def begin(self) -> None:
         """Start the next pass over all tables."""
@@ -147,7 +147,7 @@ class Dialect(ABC):
     """Database-specific operations of the connectors. Stateless."""
 
     schemes: ClassVar[tuple[str, ...]]
-    """Schemes of its URLs, after `jdbc:`."""
+    """Schemes of its URLs, without `jdbc:`."""
     example: ClassVar[str]
     """Example URL, for messages."""
     quote: ClassVar[str] = '"'
@@ -161,9 +161,9 @@ class Dialect(ABC):
     not_code: ClassVar[re.Pattern[str]] = re.compile(
         r"(?P<text>'(?:[^']|'')*')|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL
     )
-    """String literals (the group `text`), quoted names and comments in a query; only the beginning of nested comments."""
+    """String literals (the group `text`), quoted names and comments in a query; of nested comments only the start."""
     is_server: ClassVar[bool] = True
-    """Whether several machines can connect to it."""
+    """Whether the database can be reached from several machines."""
     compares_rows: ClassVar[bool] = True
     """Whether an index serves row comparisons, such as (a, b) > (1, 2)."""
     first_moment: ClassVar[str] = "'0001-01-03'"
@@ -174,7 +174,7 @@ class Dialect(ABC):
     """The driver's type codes of timestamps, without and with a zone."""
 
     has_schemas: ClassVar[bool] = True
-    """Whether the name of a table may be qualified by a schema, in addition to the name of the database."""
+    """Whether table names may be qualified by a schema, in addition to the database."""
     whole_types: ClassVar[frozenset[Any]] = frozenset()
     """The driver's type codes of integers, and of numbers of a fixed precision, which may be integers."""
 
@@ -199,7 +199,7 @@ class Dialect(ABC):
         """
 
     def exists(self, address: Address) -> bool:
-        """Return whether there is something to connect to."""
+        """Return whether the database exists, as far as this is known without a connection."""
         return True
 
     @abstractmethod
@@ -211,13 +211,13 @@ class Dialect(ABC):
         most = connection.dialect.max_identifier_length
         if len(name.encode(errors="replace")) <= most and "\0" not in name:
             return None
-        return f"is longer than {most} bytes, or has a NUL"
+        return f"is longer than {most} bytes, or contains a NUL"
 
     # Writing
 
     @abstractmethod
     def begin(self, connection: Connection, zone: str) -> None:
-        """Set the limits of this transaction, and the zone in which the database reads timestamps without one."""
+        """Set the limits of this transaction, and the zone in which the database interprets timestamps without a zone."""
 
     @abstractmethod
     def begin_definition(self, connection: Connection) -> None:
@@ -275,12 +275,12 @@ class Dialect(ABC):
         """Return whether a row may have caused an error of writing rows; if so, rows are retried one by one."""
 
     def words_of_row(self, error: Any, columns: Sequence[str], row: Sequence[Any]) -> tuple[str, str | None]:
-        """Return the database's own message about a refused row, without its values, and the column if known."""
+        """Return the database's own message about a refused row, without the row's values, and the column if known."""
         text = self.words(error) if self.meaning(error) is Meaning.DATA else QUOTED.sub("...", self.words(error))
-        return "the database refuses a value" if has_value(text, row) else text, None
+        return "the database rejects a value" if has_value(text, row) else text, None
 
     def raised_text(self, connection: Connection, error: BaseException) -> str | None:
-        """Return which function raised an error, and its text, if both are known not to hold a value of a row."""
+        """Return which function raised an error, and its message, or None if these may contain a value of a row."""
         return None
 
     # Tables
@@ -304,7 +304,7 @@ class Dialect(ABC):
         """
 
     def may_keep(self, connection: Connection, table: TableName, columns: Sequence[str]) -> Sequence[str]:
-        """Return the columns whose stored values this user may read and write."""
+        """Return those of the columns whose stored values this user may read and write."""
         return columns
 
     def column_name(self, described: str) -> str:
@@ -333,7 +333,7 @@ class Dialect(ABC):
         return False
 
     def same_column(self, name: str, others: Iterable[str]) -> str | None:
-        """Return which of the other columns the database considers to have the same name, or None."""
+        """Return which of the other columns has the same name for the database, or None."""
         return None
 
     # Reading
@@ -348,14 +348,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
-        """Return the tables of the schemas that match a pattern; without one, of the default and the named schemas."""
+        """Return the tables of schemas that match a LIKE pattern; without one, of the default and the named schemas."""
 
     def database_name(self, connection: Connection) -> str | None:
-        """Return the database name that may qualify every table, or None where databases are schemas."""
+        """Return the name of the connected database, which may qualify a table name; None if databases are schemas."""
         return None
 
     def views(self, connection: Connection, name: TableName) -> list[TableName]:
-        """Return the views with a name."""
+        """Return the views that a name refers to, in any schema if it names none."""
         return []
 
     @abstractmethod
@@ -394,7 +394,7 @@ class Dialect(ABC):
         return True
 
     def transactions(self) -> Transactions:
-        """Return the view of running transactions for a new task."""
+        """Create the view of running transactions for a task."""
         return Transactions()
 
     def now(self, connection: Connection) -> datetime:
@@ -410,7 +410,7 @@ class Dialect(ABC):
     def rows(
         self, connection: Connection, cursor: Any, statement: Select[Any], *, large: bool
     ) -> Generator[Any, None, None]:
-        """Yield rows as they arrive from the database, one at a time if they may be large."""
+        """Yield rows while they arrive from the database, one by one if they may be large."""
 
     @abstractmethod
     def fields(
@@ -421,7 +421,7 @@ class Dialect(ABC):
         Args:
             cursor: a cursor of `cursor`, after the first row.
             columns: the columns of the table; None for a query.
-            zone: the zone of timestamps without one.
+            zone: the zone of timestamps without a zone.
             mapping: the mapping of numbers (`numeric.mapping`).
         """
 

@@ -17,9 +17,9 @@ Field = tuple[Schema, Reader | None]
 """The schema of a result column, and the reader of its values; None if they are used unchanged."""
 
 _MOST_DIGITS: Final = 18
-"""Number of decimal digits that an int64 can always hold."""
+"""Maximum number of decimal digits of a number that always fits into an int64."""
 _WHOLE: Final = ((2, INT8), (4, INT16), (9, INT32), (_MOST_DIGITS, INT64))
-"""The maximum number of decimal digits of each type."""
+"""Maximum number of decimal digits of each type."""
 
 
 class NumericMapping(StrEnum):
@@ -59,6 +59,6 @@ def _finite(value: Decimal | str) -> Decimal:
     number = Decimal(value)
     if not number.is_finite():
         raise DataError(
-            f"cannot read {number} as a number of fixed precision; read it as text or as a double by a query"
+            f"cannot read {number} as a number of fixed precision; read the column as text or double with a query"
         )
     return number

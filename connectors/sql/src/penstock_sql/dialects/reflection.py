@@ -1,4 +1,4 @@
-"""Columns of tables, by SQLAlchemy's inspector."""
+"""Columns of tables, read with SQLAlchemy's inspector."""
 
 import sqlalchemy
 from sqlalchemy import Connection

@@ -47,5 +47,5 @@ def checked(connection: Connection, name: str) -> str:
     """
     problem = dialect_of(connection).name_problem(connection, name)
     if problem is not None:
-        raise DataError(f"The name {name!r} {problem}; the database does not accept it")
+        raise DataError(f"cannot use the name {name!r}: it {problem}; rename the topic or field")
     return name

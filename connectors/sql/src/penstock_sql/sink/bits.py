@@ -16,9 +16,9 @@ def debezium_bits(value: Any) -> int:
 
 
 def debezium_bits_text(value: Any, schema: Schema) -> str:
-    """Return the digits of Debezium's Bits, the highest first, with the length in the schema.
+    """Return the digits of Debezium's Bits, the highest first, in the length that the schema specifies.
 
-    The length is limited to that of the bytes, since the schema of a column without a length has 2147483647.
+    It is limited to the length of the bytes, since the schema of a column without a length specifies 2147483647.
     """
     length = (schema.parameters or {}).get("length", "")
     most = 8 * len(value)
@@ -30,8 +30,7 @@ def bits_number(value: Any) -> int:
     """Return the number of a value whose schema does not name a Debezium type.
 
     Raises:
-        DataError: the value is negative, or of a type that holds no bits. Base64 is refused, since its byte order is not
-            known.
+        DataError: the value is negative, or of a type without bits. Base64 is refused, since its byte order is unknown.
     """
     if isinstance(value, int) and value >= 0:
         return int(value)
@@ -46,7 +45,7 @@ def bits_number(value: Any) -> int:
 
 
 def bits_text(value: Any, length: int | None) -> str:
-    """Return the digits of such a value for a column of a given length. A text stays unchanged to keep leading zeros.
+    """Return the digits of a value as in `bits_number`, for a column of a length; None if it varies. A text is unchanged.
 
     Raises:
         DataError: as `bits_number`.

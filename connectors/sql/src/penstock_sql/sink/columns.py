@@ -1,7 +1,7 @@
 """Column types for schemas, and conversion of values for existing columns.
 
-Values become Python objects, which the driver writes as text, and the database parses the text by the type of the column. So
-any text that PostgreSQL accepts as a `uuid`, an `inet` or an enumeration can be written to such a column.
+Values become Python objects, which the driver writes as text, and the database parses the text by the type of the column.
+Any text that PostgreSQL accepts as a `uuid`, an `inet` or an enumeration can therefore be written to such a column.
 """
 
 import base64
@@ -82,7 +82,7 @@ class _Times:
     """Conversion of timestamps, dates and times for columns of such types.
 
     Attributes:
-        zone: the zone in which timestamps without one are read and written.
+        zone: the zone in which timestamps without a zone are read and written.
         unbounded: whether the database supports infinity, and years before 1 and after 9999, which it parses from text.
         rounds: whether the database rounds to microseconds; otherwise it truncates.
     """
@@ -147,12 +147,12 @@ class _Times:
         return self._far(found.utc(self.zone), self.zone)
 
     def utc_text(self, text: str) -> str:
-        """Convert such a text for a column in UTC."""
+        """Convert a text, as in `local_text`, for a column in UTC."""
         found = written(text, rounds=self.rounds)
         return self._as_it_is(text) if found is None else self._far(found.utc(self.zone))
 
     def instant_text(self, text: str) -> str:
-        """Convert such a text for a column with a zone."""
+        """Convert a text, as in `local_text`, for a column with a zone."""
         found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
@@ -161,7 +161,7 @@ class _Times:
         return self._far(found.utc(self.zone), suffix="+00")
 
     def date_text(self, text: str) -> str:
-        """Convert such a text for a date column: to its date in the zone."""
+        """Convert a text, as in `local_text`, for a date column: to its date in the zone."""
         found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
@@ -190,7 +190,7 @@ class _Times:
 
 
 def _day_of(text: str) -> str:
-    """Return the date of a timestamp outside of `datetime`, both in PostgreSQL's format."""
+    """Return the date of a timestamp that `datetime` does not support, both in PostgreSQL's format."""
     day, _, clock = text.partition(" ")
     return f"{day} BC" if clock.endswith(" BC") else day
 
@@ -207,7 +207,7 @@ _AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.BYTES, Kind.NUMBER, Kind.WHOLE}
 _OF_DAYS: Final = frozenset({DATE_NAME, TIME_NAME})
 _DATED: Final = frozenset({Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE})
 _TIMED: Final = _DATED | {Kind.TIME}
-_NO_DATE: Final = "a time of day has no date, which the column needs"
+_NO_DATE: Final = "cannot write a time of day into a date or timestamp column: it has no date; use a time column"
 
 
 def reading(
@@ -221,13 +221,14 @@ def reading(
     Args:
         kind: the kind of the column.
         schema: the schema of the values, if they have one.
-        zone: the zone of timestamps without one.
+        zone: the zone of timestamps without a zone.
         unbounded: the database supports timestamps outside of the years 1 to 9999.
         rounds: the database rounds to microseconds; otherwise it truncates.
     """
     if isinstance(kind, Array):
         items = reading(kind.items, None if schema is None else schema.items, zone, unbounded=unbounded, rounds=rounds)
-        return lambda value: value if isinstance(value, str) else array_text(value, items)  # a text is already an array
+        # A string is already an array in text format.
+        return lambda value: value if isinstance(value, str) else array_text(value, items)
     times = _Times(zone, unbounded, rounds)
     if schema is not None and (named := _named(kind, schema, times)) is not None:
         return named
@@ -310,7 +311,7 @@ def _of_bits(kind: ColumnKind, schema: Schema) -> Reading | None:
 def _days(times: _Times) -> Reading:
     """Return the conversion to a date for a record without a schema.
 
-    Numbers are days. An Instant at midnight in UTC is a Date from TimestampConverter; any other one is a timestamp.
+    Numbers are days. An Instant at midnight in UTC is a Date from TimestampConverter; any other Instant is a timestamp.
     """
 
     def read(value: int) -> Any:
@@ -393,7 +394,7 @@ _WHOLE_TYPES: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLE
 _NUMBER: Final = re.compile(r"[ \t-\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?[ \t-\r]*")
 """Number in the syntax of MariaDB, with ASCII whitespace around it."""
 _MOST_DIGITS: Final = 20
-"""Maximum number of digits of an integer column: that of BIGINT UNSIGNED."""
+"""Maximum number of digits in an integer column, that of BIGINT UNSIGNED."""
 
 
 def _whole(value: Any) -> Any:
@@ -403,7 +404,7 @@ def _whole(value: Any) -> Any:
         number = Decimal(str(value).strip())
         if number.adjusted() < _MOST_DIGITS and number == number.to_integral_value():
             return int(number)
-    raise DataError(f"a value of type {_type(value)} is not a whole number, and the column is an integer column")
+    raise DataError(f"cannot write a value of type {_type(value)} into an integer column: it is not a whole number")
 
 
 _DAY_MS: Final = 86_400_000
@@ -429,18 +430,18 @@ def _bytes(value: Any) -> Any:
 
 
 def _json(value: Any) -> Any:
-    """Convert a value to JSON. A text is used unchanged, since it is already JSON."""
+    """Convert a value to JSON. A string is returned unchanged, since it already contains JSON."""
     if isinstance(value, str):
         return value
     try:
         return json.dumps(value, default=_in_json, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        raise DataError("JSON supports neither infinity nor NaN") from None
+        raise DataError("cannot write infinity or NaN as JSON; change it with a transform") from None
 
 
 def _in_json(value: Any) -> Any:
     if isinstance(value, Beyond):
-        raise DataError("a number in JSON is beyond every float")
+        raise DataError("cannot write a number beyond the range of floats as JSON; change it with a transform")
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, bytes):

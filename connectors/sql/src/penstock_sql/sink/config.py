@@ -21,7 +21,7 @@ __all__ = [
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """Columns of `pk.mode: kafka`, unless `pk.fields` names others."""
 UNAVAILABLE: Final = "__debezium_unavailable_value"
-"""Debezium's default placeholder for a large value that its source does not have."""
+"""Debezium's default placeholder for a large value that was not available to its source."""
 
 
 class SqlSinkConfig(DatabaseConfig):
@@ -30,7 +30,7 @@ class SqlSinkConfig(DatabaseConfig):
     Attributes:
         envelopes: whether Debezium's change events are unwrapped.
         skips_deletes: whether deletions that are not enabled are skipped instead of refused.
-        called: names of properties in the user's configuration, where they differ from the names here.
+        called: names of properties in the user's configuration, if they differ from the names here.
     """
 
     envelopes: ClassVar[bool] = False
@@ -74,16 +74,16 @@ class SqlSinkConfig(DatabaseConfig):
     fields_whitelist: list[str] = prop(
         "fields.whitelist",
         [],
-        doc="The fields of the value that become columns, besides the primary key. Default: all fields.",
+        doc="The fields of the value that become columns, in addition to the primary key. Default: all fields.",
     )
     auto_create: bool = prop(
-        "auto.create", False, doc="Create a missing table by the schema of the first record for it."
+        "auto.create", False, doc="Create a missing table with columns for the schema of its first record."
     )
     auto_evolve: bool = prop(
         "auto.evolve",
         False,
-        doc="Add columns for fields that the table lacks, by their schemas. They are nullable. Columns are never changed or "
-        "dropped.",
+        doc="Add nullable columns for fields that the table lacks, with types for their schemas. Columns are never changed "
+        "or dropped.",
     )
     db_timezone: Annotated[str, time_zone] = prop(
         "db.timezone",
@@ -109,7 +109,7 @@ class SqlSinkConfig(DatabaseConfig):
         return self.called.get(name, name)
 
     def placeholder(self) -> str:
-        """Return the placeholder that Debezium's sources write for a value that they do not have."""
+        """Return the placeholder that Debezium's sources write for an unavailable value."""
         return UNAVAILABLE
 
     def table(self, topic: str) -> TableName:
@@ -121,7 +121,7 @@ class SqlSinkConfig(DatabaseConfig):
         return table_name(self.table_name_format, topic)
 
     def takes(self, topic: str, field: str) -> bool:
-        """Return whether a field outside of the primary key becomes a column."""
+        """Return whether a field that is not in the primary key becomes a column."""
         return not self.fields_whitelist or field in self.fields_whitelist
 
     def refusals(self) -> Iterable[Problem]:
@@ -137,7 +137,7 @@ class SqlSinkConfig(DatabaseConfig):
             yield Problem("delete.enabled", "deletes rows by the record's key: set pk.mode: record_key")
         if self.pk_mode == "kafka" and len(self.pk_fields) not in (0, 3):
             yield Problem(
-                "pk.fields", "pk.mode: kafka has three columns, for topic, partition and offset: name three, or none"
+                "pk.fields", "pk.mode: kafka has three columns, for topic, partition and offset; name three, or none"
             )
         if len(set(self.pk_fields)) != len(self.pk_fields):
             yield Problem("pk.fields", "names a column twice")
@@ -147,7 +147,7 @@ PACE: Final = (
     "transient errors are retried with increasing delays, for as long as sink.retry.timeout.ms allows, and reported in the "
     "status"
 )
-"""Reason why properties of retries have no effect."""
+"""Reason why properties for retries have no effect."""
 _IGNORED: Final[Mapping[str, str]] = {
     "batch.size": "a batch is written as a whole, in one transaction; max.poll.records limits it",
     "connection.attempts": PACE,
@@ -162,14 +162,14 @@ _IGNORED: Final[Mapping[str, str]] = {
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
     "quote.sql.identifiers": (
         "always",
-        "names are always quoted, since topics and fields could hold SQL; change them by a transform (RegexRouter, "
+        "names are always quoted, since topics and fields could contain SQL; change them with a transform (RegexRouter, "
         "ReplaceField)",
     ),
 }
 
 
 def sink_refusals(config: SqlSinkConfig) -> Iterable[Problem]:
-    """Return the properties of Confluent's sink that cannot be ignored, since other data would be written, with reasons."""
+    """Return a problem for each property of Confluent's sink without which other data would be written."""
     return refused(config, {}, _AS_ALWAYS)
 
 

@@ -53,7 +53,7 @@ class SqlSink(SinkConnector):
     def task_configs(
         self, config: SqlSinkConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Return the maximum number of tasks, among which the consumer group distributes the partitions."""
+        """Return a configuration for each of the maximum number of tasks, among which partitions are distributed."""
         return [properties] * max_tasks
 
     def writes_anywhere(self, config: SqlSinkConfig) -> bool:
@@ -72,7 +72,7 @@ class SqlSink(SinkConnector):
             address(config.url, config.user, config.password), f"penstock {self.context.connector}"[:63], create=True
         )
         try:
-            with as_connect_errors(database.place, "Altering offsets"):
+            with as_connect_errors(database.place, "alter offsets"):
                 connector = self.context.connector
                 positions.create(database)
                 with database.transaction() as connection:
@@ -98,12 +98,12 @@ class _SqlSink(Sink):
 
     def start(self) -> None:
         """Create the table of offsets."""
-        with self._errors("Starting"):
+        with self._errors("create the table of offsets"):
             positions.create(self._database)
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Claim the partitions for this start of the task. Writers of earlier starts are refused from now on."""
-        with self._errors("Opening partitions"):
+        with self._errors("open partitions"):
             with self._database.transaction() as connection:
                 self._database.dialect.end_others(connection, self._name)
             with self._database.transaction() as connection:
@@ -111,10 +111,10 @@ class _SqlSink(Sink):
         return {of: position.start for of, position in found.items() if position.start is not None}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Record that reported records are now in the dead letter queue. Rows and offsets are stored already."""
+        """Record that reported records are now in the dead letter queue. Rows and offsets are already stored."""
         settled = {TopicPartition(topic, part): reached for message in messages for topic, part, reached in message}
         if settled:
-            with self._errors("Committing"), self._database.transaction() as connection:
+            with self._errors("commit"), self._database.transaction() as connection:
                 positions.settle(connection, self._connector, self._start_id, settled)
         return offsets
 
@@ -123,9 +123,9 @@ class _SqlSink(Sink):
         self._database.close()
 
     @contextmanager
-    def _errors(self, doing: str) -> Iterator[None]:
+    def _errors(self, action: str) -> Iterator[None]:
         """Convert errors to those of the plugin API. After an error, the next use opens a new connection."""
-        with as_connect_errors(self._database.place, doing):
+        with as_connect_errors(self._database.place, action):
             try:
                 yield
             except BaseException:

@@ -18,11 +18,11 @@ __all__ = ["Isolation"]
 
 
 class Isolation:
-    """Writer of rows to their tables that finds those that the database refuses.
+    """Writer that isolates the rows that the database refuses.
 
     Args:
         dialect: the dialect of the database.
-        tables: the known tables.
+        tables: the descriptions of the tables.
         mode: `insert.mode`.
     """
 
@@ -51,22 +51,22 @@ class Isolation:
     def put_by_rows(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
         """Write the rows that the database accepts, and return how many.
 
-        A row may depend on a later one, up to the end of the transaction. So all rows are written first. Rows that the end
-        of the transaction would refuse are left out, and the others are written again, since they may have depended on the
-        refused ones, or have made room for them.
+        A deferred constraint may make a row depend on a later one. All rows are therefore written before the constraints are
+        checked. Rows that violate one are omitted, and the others are written again, since they may depend on the omitted
+        rows, or may have conflicted with them.
         """
         left = [write for write in writes if write.rows]
-        for write in left:  # outside of the savepoints, whose rollback would drop it
+        for write in left:  # outside of the savepoints, whose rollback would drop the temporary table
             self._dialect.prepare(connection, write, self._mode, self._tables.form(write.table))
         while True:
-            at_once: list[Refused] = []
+            refused_now: list[Refused] = []
             with connection.begin_nested() as attempt:
-                put = sum(self.put(connection, write, at_once, whole=False) for write in left)
+                put = sum(self.put(connection, write, refused_now, whole=False) for write in left)
                 gone = self._refused_at_the_end(connection, left)
                 if gone is not None:
                     attempt.rollback()
             if gone is None:
-                refused += at_once
+                refused += refused_now
                 return put
             if not gone:
                 return self._put_in_pieces(connection, left, refused)
@@ -76,25 +76,25 @@ class Isolation:
                 write.rows = [row for row in write.rows if row[0] not in places]
 
     def _put_in_pieces(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
-        """Write rows if the end of the transaction would refuse some of them, and it is not known which.
+        """Write rows in pieces, since some violate a deferred constraint, and it is not known which.
 
-        The longest accepted piece is written repeatedly: rows that depend on each other, such as an order and its lines, are
+        Each piece is as long as the database accepts: rows that depend on each other, such as an order and its lines, are
         mostly adjacent.
         """
         rows = sorted(((row, write) for write in writes for row in write.rows), key=lambda each: each[0][0])
         put, at, longest = 0, 0, len(rows)
         while at < len(rows):
             for size in _halved(min(longest, len(rows) - at)):
-                at_once: list[Refused] = []
+                refused_now: list[Refused] = []
                 with connection.begin_nested() as attempt:
                     piece = _in_order(rows[at : at + size])
-                    taken = sum(self.put(connection, write, at_once, whole=False) for write in piece)
+                    taken = sum(self.put(connection, write, refused_now, whole=False) for write in piece)
                     error = self._refused_end(connection)
                     if error is not None:
                         attempt.rollback()
                 if error is None:
                     put += taken
-                    refused += at_once
+                    refused += refused_now
                     longest = max(_LONG, 2 * size)
                     break
             else:
@@ -106,7 +106,7 @@ class Isolation:
         return put
 
     def _refused_end(self, connection: Connection) -> BaseException | None:
-        """Return the error with which the end of the transaction would refuse the rows, or None."""
+        """Check deferred constraints, and return the error of a violation, or None."""
         try:
             with connection.begin_nested():
                 self._dialect.check(connection)
@@ -117,10 +117,10 @@ class Isolation:
         return None
 
     def _refused_at_the_end(self, connection: Connection, writes: Sequence[Write]) -> list[Refused] | None:
-        """Return the rows that the end of the transaction would refuse.
+        """Return the rows that violate a deferred constraint.
 
         Returns:
-            None if no row is refused; an empty list if some are refused, and it is not known which.
+            None if no constraint is violated; an empty list if it is not known which rows violate one.
         """
         error = self._refused_end(connection)
         if error is None:
@@ -134,7 +134,7 @@ class Isolation:
     def _refusal(self, connection: Connection, write: Write, row: Row, error: BaseException) -> Refused:
         place, values = row
         why = self._dialect.raised_text(connection, error) or words_of_row(error, write.columns, values)
-        return Refused(place, DataError(f"Table {write.table} refuses the row: {why}"))
+        return Refused(place, DataError(f"cannot write the row to table {write.table}: {why}"))
 
     def taken(
         self,
@@ -144,7 +144,7 @@ class Isolation:
         give: Callable[[list[tuple[Any, ...]]], Any],
         refused: list[Refused],
     ) -> list[Row]:
-        """Pass rows to the database, in halves until each refused row is isolated; return the accepted rows.
+        """Pass rows to the database, halving them until each refused row is isolated; return the accepted rows.
 
         An error that also occurs without rows is not caused by a row, and is raised.
         """
@@ -168,10 +168,10 @@ class Isolation:
         return list(rows)
 
     def _is_changed(self, connection: Connection, write: Write, row: Row) -> bool:
-        """Update the existing row of a refused upsert, and return whether there was one.
+        """Return whether the row of a refused upsert exists; if so, update it.
 
-        The database first checks a record without some columns as a new row, which may violate constraints that the updated
-        row does not.
+        The database checks a record that lacks columns as a new row first, which may violate constraints that the updated
+        row does not violate.
         """
         table, dialect = write.table, self._dialect
         lacking = set(self._tables.kinds(table)) > set(write.columns)

@@ -1,4 +1,4 @@
-"""Order of writes: as few statements as possible, after which each key has its last state. Pure."""
+"""Order of writes: the fewest statements after which each key has its last state. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -12,15 +12,15 @@ __all__ = ["keys_to_compare", "write_of", "writes"]
 
 
 def write_of(rows: Rows, fixed: frozenset[str]) -> Write:
-    """Return one statement for the rows; `fixed` are columns that accept a value for new rows only."""
+    """Return one statement for the rows. `fixed` are the columns that accept a value for new rows only."""
     pairs = list(zip(rows.places, zip(*rows.columns.values(), strict=True), strict=True))
     return Write(rows.table, rows.keys, tuple(rows.columns), rows.delete, rows.kept, pairs, fixed)
 
 
 def keys_to_compare(kinds: Iterable[Write]) -> list[Write]:
-    """Return the keys of all rows of each table with several statements, as rows that consist of keys only.
+    """Return the keys of all rows, for each table with several statements, as rows that consist of the keys.
 
-    Tables whose records have different key columns are left out, since their keys cannot be compared.
+    Tables whose records have different key columns are omitted, since their keys cannot be compared.
     """
     tables: dict[TableName, list[Write]] = {}
     for kind in kinds:

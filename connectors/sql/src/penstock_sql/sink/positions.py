@@ -1,10 +1,9 @@
 """Offsets of a connector, stored in the same database as its rows.
 
-A row of `penstock_offsets` belongs to a Kafka partition and a connector. It changes in the same transaction as the rows of
-the records. `next` is the offset after the last record that was written or handed back; null if there was none.
-`handed_back` has the offsets of records that were refused and may not be in the dead letter queue yet: they are read again
-after a crash. `start_id` identifies the start of the task that opened the partition last; writers of other starts may not
-write.
+Each row of `penstock_offsets` belongs to a Kafka partition and a connector. It changes in the same transaction as the rows
+of the records. `next` is the offset after the last record that was written or handed back; null if there was none.
+`handed_back` has the offsets of refused records that may not be in the dead letter queue yet: they are read again after a
+crash. `start_id` identifies the start of the task that opened the partition last; writers of other starts are refused.
 """
 
 import json
@@ -68,7 +67,7 @@ def create(database: Database) -> None:
     """Create the table in a separate transaction, unless it exists.
 
     Raises:
-        ConnectError: this user may not create it. The message contains the statement for a user who may.
+        ConnectError: this user has no right to create it. The message contains the statements for another user.
         SQLAlchemyError: any other error.
     """
     if _is_there(database):
@@ -77,14 +76,14 @@ def create(database: Database) -> None:
         with database.definition() as connection:
             connection.execute(CreateTable(_table(connection), if_not_exists=True))
     except DBAPIError as e:
-        if meaning(e) in (Meaning.DATA, Meaning.SCHEMA):  # another task has created it in the meantime
+        if meaning(e) in (Meaning.DATA, Meaning.SCHEMA):  # another task has created it
             return
         if meaning(e) is not Meaning.ACCESS:
             raise
         statement = " ".join(str(CreateTable(_table(connection)).compile(connection.engine)).split())
         raise ConnectError(
-            f"The user of the connector may not create the table {TABLE.name}, which holds the offsets of the rows. As a "
-            f"user who may, run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} "
+            f"cannot create table {TABLE.name}, which stores the offsets of the rows: the user of the connector has no "
+            f"right to do so; as another user, run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} "
             "TO the user of the connector"
         ) from e
 
@@ -145,22 +144,22 @@ def locked(
     """Return the progress of partitions, and lock it for a transaction that changes it; others wait until it ends.
 
     Raises:
-        ConnectError: another start of the task has opened a partition since, or its row was removed.
+        ConnectError: a later start of the task has opened a partition, or its row was removed.
     """
     found = {}
     for of in sorted(partitions):
         row = connection.execute(TABLE.select().where(_AT).with_for_update(), _at(connector, of)).one_or_none()
         if row is None or row.start_id != start_id:
             raise ConnectError(
-                f"Another process of connector {connector} has opened {of.topic}-{of.partition} since, or its offset was "
-                "altered; this one writes nothing more"
+                f"cannot write records of {of.topic}-{of.partition}: another process of connector {connector} has opened "
+                "the partition, or its offset was altered; this process writes nothing more"
             )
         found[of] = Position(row.next, _offsets(row.handed_back))
     return found
 
 
 def store(connection: Connection, connector: str, stored: Mapping[TopicPartition, tuple[int, Sequence[int]]]) -> None:
-    """Store the next offset of partitions, and which records were handed back. The rows must be locked."""
+    """Store the next offset of partitions, and the offsets of records handed back. The rows must be locked."""
     for of, (offset, handed_back) in stored.items():
         values = {"next": offset, "handed_back": _text(handed_back)}
         connection.execute(TABLE.update().where(_AT).values(**values), _at(connector, of))
@@ -174,14 +173,14 @@ def settle(connection: Connection, connector: str, start_id: str, settled: Mappi
 
 
 def set_position(connection: Connection, connector: str, of: TopicPartition, offset: int) -> None:
-    """Set the offset from which a partition continues. Writers that have opened it may not write any more."""
+    """Set the offset from which a partition continues. Writers that have opened it are refused from now on."""
     remove(connection, connector, of)
     values = {"connector": connector, "topic": of.topic, "part": of.partition, "next": offset}
     connection.execute(TABLE.insert(), {**values, "handed_back": "", "start_id": ""})
 
 
 def remove(connection: Connection, connector: str, of: TopicPartition) -> None:
-    """Remove the progress of a partition. Writers that have opened it may not write any more."""
+    """Remove the progress of a partition. Writers that have opened it are refused from now on."""
     connection.execute(TABLE.delete().where(_AT), _at(connector, of))
 
 

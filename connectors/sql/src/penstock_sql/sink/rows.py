@@ -31,7 +31,7 @@ class Rows:
         schemas: the schema of each column; None if records have no schema.
         places: the record of each row.
         delete: whether the rows with these keys are deleted.
-        kept: columns that keep their stored value, since the records do not have one.
+        kept: columns that keep their stored value, since the records have no value for them.
     """
 
     table: TableName
@@ -48,7 +48,7 @@ class Rows:
         return self.keeping([row for row in range(len(self.places)) if row not in gone], self.kept)
 
     def keeping(self, rows: Sequence[int], kept: tuple[str, ...]) -> "Rows":
-        """Return these rows without the columns that keep their stored value."""
+        """Return only these rows, without the columns that keep their stored value."""
         columns = {name: [column[row] for row in rows] for name, column in self.columns.items() if name not in kept}
         return replace(self, columns=columns, places=[self.places[row] for row in rows], kept=kept)
 
@@ -108,7 +108,7 @@ def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> 
     table = config.table(topic)
     if table.name == OFFSETS:
         raise DataError(
-            f"Table {OFFSETS} holds the connectors' offsets, and cannot hold records: change "
+            f"cannot write records to table {OFFSETS}, which stores the connectors' offsets; change "
             f"{config.name_of('table.name.format')}"
         )
     schema = _one(part.value_schema)
@@ -122,7 +122,8 @@ def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> 
         if config.skips_deletes:
             return None
         raise DataError(
-            "a record without a value cannot become a row; delete.enabled: true (with pk.mode: record_key) deletes its row"
+            "cannot build a row: the record has no value; set delete.enabled: true, with pk.mode: record_key, to delete its "
+            "row"
         )
     fields = {} if delete else _fields(values or part.fields, schema, "value")
     keys = _keys(part, fields, config)
@@ -166,12 +167,15 @@ def _keys(part: RecordBatch, fields: Mapping[str, _Column], config: SqlSinkConfi
 def _record_key(part: RecordBatch, config: SqlSinkConfig) -> dict[str, _Column]:
     keys, schema, names = part.column("key"), _one(part.key_schema), config.pk_fields
     if keys[0] is None:
-        raise DataError(f"the record has no key, but {config.name_of('pk.mode')} is record_key")
+        raise DataError(
+            f"cannot build the primary key: the record has no key, but {config.name_of('pk.mode')} is record_key"
+        )
     if isinstance(keys[0], dict):
         return _chosen(_fields(keys, schema, "key"), config, "key")
     if len(names) != 1:
         raise DataError(
-            f"the key is a single value: {config.name_of('pk.fields')} must name the one column for it, not {list(names)}"
+            f"cannot build the primary key: the key is a single value, for which {config.name_of('pk.fields')} must name "
+            f"one column, not {list(names)}"
         )
     return {names[0]: (keys, schema)}
 
@@ -181,8 +185,8 @@ def _chosen(fields: Mapping[str, _Column], config: SqlSinkConfig, side: str) -> 
     missing = [name for name in names if name not in fields]
     if missing:
         raise DataError(
-            f"the record's {side} has no field {', '.join(missing)}, which {config.name_of('pk.fields')} names; it has "
-            f"{', '.join(fields)}"
+            f"cannot build the primary key: the record's {side} has no field {', '.join(missing)}, which "
+            f"{config.name_of('pk.fields')} names; it has {', '.join(fields)}"
         )
     return {name: fields[name] for name in names or fields}
 
@@ -193,13 +197,14 @@ def _fields(values: Sequence[Any] | None, schema: Schema | None, side: str) -> d
     first: Any = values.columns if isinstance(values, Fields) else values[0]
     if not isinstance(first, Mapping):
         raise DataError(
-            f"the record's {side} is neither struct nor map, but a {type(first).__name__}; HoistField wraps it in a struct"
+            f"cannot build a row: the record's {side} is neither struct nor map, but a {type(first).__name__}; HoistField "
+            "wraps it in a struct"
         )
     named: dict[str, Schema | None] = {} if schema is None else {field.name: field.schema for field in schema.fields}
     if schema is not None and schema.type is Type.MAP:
         named = dict.fromkeys(first, schema.values)
     if any(not isinstance(name, str) or not name for name in first):
-        raise DataError(f"a field of the record's {side} has a name that is empty or not a text")
+        raise DataError(f"cannot build a row: a field of the record's {side} has a name that is empty or not a string")
     if isinstance(values, Fields):
         return {
             name: ([column.value] * len(values) if isinstance(column, Same) else column, named.get(name))

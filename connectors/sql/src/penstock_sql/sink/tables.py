@@ -1,4 +1,4 @@
-"""Tables of the sink: their descriptions, and creation and new columns by the schemas of records."""
+"""Tables of the sink: descriptions of existing tables, and creation of tables and columns for the schemas of records."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _NO_SCHEMA: Final = re.compile(r"does not exist|unknown database|denied", re.IGN
 
 
 class MissingTable(Exception):
-    """Raised when rows are deleted from a table that does not exist yet."""
+    """Raised when the table to delete rows from does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Columns:
 
     Attributes:
         kinds: the kinds of all columns.
-        computed: columns that accept no value, since the database computes it.
+        computed: columns that accept no value, since the database computes them.
         fixed: columns that accept a value for a new row only.
         bare: columns that are null in a new row without a value for them.
         needed: the `bare` columns that are NOT NULL.
@@ -53,7 +53,7 @@ class _Columns:
 
 
 class Tables:
-    """Descriptions of the tables that records are written to. They are discarded after a statement fails due to them."""
+    """Descriptions of the tables that records are written to, discarded when a statement shows that they are outdated."""
 
     def __init__(self, config: SqlSinkConfig) -> None:
         self._config = config
@@ -94,12 +94,12 @@ class Tables:
         computed = [name for name in rows.columns if name in self._known[rows.table].computed]
         if computed:
             raise DataError(
-                f"Table {rows.table} computes column {', '.join(computed)} (GENERATED ALWAYS AS), which accepts no value; "
-                f"leave the field out with {self._config.name_of('fields.whitelist')} or ReplaceField"
+                f"cannot write column {', '.join(computed)} of table {rows.table}: the database computes it (GENERATED "
+                f"ALWAYS AS); omit the field with {self._config.name_of('fields.whitelist')} or ReplaceField"
             )
 
     def is_as_known(self, connection: Connection, name: TableName) -> bool:
-        """Return whether a table is unchanged since `prepare`. It cannot change until the transaction ends."""
+        """Return whether a table is unchanged since `prepare`. From now on it cannot change until the transaction ends."""
         return dialect_of(connection).table_form(connection, name) == self._forms[name]
 
     def form(self, name: TableName) -> str:
@@ -115,7 +115,7 @@ class Tables:
         """Read the description of the rows' table. Create the table, or add columns, if this is allowed.
 
         Raises:
-            MissingTable: the table to delete rows from does not exist, and the connector may create tables.
+            MissingTable: the table to delete rows from does not exist, but could be created.
             DataError: the table lacks columns that may not be added, or whose types are unknown without a schema.
             ConnectError: the table does not exist, and may not be created.
             SQLAlchemyError: the database refuses.
@@ -158,8 +158,8 @@ class Tables:
         if not self._config.auto_create:
             named = self._config.name_of
             raise ConnectError(
-                f"Table {rows.table} does not exist. Create it, change {named('table.name.format')}, or set "
-                f"{named('auto.create: true')}{self._of_points(rows.table)}"
+                f"cannot write to table {rows.table}: it does not exist; create it, change {named('table.name.format')}, or "
+                f"set {named('auto.create: true')}{self._dot_remedy(rows.table)}"
             )
         for part in rows.table:
             checked(connection, part or "")
@@ -183,11 +183,11 @@ class Tables:
                 raise
             raise ConnectError(
                 f"cannot access table {table}: {words(e)}; create the schema, grant the user rights on it, or change "
-                f"{self._config.name_of('table.name.format')}{self._of_points(table)}"
+                f"{self._config.name_of('table.name.format')}{self._dot_remedy(table)}"
             ) from None
 
-    def _of_points(self, table: TableName) -> str:
-        """Return a remedy if the schema was taken from the beginning of the topic, or an empty text."""
+    def _dot_remedy(self, table: TableName) -> str:
+        """Return a remedy if the schema was taken from the start of the topic name, otherwise an empty string."""
         form = self._config.table_name_format
         if table.schema is None or '"' in form or "." in form:
             return ""
@@ -203,20 +203,22 @@ class Tables:
         if not self._config.auto_evolve:
             near, named = nearest(missing[0], kinds), self._config.name_of
             raise DataError(
-                f"Table {rows.table} has no column {', '.join(missing)}{f', but {near}' if near else ''}. "
-                f"Add it, set {named('auto.evolve: true')}, or leave the field out with {named('fields.whitelist')}"
+                f"cannot write to table {rows.table}: it has no column "
+                f"{', '.join(missing)}{f', but {near}' if near else ''}; add it, set {named('auto.evolve: true')}, or omit "
+                f"the field with {named('fields.whitelist')}"
             )
         dialect = dialect_of(connection)
         again = "IF NOT EXISTS " if dialect.adds_if_missing(connection) else ""
         for name in missing:
             if name in rows.keys:
                 raise DataError(
-                    f"Table {rows.table} lacks {name} of the primary key, and key columns are never added to a table"
+                    f"cannot add column {name} to table {rows.table}: it belongs to the primary key, and key columns are "
+                    "never added; add it yourself"
                 )
             if (same := dialect.same_column(name, kinds)) is not None:
                 raise DataError(
-                    f"Table {rows.table} has no column {name}, but {same}, which is the same name for the database: rename "
-                    "the field with ReplaceField"
+                    f"cannot add column {name} to table {rows.table}: the database considers {same} to be the same name; "
+                    "rename the field with ReplaceField"
                 )
             of = dialect.column_type(column_type(_schema(rows, name))).compile(dialect=connection.dialect)
             statement = (
@@ -227,11 +229,11 @@ class Tables:
 
 _NO_IDENTITY: Final = {"always": False}
 _NO_DEFAULT: Final = (None, "NULL")
-"""Defaults that mean that there is none. MariaDB reports the latter."""
+"""Reported defaults of columns without a default; the latter is MariaDB's."""
 
 
 def _is_bare(column: Mapping[str, Any]) -> bool:
-    """Return whether a new row without a value for the column has null there, or is refused."""
+    """Return whether the column has no default: a new row without a value for it has null there, or is refused."""
     if any(column.get(by) for by in ("computed", "identity")) or column.get("autoincrement") is True:
         return False
     if isinstance(column["type"], mysql.ENUM) and not column["nullable"]:
@@ -258,7 +260,7 @@ def _schema(rows: Rows, name: str) -> Schema:
     schema = rows.schemas[name]
     if schema is None:
         raise DataError(
-            f"Table {rows.table} lacks {name}, and records without a schema do not specify its type. "
-            "Create it, or use a converter with schemas (value.converter.schemas.enable: true)"
+            f"cannot create column {name} of table {rows.table}: records without a schema do not specify its type; create "
+            "it yourself, or use a converter with schemas (value.converter.schemas.enable: true)"
         )
     return schema

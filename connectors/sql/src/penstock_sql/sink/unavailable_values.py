@@ -1,4 +1,4 @@
-"""Values that Debezium replaced by a placeholder, since it could not read them. Pure.
+"""Values that Debezium replaced with a placeholder, since they were not available. Pure.
 
 PostgreSQL's log does not contain large values (TOAST) that an update did not change.
 """
@@ -48,11 +48,11 @@ class Placeholder:
         return value in self._forms.get(type(value), ())
 
     def parts(self, rows: Rows, refused: list[Refused], *, inserting: bool) -> Iterator[Rows]:
-        """Yield the rows without columns whose value is a placeholder, grouped by their remaining columns.
+        """Yield the rows without the columns whose value is a placeholder, grouped by their remaining columns.
 
         Args:
             rows: the rows of the records.
-            refused: receives the rows that need the missing value: new rows, and rows that lack a key.
+            refused: receives the rows that need the missing value: new rows, and rows whose key contains a placeholder.
             inserting: whether all rows are new.
         """
         columns = [name for name, column in rows.columns.items() if self.is_in(column, rows.schemas[name])]
@@ -72,6 +72,6 @@ class Placeholder:
 
 _TYPES: Final = {Type.STRING: str, Type.BYTES: bytes, Type.ARRAY: list, Type.MAP: dict}
 _REASON: Final = (
-    "the value of {} is unavailable: Debezium wrote its placeholder for a large value (TOAST) that did not change. Set "
-    "insert.mode: upsert, or REPLICA IDENTITY FULL for the source's table"
+    "cannot build a row: the value of {} is unavailable, since Debezium wrote its placeholder for a large value (TOAST) "
+    "that did not change; set insert.mode: upsert, or REPLICA IDENTITY FULL for the source's table"
 )

@@ -35,7 +35,7 @@ def writers_name(context: PluginContext) -> str:
 
 
 class SqlWriter(Writer):
-    """Writer of rows, exactly once: records that are stored already are skipped."""
+    """Writer of rows, exactly once: records that are already stored are skipped."""
 
     def __init__(self, config: SqlSinkConfig, address: Address, context: PluginContext) -> None:
         self._config = config
@@ -50,7 +50,7 @@ class SqlWriter(Writer):
         self._refused = metrics.counter("rows_refused", "Records that the database refused.")
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        """Write batches.
+        """Write batches in one transaction with their offsets.
 
         Returns:
             The message for `Sink.commit`: the partitions with records that were handed back, each with the offset after the
@@ -63,7 +63,7 @@ class SqlWriter(Writer):
         given = [batch for batch in batches if batch.length]
         if not given:
             return None
-        with as_connect_errors(self._database.place, "Writing"):
+        with as_connect_errors(self._database.place, "write rows"):
             try:
                 return self._written_somehow(given, report)
             except BaseException:
@@ -102,33 +102,33 @@ class SqlWriter(Writer):
         try:
             return self._transaction(batches, report, whole=whole)
         except _TableChanged:
-            raise RetriableError("A table was changed while rows were being written to it") from None
+            raise RetriableError("cannot write rows: a table was changed at the same time") from None
 
     def _transaction(self, batches: Sequence[RecordBatch], report: Reporter, *, whole: bool) -> Any:
         refused: list[Refused] = []
         parts = self._prepared(_parts(batches, self._config, refused), refused)
         connector, start_id = self._context.connector, self._context.start_id
         with self._database.transaction(zone=self._config.db_timezone) as connection:
-            stands = positions.locked(connection, connector, start_id, {_partition(batch) for batch in batches})
-            parts, refused = _not_stored(parts, refused, batches, stands)
+            stored_before = positions.locked(connection, connector, start_id, {_partition(batch) for batch in batches})
+            parts, refused = _not_stored(parts, refused, batches, stored_before)
             if not all(self._tables.is_as_known(connection, table) for table in {part.table for part in parts}):
                 raise _TableChanged
             kinds = self._writes(connection, parts, refused, whole=whole)
             if whole:
                 put = sum(self._isolation.put(connection, write, refused, whole=True) for write in kinds)
-                if refused:  # nothing is reported before the rows are known to stay
+                if refused:  # nothing is reported before the rows are known to be accepted
                     self._database.dialect.check(connection)
             else:
                 put = self._isolation.put_by_rows(connection, kinds, refused)
             for place, error in sorted(refused, key=lambda each: each.place):
                 report(batches[place.batch].record(place.row), error)
-            handed_back = _store(connection, connector, batches, stands, refused)
+            handed_back = _store(connection, connector, batches, stored_before, refused)
         self._written.add(put)
         self._refused.add(len(refused))
         return handed_back or None
 
     def _prepared(self, parts: Iterable[Rows], refused: list[Refused]) -> list[Rows]:
-        """Return the rows whose tables have their columns, after creating tables and adding columns where allowed."""
+        """Return the rows that fit their tables, after creating missing tables and columns where allowed."""
         fitting = []
         for part in sorted(
             parts, key=lambda part: part.delete
@@ -151,7 +151,7 @@ class SqlWriter(Writer):
         except FOREIGN as e:
             if meaning(e) not in (Meaning.DATA, Meaning.SCHEMA):
                 raise
-            with self._database.definition() as connection:  # another task has made the same change in the meantime
+            with self._database.definition() as connection:  # another task has made the same change
                 self._tables.prepare(connection, part)
 
     def _writes(
@@ -210,7 +210,7 @@ class SqlWriter(Writer):
                 for row, value in enumerate(columns[name]):
                     if isinstance(value, (dict, list)):
                         bad.setdefault(
-                            row, DataError(f"Column {name}: a {type(value).__name__} cannot be a primary key")
+                            row, DataError(f"Column {name}: cannot use a {type(value).__name__} as a primary key")
                         )
         rows = replace(part, columns=columns)
         if not bad:
@@ -233,14 +233,14 @@ def _not_stored(
     parts: Sequence[Rows],
     refused: Sequence[Refused],
     batches: Sequence[RecordBatch],
-    stands: Mapping[TopicPartition, Position],
+    stored_before: Mapping[TopicPartition, Position],
 ) -> tuple[list[Rows], list[Refused]]:
     """Return the records that were not processed before."""
     done = {
         Place(number, row)
         for number, batch in enumerate(batches)
         for row, offset in enumerate(batch.offset or ())
-        if stands[_partition(batch)].is_stored(offset)
+        if stored_before[_partition(batch)].is_stored(offset)
     }
     if not done:
         return [*parts], [*refused]
@@ -252,27 +252,27 @@ def _store(
     connection: Connection,
     connector: str,
     batches: Sequence[RecordBatch],
-    stands: Mapping[TopicPartition, Position],
+    stored_before: Mapping[TopicPartition, Position],
     refused: Sequence[Refused],
 ) -> list[list[Any]]:
     """Store the offsets that the batches reach, and return the message for `Sink.commit`."""
     reached = {
         of: offset for batch in batches if batch.offset for of, offset in [(_partition(batch), batch.offset[-1] + 1)]
     }
-    begun: dict[TopicPartition, int] = {}
+    first_offsets: dict[TopicPartition, int] = {}
     for batch in batches:
         if batch.offset:
-            begun.setdefault(_partition(batch), batch.offset[0])
+            first_offsets.setdefault(_partition(batch), batch.offset[0])
     owed: dict[TopicPartition, list[int]] = {}
     for place, _ in refused:
         batch = batches[place.batch]
         owed.setdefault(_partition(batch), []).append((batch.offset or ())[place.row])
     stored = {}
     for of, offset in reached.items():
-        others = [each for each in stands[of].handed_back if not begun[of] <= each < offset]
-        stored[of] = (max(offset, stands[of].next or 0), [*owed.get(of, ()), *others])
+        others = [each for each in stored_before[of].handed_back if not first_offsets[of] <= each < offset]
+        stored[of] = (max(offset, stored_before[of].next or 0), [*owed.get(of, ()), *others])
     positions.store(connection, connector, stored)
-    return [[of.topic, of.partition, reached[of]] for of in reached if of in owed or stands[of].handed_back]
+    return [[of.topic, of.partition, reached[of]] for of in reached if of in owed or stored_before[of].handed_back]
 
 
 def _changed(name: str, column: Sequence[Any], change: Reading, bad: dict[int, DataError]) -> list[Any]:

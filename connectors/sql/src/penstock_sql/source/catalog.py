@@ -25,12 +25,15 @@ def columns_of(connection: Connection, table: TableName) -> Columns:
     """
     found = dialect_of(connection).columns(connection, table)
     if found is None:
-        raise MissingTable(f"Table {table} does not exist, or is not visible to the user of the connector")
+        raise MissingTable(
+            f"cannot read table {table}: it does not exist, or is not visible to the user of the connector; create it, or "
+            "grant SELECT on it"
+        )
     return found
 
 
 def tables_of(connection: Connection, config: SqlSourceConfig) -> tuple[list[TableName], list[TableName]]:
-    """Return the tables to read, in order, and the configured names for which there is no table."""
+    """Return the tables to read, in order, and the configured names of tables that do not exist."""
     wanted = _named(connection, "table.whitelist", config.whitelist)
     refused = _named(connection, "table.blacklist", config.blacklist)
     there, missing = _there(connection, config, wanted), list[TableName]()
@@ -56,8 +59,8 @@ def topics_of(tables: Iterable[TableName], config: SqlSourceConfig) -> dict[Tabl
         other = topics.setdefault(topic, table)
         if other != table:
             raise ConnectError(
-                f"Tables {other} and {table} would both be written to topic {topic}: select one with schema.pattern or "
-                "table.whitelist, and create a connector for each"
+                f"cannot assign topics: tables {other} and {table} would both be written to topic {topic}; select one with "
+                "schema.pattern or table.whitelist, and create a connector for each"
             )
     return {table: topic for topic, table in topics.items()}
 
@@ -89,7 +92,7 @@ def _named(connection: Connection, of: str, text: str) -> list[TableName]:
             problems.append(
                 Problem(
                     of,
-                    f"cannot read {name}: connection.url names the database {database}, and a connector reads one; create "
+                    f"cannot read {name}: a connector reads one database, and connection.url names {database}; create "
                     f"another connector for the database {parts[0]}",
                 )
             )

@@ -29,12 +29,14 @@ class SqlSourceConfig(DatabaseConfig):
     )
     mode: Annotated[str, words("bulk", "incrementing", "timestamp", "timestamp+incrementing")] = prop(
         "mode",
-        doc="How new rows are found: `incrementing` by a column that only grows, `timestamp` by one or more columns with "
-        "the time of the last change, `timestamp+incrementing` by both, which distinguishes rows with the same timestamp. "
-        "`bulk` reads everything again at each `poll.interval.ms`, at least once.",
+        doc="How new rows are found: `incrementing` by a column whose values only increase, `timestamp` by one or more "
+        "columns with the time of the last change, `timestamp+incrementing` by both, which distinguishes rows with the same "
+        "timestamp. `bulk` reads everything again at each `poll.interval.ms`, at least once.",
         importance=Importance.HIGH,
     )
-    incrementing_column: str | None = prop("incrementing.column.name", None, doc="The integer column that only grows.")
+    incrementing_column: str | None = prop(
+        "incrementing.column.name", None, doc="The integer column whose values only increase."
+    )
     timestamp_columns: list[str] = prop(
         "timestamp.column.name",
         [],
@@ -48,7 +50,7 @@ class SqlSourceConfig(DatabaseConfig):
     whitelist: str = prop(
         "table.whitelist",
         "",
-        doc="The tables to read, separated by commas, optionally with their schema, and with the URL's database before it. "
+        doc="The tables to read, separated by commas, optionally qualified by schema, or by the URL's database and schema. "
         "Default: all tables. A name with a dot or a comma needs quotation marks; MariaDB also accepts backquotes.",
     )
     blacklist: str = prop("table.blacklist", "", doc="The tables not to read, in the same form.")
@@ -143,7 +145,7 @@ class SqlSourceConfig(DatabaseConfig):
         if query is None or not query.strip():
             return None
         if ";" in bare(query, _dialect(info.data.get("url", ""))).rstrip().rstrip(";"):
-            raise ValueError("Write one SELECT, not several statements")
+            raise ValueError("Only one SELECT is supported, not several statements")
         return query.strip().rstrip(";")
 
     choosing: ClassVar[tuple[str, ...]] = ("table.whitelist", "query")
@@ -158,31 +160,35 @@ class SqlSourceConfig(DatabaseConfig):
 
     def broken_rules(self) -> Iterable[Problem]:
         if "incrementing" in self.mode and not self.incrementing_column:
-            yield Problem("incrementing.column.name", f"mode: {self.mode} needs the name of a column that only grows")
+            yield Problem(
+                "incrementing.column.name",
+                f"mode: {self.mode} needs the name of a column whose values only increase",
+            )
         if "timestamp" in self.mode and not self.timestamp_columns:
             yield Problem(
                 "timestamp.column.name", f"mode: {self.mode} needs the column with the time of the last change"
             )
         if self.ranges > 1 and self.mode == "bulk":
-            yield Problem(
-                "backlog.ranges", "mode: bulk does not order rows, and cannot split them into ranges: take it out"
-            )
+            yield Problem("backlog.ranges", "cannot be used with mode: bulk, which does not order rows; remove it")
         if self.whitelist and self.blacklist:
-            yield Problem("table.blacklist", "table.whitelist names all tables to read: set one of the two")
+            yield Problem(
+                "table.blacklist",
+                "cannot be combined with table.whitelist, which names all tables to read; set only one of the two",
+            )
         if self.query and (self.whitelist or self.blacklist or self.schema_pattern):
             yield Problem(
-                "query", "is read instead of tables: remove table.whitelist, table.blacklist and schema.pattern"
+                "query", "is read instead of tables; remove table.whitelist, table.blacklist and schema.pattern"
             )
         if self.query and self.mode != "bulk" and (word := limit_of(self.query, _dialect(self.url))):
             yield Problem(
                 "query",
-                f"cannot end with {word} in mode: {self.mode}: rows beyond it would never be read. Take it out: "
-                "batch.max.records and batch.max.bytes bound a batch",
+                f"cannot end with {word} in mode: {self.mode}: rows beyond it would never be read; remove it, since "
+                "batch.max.records and batch.max.bytes limit a batch",
             )
 
     @property
     def zone(self) -> ZoneInfo:
-        """Time zone of columns without one."""
+        """Time zone of columns without a zone."""
         return ZoneInfo(self.db_timezone)
 
     @property
@@ -197,7 +203,7 @@ class SqlSourceConfig(DatabaseConfig):
 
     @property
     def order(self) -> str:
-        """Description of the order of rows, for comparison: the mode and its columns."""
+        """Mode and its columns as a string, to detect a change of the order of rows."""
         return json.dumps([self.mode, self.incrementing_column, *self.timestamp_columns])
 
     @property
@@ -213,7 +219,7 @@ def _dialect(url: str) -> Dialect:
 
 _PACE: Final = "transient errors are retried with increasing delays, and reported in the status"
 _IGNORED: Final[Mapping[str, str]] = {
-    "batch.max.rows": "batch.max.records and batch.max.bytes bound a batch",
+    "batch.max.rows": "batch.max.records and batch.max.bytes limit a batch",
     "catalog.pattern": "connection.url determines which database is read, and schema.pattern which schemas",
     "connection.attempts": _PACE,
     "connection.backoff.ms": _PACE,
@@ -242,7 +248,7 @@ _VIEWS: Final = frozenset({"VIEW", "MATERIALIZED VIEW"})
 
 
 def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
-    """Yield the properties of Confluent's source that cannot be ignored, since other rows would be read, with reasons."""
+    """Yield a problem for each property of Confluent's source without which other rows would be read."""
     yield from refused(config, _REFUSED, _AS_ALWAYS)
     if suffix := config.open_properties("query.suffix").get("", "").strip():
         yield Problem("query.suffix", _suffix(suffix, _dialect(config.url)))
@@ -256,8 +262,8 @@ def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
 def _suffix(text: str, dialect: Dialect) -> str:
     if limit_of(text, dialect):
         return (
-            "is not supported. Take it out: batch.max.records and batch.max.bytes bound a batch. Do not write LIMIT, OFFSET "
-            "or FETCH into query, where rows beyond it would never be read"
+            "is not supported; remove it, since batch.max.records and batch.max.bytes limit a batch. Do not write LIMIT, "
+            "OFFSET or FETCH into query, since rows beyond it would never be read"
         )
     return "is not supported: write the condition into query, in a connector for each table"
 

@@ -67,7 +67,7 @@ class SqlSource(SourceConnector):
         refusal = list(Database(where, self._name).refusal())
         yield from refusal
         if not refusal:
-            found = [*(_unseen(where, self._name) if config.mode != "bulk" else ())]
+            found = [*(_reading_problems(where, self._name) if config.mode != "bulk" else ())]
             known = {problem.message for problem in found}
             yield from found
             yield from (p for p in _unsuitable(config, where, self._name) if p.message not in known)
@@ -115,12 +115,16 @@ class SqlSource(SourceConnector):
         """
         for partition, offset in offsets.items():
             if set(partition) - {RANGE} not in ({"protocol", "table"}, {"query"}):
-                raise ConnectError('A partition of this connector is {"protocol": "1", "table": "schema.table"}')
+                raise ConnectError(
+                    f"cannot alter the offset of {dict(partition)}: it is not a partition of this connector; write "
+                    '{"protocol": "1", "table": "schema.table"}'
+                )
             if RANGE not in partition:
                 place_of(offset)
             elif offset is not None:
                 raise ConnectError(
-                    "Only the connector sets the offset of a range. Set that of the table, which invalidates its ranges"
+                    "cannot set the offset of a range: only the connector sets it; set the offset of the table, which "
+                    "invalidates its ranges"
                 )
         return True
 
@@ -129,7 +133,7 @@ class SqlSource(SourceConnector):
         return f"penstock source {self.context.connector}"[:63]
 
 
-def _unseen(where: Address, name: str) -> Iterable[Problem]:
+def _reading_problems(where: Address, name: str) -> Iterable[Problem]:
     """Return why this user cannot read new rows, unless the reason is transient."""
     database = Database(where, name)
     try:
@@ -145,7 +149,7 @@ def _unseen(where: Address, name: str) -> Iterable[Problem]:
 def _unsuitable(config: SqlSourceConfig, where: Address, name: str) -> list[Problem]:
     """Return problems with the tables or the query, if the database can be reached."""
     database = Database(where, name)
-    called = "query" if config.query else "connection.user"
+    blamed = "query" if config.query else "connection.user"
     found: list[Problem] = []
     try:
         of: list[TableName | str] = [config.query] if config.query else []
@@ -164,7 +168,7 @@ def _unsuitable(config: SqlSourceConfig, where: Address, name: str) -> list[Prob
         if meaning(e) is not Meaning.PASSING:
             what = "run the query" if config.query else "look at the tables"
             remedy = "correct it" if config.query else "grant the missing right to the user of the connector"
-            found.append(Problem(called, f"cannot {what} at {where.place}: {words(e)}; {remedy}"))
+            found.append(Problem(blamed, f"cannot {what} at {where.place}: {words(e)}; {remedy}"))
     finally:
         database.close()
     return list(dict.fromkeys(found))
@@ -179,7 +183,7 @@ def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
     """
     database = Database(address(config.url, config.user, config.password), name)
     try:
-        with as_connect_errors(database.place, "Looking for tables"):
+        with as_connect_errors(database.place, "list tables"):
             connection = database.connection()
             with connection.begin():
                 found, missing = tables_of(connection, config)
@@ -187,14 +191,15 @@ def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
         database.close()
     if missing:
         raise ConnectError(
-            f"table.whitelist names {', '.join(map(str, missing))}, which does not exist or is not visible to this user"
+            f"cannot plan the tasks: table.whitelist names {', '.join(map(str, missing))}, which does not exist or is not "
+            "visible to the user of the connector; create it, grant SELECT on it, or correct table.whitelist"
         )
     topics_of(found, config)
     return found
 
 
 class _SqlSource(Source):
-    """Driver side of the source, which determines how far there are rows to read."""
+    """Driver side of the source, which determines up to where new rows can be read."""
 
     def __init__(
         self,
@@ -231,7 +236,7 @@ class _SqlSource(Source):
             self._streams[partition] = Stream(each, config, self._database.dialect, self._transactions, self._clock)
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
-        """Return the end offsets of the next batch. Capacity that one table does not need is left for the following ones."""
+        """Return the end offsets of the next batch. Capacity that one table does not need is available to the next ones."""
         self._look_for_tables()
         self._transactions.begin()
         found: dict[SourcePartition, Offset | None] = {}
@@ -257,14 +262,14 @@ class _SqlSource(Source):
                 "none is visible to the user of the connector; create one, grant SELECT on it, or correct these properties",
                 retry_after=min(_PATIENCE, self._config.table_poll_interval_ms / 1000),
             )
-        self._missing.tell(self._clock(), len(self._streams), self._config.table_poll_interval_ms / 1000)
+        self._missing.report(self._clock(), len(self._streams), self._config.table_poll_interval_ms / 1000)
         self._log_waiting_rows()
         if not found:
             self._warn_of_future_rows()
         return found
 
     def _warn_of_future_rows(self) -> None:
-        """Report tables whose rows all lie in the future, so that none is read.
+        """Report tables of which no row is read, since all rows are in the future.
 
         Raises:
             RetriableError: there are such tables.
@@ -272,10 +277,10 @@ class _SqlSource(Source):
         ahead = [stream for stream in self._streams.values() if stream.is_ahead]
         if not ahead:
             return
-        zone = f"set db.timezone, which is {self._config.db_timezone}, to the zone of columns without one, or "
+        zone = f"set db.timezone, which is {self._config.db_timezone}, to the zone of columns without a zone, or "
         advice = "" if all(stream.is_zoned for stream in ahead) else zone
         raise RetriableError(
-            f"cannot read {', '.join(stream.name for stream in ahead)} yet: all rows lie in the future by the clock of the "
+            f"cannot read {', '.join(stream.name for stream in ahead)} yet: all rows are in the future by the clock of the "
             f"database; {advice}correct the column or the clock",
             retry_after=min(_PATIENCE, max(1.0, self._config.poll_interval_ms / 1000)),
         )
@@ -286,14 +291,14 @@ class _SqlSource(Source):
         if longest is None or longest.waits < _PATIENCE or self._clock() - self._logged_at < _AGAIN:
             return
         self._logged_at = self._clock()
-        with self._errors("Looking for open transactions"):
+        with self._errors("look for open transactions"):
             holder = longest.held_by(self._database.connection())
         others = sum(stream.waits > 0 for stream in self._streams.values()) - 1
         log.warning(
-            "New rows of %s%s have waited for %.0f s for transactions of the database that began before the rows were "
-            "found, and that could commit earlier rows. The oldest is %s",
+            "New rows of %s%s have waited %.0f s for transactions that were open when the rows were found, and that could "
+            "still commit earlier rows. The oldest is %s",
             longest.name,
-            f" and {others} others" if others else "",
+            f" and {others} more" if others else "",
             longest.waits,
             holder,
         )
@@ -303,7 +308,7 @@ class _SqlSource(Source):
 
     def _next(self, progress: TableProgress, stream: Stream, limits: Limits) -> tuple[OffsetUpdates, int]:
         """Return the offsets that the next batch of a table changes, and its approximate number of rows."""
-        with self._errors(f"Looking for new rows of {stream.name}"):
+        with self._errors(f"look for new rows of {stream.name}"):
             connection = self._database.connection()
             try:
                 if progress.round is not None and progress.round.left:
@@ -322,7 +327,7 @@ class _SqlSource(Source):
     def _rest(self, table: SourcePartition, stream: Stream, of: Round, limits: Limits) -> tuple[OffsetUpdates, int]:
         """Return the offsets and the number of rows for the unread ranges of a round that was committed in part.
 
-        They are limited to the size of a batch, which may have changed since the round began.
+        They are limited to the size of a batch, which may have changed since the round started.
         """
         taken: list[int] = []
         left = limits
@@ -359,29 +364,29 @@ class _SqlSource(Source):
         self._database.close()
 
     def _look_for_tables(self) -> None:
-        """Request new tasks if there are other tables. Only the first task does so. Planning reports missing tables."""
+        """Request new tasks if the tables have changed. Only the first task does so. Planning reports missing tables."""
         config = self._config
         elapsed = self._clock() - self._looked
         if not config.task_state or elapsed * 1000 < config.table_poll_interval_ms:
             return
         self._looked = self._clock()
-        with self._errors("Looking for tables"):
+        with self._errors("list tables"):
             connection = self._database.connection()
             with connection.begin():
                 state = _state(tables_of(connection, config)[0])
         is_other = state != config.task_state
         if (
             is_other or self._asked
-        ):  # also once when all is as planned again, which clears an earlier refusal of the plan
+        ):  # also once after the tables match the plan again, which clears an earlier refusal of the plan
             self._context.request_task_reconfiguration(state)
         self._asked = is_other
 
     @contextmanager
-    def _errors(self, doing: str) -> Iterator[None]:
-        with as_connect_errors(self._database.place, doing):
+    def _errors(self, action: str) -> Iterator[None]:
+        with as_connect_errors(self._database.place, action):
             try:
                 yield
-            except MissingTable:  # the connection is still usable, and the waiting ends of other tables are kept
+            except MissingTable:  # the connection is still usable, and other tables continue to wait
                 raise
             except BaseException:
                 self._database.let_go()
@@ -391,5 +396,5 @@ class _SqlSource(Source):
 
 
 def _state(found: Sequence[TableName]) -> str:
-    """Return a fingerprint of these tables."""
+    """Return a fingerprint of a list of tables."""
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]

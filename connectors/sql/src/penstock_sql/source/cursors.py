@@ -58,13 +58,13 @@ def place_of(offset: Mapping[str, Any] | None) -> Place:
         return Place(moment, None if number is None else int(number))
     except OverflowError:
         raise ConnectError(
-            f"The timestamp of {dict(offset)} lies outside the years 1 to 9999, where reading cannot continue: alter the "
-            "offset to a time within them, or reset it"
+            f"cannot continue from offset {dict(offset)}: its timestamp is outside the years 1 to 9999; alter the offset to "
+            "a time within them, or reset it"
         ) from None
     except (TypeError, ValueError):
         raise ConnectError(
-            f"{dict(offset)} is not an offset of this connector: it has 64-bit integers as incrementing, timestamp "
-            "(milliseconds) and timestamp_nanos"
+            f"cannot use offset {dict(offset)}: it is not an offset of this connector, which consists of 64-bit integers: "
+            "incrementing, timestamp (milliseconds) and timestamp_nanos; alter or reset it"
         ) from None
 
 
@@ -104,7 +104,7 @@ class Rows:
 
     @property
     def source(self) -> FromClause:
-        """FROM clause."""
+        """Table or subquery of the FROM clause."""
         if isinstance(self.of, str):
             return sqlalchemy.text(self.of.replace(":", "\\:") + "\n").columns().subquery("q")
         schema = None if self.of.schema is None else quoted_name(self.of.schema, True)
@@ -118,16 +118,16 @@ class Rows:
 
     @property
     def keys(self) -> list[ColumnElement[Any]]:
-        """ORDER BY columns."""
+        """Columns of the ORDER BY clause."""
         number = [_column(self.config.incrementing_column or "")] if self.config.by_number else []
         return [*([self.moment] if self.config.by_timestamp else []), *number]
 
     @property
     def _place_keys(self) -> list[ColumnElement[Any]]:
-        """Keys in the form that places use.
+        """Keys in the form that `Place` represents.
 
         A place can represent neither `-infinity` nor years before 1. Rows with such timestamps get a later timestamp in the
-        year 1, up to which they are read together.
+        year 1, and are read together with all rows up to it.
         """
         if not self.config.by_timestamp:
             return self.keys
@@ -211,15 +211,21 @@ class Rows:
         if self.config.by_timestamp:
             at = values.pop(0)
             if not isinstance(at, datetime):
-                raise ConnectError(f"{', '.join(self.config.timestamp_columns)} of {name} is not a timestamp")
+                raise ConnectError(
+                    f"cannot find new rows: {', '.join(self.config.timestamp_columns)} of {name} is not a timestamp; "
+                    "correct timestamp.column.name"
+                )
             moment = (at.replace(tzinfo=UTC) if at.tzinfo is None else at) - _MOMENT_0
         number = values.pop(0) if self.config.by_number else None
         if number is not None and not _is_whole(number):
-            raise ConnectError(f"{self.config.incrementing_column} of {name} must hold whole numbers")
+            raise ConnectError(
+                f"cannot find new rows: {self.config.incrementing_column} of {name} must hold whole numbers; correct the "
+                "rows, or incrementing.column.name"
+            )
         if number is not None and not -_END <= number < _END:
             raise ConnectError(
-                f"{self.config.incrementing_column} of {name} holds a number outside of 64 bits, which offsets of Kafka "
-                "Connect cannot hold, so no row from there on is read: find new rows by another column, or by a timestamp"
+                f"cannot read further rows: {self.config.incrementing_column} of {name} holds a number outside of 64 bits, "
+                "which Kafka Connect's offsets cannot represent; find new rows by another column, or by a timestamp"
             )
         return Place(
             None if moment is None else moment // timedelta(microseconds=1), None if number is None else int(number)

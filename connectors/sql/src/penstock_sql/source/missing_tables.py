@@ -1,4 +1,4 @@
-"""Missing tables of a task, which are reported periodically while the others are read."""
+"""Missing tables of a task, which are logged periodically while the others are read."""
 
 import logging
 from typing import Final
@@ -20,7 +20,7 @@ class MissingTables:
     """
 
     def __init__(self, whitelist: str) -> None:
-        self._for_good = ", or take it out of table.whitelist" if whitelist else ""
+        self._removal = ", or remove it from table.whitelist" if whitelist else ""
         self._names: set[str] = set()
         self._reported: frozenset[str] = frozenset()
         self._again = float("-inf")
@@ -33,9 +33,9 @@ class MissingTables:
         """Record that a table exists, perhaps again."""
         if name in self._names:
             self._names.remove(name)
-            log.info("Table %s is there again, and is read from its offset on", name)
+            log.info("Table %s exists again; reading continues at its offset", name)
 
-    def tell(self, now: float, tables: int, pause: float) -> None:
+    def report(self, now: float, tables: int, pause: float) -> None:
         """Log the names of missing tables, when they change and periodically.
 
         Args:
@@ -51,11 +51,11 @@ class MissingTables:
             return
         missing = frozenset(self._names)
         what = (
-            f"not there, or not seen by the user of the connector: {', '.join(sorted(missing))}. Create what is missing, "
-            f"grant SELECT on it{self._for_good}"
+            f"missing, or not visible to the user of the connector: {', '.join(sorted(missing))}; create what is missing, "
+            f"grant SELECT on it{self._removal}"
         )
         if len(missing) == tables:
-            raise RetriableError(f"All tables that this task reads are {what}", retry_after=pause)
+            raise RetriableError(f"cannot read any table of this task: all are {what}", retry_after=pause)
         if missing != self._reported or now >= self._again:
             self._reported, self._again = missing, now + _AGAIN
-            log.warning("The other tables are still read, but some are %s", what)
+            log.warning("Some tables are not read: they are %s", what)

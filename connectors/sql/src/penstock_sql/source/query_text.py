@@ -1,4 +1,4 @@
-"""Checks of the text of `query` that need no database. Pure."""
+"""Checks of the text of `query` without a database. Pure."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ __all__ = ["bare", "limit_of"]
 
 _INNERMOST: Final = re.compile(r"\([^()]*\)")
 _NUMBER: Final = r"\s*(?:[\d+\-(\[.'@:$]|CASE\b|\w+\s*\[)"
-"""Beginning of a number: a digit, a string, a variable, a function or an expression."""
+"""Start of a numeric expression: a sign, digit, string, variable, parenthesis, function call or CASE."""
 _BOUND: Final = re.compile(
     rf"(?<![.\w])(?:(LIMIT|OFFSET)\b(?!\s*(?:ALL|NULL|ROWS)\b){_NUMBER}|(FETCH)\s+(?:FIRST|NEXT)\b)", re.IGNORECASE
 )

@@ -1,4 +1,4 @@
-"""Cuts of the next rows of a table: how many of them fit into a batch, and where each range of them ends."""
+"""Size of the next batch of a table, and the end of each of its ranges."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -41,7 +41,7 @@ def cut(
     next_rows: Callable[[int], Select[Any]],
     ranges: int = 1,
 ) -> NextRows:
-    """Count the next rows up to the limits, and return where each range of them ends.
+    """Count the next rows up to the limits, and return the end of each of their ranges.
 
     Args:
         connection: in a transaction.

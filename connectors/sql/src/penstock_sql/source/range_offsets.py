@@ -1,9 +1,9 @@
 """Key ranges of a table's backlog, which are read in parallel. Pure.
 
 Each range is a separate source partition, whose offset is committed with its records. So that each row is read once even if
-processes crash in between, the offset of every range describes the whole round: any one of them is sufficient.
-A round includes all ranges that the previous one has left unread, so the last round that is found determines the position of
-the table. The table's own offset stays unchanged until a batch is read in one piece again; that batch removes the ranges.
+a process crashes between commits, the offset of every range describes the whole round: any one of them is sufficient.
+A round includes all ranges that the previous one has left unread, so the last stored round determines the position of the
+table. The table's own offset stays unchanged until a batch is read in one piece again; that batch removes the ranges.
 """
 
 import json
@@ -28,10 +28,10 @@ class Round:
 
     Attributes:
         number: the number of the round; later rounds have greater ones.
-        of: the offset of the table while its ranges are read; with any other offset the round is invalid.
-        by: the order of rows; with any other order the round is invalid.
+        of: the offset of the table while its ranges are read. If the table has another offset, the round is invalid.
+        by: the order of rows. If the configuration has another order, the round is invalid.
         end: the position of the table after all ranges are read.
-        ranges: the beginning and the end of each range.
+        ranges: the start and the end of each range.
         done: the ranges that were read.
     """
 
@@ -93,7 +93,7 @@ class TableProgress:
         return Round(number, self.offset, by, ends[-1], ranges).read(self.table, range(len(ends)))
 
     def whole(self, end: Offset | None) -> OffsetUpdates:
-        """Return the offset updates when the next rows are read in one piece, or when there are none."""
+        """Return the offset updates when the next rows are read in one piece, or when there are no rows."""
         kept = {} if end is None else {self.table: end}
         return {**kept, **dict.fromkeys(self.ranges)}
 
@@ -130,7 +130,7 @@ def table_of(partition: SourcePartition) -> SourcePartition:
 
 
 def range_of(partition: SourcePartition, offset: Offset) -> Range:
-    """Return the beginning and the end of a range, which are in its offset."""
+    """Return the start and the end of a range, which its offset contains."""
     return _read(offset).ranges[int(str(partition[RANGE]))]
 
 
@@ -159,6 +159,6 @@ def _read(offset: Offset) -> Round:
         return Round(int(str(offset["round"])), of, str(offset["by"]), end, each)
     except (KeyError, TypeError, ValueError):
         raise ConnectError(
-            f"{dict(offset)} is not an offset of a range, which only the connector sets: remove those of all ranges of the "
-            "table, and reading continues from the table's own offset"
+            f"cannot use offset {dict(offset)}: it is not an offset of a range, which only the connector sets; remove those "
+            "of all ranges of the table to continue from the table's own offset"
         ) from None

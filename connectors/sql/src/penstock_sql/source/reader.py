@@ -43,7 +43,7 @@ class SqlReader(PartitionReader):
         """Yield the rows of a partition.
 
         Raises:
-            RetriableError: the database is unavailable, or the table does not exist: the driver side continues with others.
+            RetriableError: the database is unavailable, or the table does not exist; the driver side continues without it.
             ConnectError: the table has a value that a record cannot represent.
         """
         data = partition.data
@@ -53,7 +53,7 @@ class SqlReader(PartitionReader):
         dialect = self._database.dialect
         rows = Rows(of, self._config, zoned=data.get("zoned", True), dialect=dialect)
         statement = rows.all() if "end" not in data else rows.between(Place(*data["start"]), Place(*data["end"]))
-        with as_connect_errors(self._database.place, f"Reading {'the query' if isinstance(of, str) else of}"):
+        with as_connect_errors(self._database.place, f"read {'the query' if isinstance(of, str) else of}"):
             try:
                 connection = self._database.connection()
                 with connection.begin():
@@ -77,7 +77,7 @@ class SqlReader(PartitionReader):
     def _described(
         self, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
-        """Return the schema of the rows. It is created once for each form of a table, since all records share it."""
+        """Return the schema and the readers of the rows, created once for each set of columns and shared by all records."""
         required = frozenset[str]() if columns is None else columns.required
         description = tuple(cursor.description)
         form = (of, required, tuple(tuple(column) for column in description))
@@ -87,7 +87,7 @@ class SqlReader(PartitionReader):
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise ConnectError(
-                    f"The query has several columns named {', '.join(sorted(twice))}; rename them with AS"
+                    f"cannot read the query: it has several columns named {', '.join(sorted(twice))}; rename them with AS"
                 )
             known = self._schemas[form] = self._schema(of, columns, cursor)
         return known
@@ -104,7 +104,7 @@ class SqlReader(PartitionReader):
 
 
 def _portions(rows: Iterator[Any], *, large: bool) -> Iterator[Sequence[Any]]:
-    """Yield portions of rows that are held in memory together: a fixed number, or fewer if they have many bytes."""
+    """Yield portions of rows that are held in memory together: a fixed number of rows, or fewer if they are large."""
     while portion := list(_weighed(rows) if large else islice(rows, _PORTION)):
         yield portion
         portion.clear()  # a suspended generator must not keep rows in memory

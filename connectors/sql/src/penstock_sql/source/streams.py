@@ -1,4 +1,4 @@
-"""Stream of rows of a table or a query, which determines how far it can be read."""
+"""Stream of the rows of a table or a query, which determines up to where they can be read."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,12 +23,12 @@ from penstock_sql.source.range_offsets import RANGE
 __all__ = ["Stream", "partition_of"]
 
 _SOON: Final = timedelta(minutes=1)
-"""Rows later than now by more than this lie in the future, rather than being due to differing clocks."""
+"""Rows whose timestamp is later than now by more than this are in the future; a smaller difference may be clock skew."""
 _QUERY: Final = SourcePartition({"query": "query"})
 
 
 def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
-    """Return the source partition of a table: the one with an offset in Kafka, else one of schema and name."""
+    """Return the source partition of a query or a table: for a table, one with an offset in Kafka, otherwise a new one."""
     if isinstance(of, str):
         return _QUERY
     own = SourcePartition({"protocol": "1", "table": str(of)})
@@ -40,7 +40,7 @@ def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
 class Stream:
     """Rows of one table or query, and the state between two polls of it.
 
-    An end of a batch is kept until no running transaction can commit rows before it; only then is it used.
+    The end of a batch is used only when no running transaction can commit rows before it any more.
 
     Args:
         of: the table, or the text of a query.
@@ -59,7 +59,7 @@ class Stream:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.is_ahead = False
-        """Whether, at the latest poll, there were rows and all of them lay in the future."""
+        """Whether the latest poll found rows, all of them in the future."""
         self.name = "the query" if isinstance(of, str) else str(of)
         self._rows = Rows(of, config, dialect)
         self._config = config
@@ -80,7 +80,7 @@ class Stream:
         return self._clock() - self._quiet_since >= self._config.poll_interval_ms / 1000
 
     def ends(self, connection: Connection, start: Offset | None, limits: Limits) -> tuple[Sequence[Offset], int]:
-        """Return the end of each range of the next batch, and the approximate number of rows; no ends if nothing is ready.
+        """Return the end of each range of the next batch, and the approximate number of rows; no ends if no rows are ready.
 
         Raises:
             ConnectError: the columns are unsuitable for the mode.
@@ -109,7 +109,7 @@ class Stream:
         return ends, count
 
     def within(self, connection: Connection, start: Offset | None, end: Offset, limits: Limits) -> tuple[Offset, int]:
-        """Return how far a batch gets from one offset towards another, and its approximate number of rows.
+        """Return up to which offset, at most `end`, the next batch reads, and its approximate number of rows.
 
         Raises:
             ConnectError, SQLAlchemyError: as for `ends`.
@@ -128,20 +128,20 @@ class Stream:
         return 0.0 if self._waits_since is None else self._clock() - self._waits_since
 
     def held_by(self, connection: Connection) -> str:
-        """Describe the oldest of those transactions."""
+        """Describe the oldest transaction that holds back rows."""
         horizon = None if self._waiting is None else self._waiting[3]
         if horizon is None:
-            return "not known any more, since it has ended"
+            return "no longer known, since it has ended"
         with connection.begin():
             return horizon.oldest(connection)
 
     def rest(self) -> None:
-        """Wait for the usual interval before the next poll, since no rows are waiting."""
+        """Delay the next poll by the usual interval, since no rows are waiting."""
         self._quiet_since = self._clock()
         self._waits_since = None
 
     def forget(self) -> None:
-        """Discard all knowledge of the server: it may be another one now, or may have lost its latest transactions."""
+        """Discard the known state of the server: it may be another one now, or may have lost its last transactions."""
         self._waiting = None
         self._checked = False
 
@@ -156,14 +156,14 @@ class Stream:
         self._check_once(connection)
 
     def problems(self, connection: Connection) -> Sequence[Problem]:
-        """Return why it cannot be read as configured.
+        """Return why the table or query cannot be read as configured.
 
         Args:
             connection: in a transaction.
 
         Raises:
             MissingTable: the table does not exist.
-            SQLAlchemyError: any other error; for a query, that it cannot be run.
+            SQLAlchemyError: any other error, for example an invalid query.
         """
         found: list[Problem] = []
         if self._config.mode != "bulk":
@@ -177,7 +177,7 @@ class Stream:
 
     @property
     def is_zoned(self) -> bool:
-        """Return whether its timestamps have a zone."""
+        """Return whether the timestamps have a zone."""
         return self._rows.zoned
 
     def data(self, start: Offset | None, end: Offset | None) -> Mapping[str, Any]:
@@ -213,7 +213,7 @@ class Stream:
             )
             if not following.keys:
                 if now is not None and start is None:
-                    # in this order, since rows may be committed in between
+                    # in this order, since rows may be committed between the two queries
                     self.is_ahead = (
                         connection.execute(self._rows.is_any(place)).first() is not None
                         and connection.execute(self._rows.next(place, 1, before=now + _SOON)).first() is None
@@ -230,7 +230,7 @@ class Stream:
             self._checked = True
 
     def _check(self, connection: Connection) -> None:
-        """Check that the columns of the mode exist and are suitable, and that the server knows all transactions."""
+        """Check that the columns of the mode exist and are suitable, and that the server knows all open transactions."""
         config, of = self._config, self._rows.of
         self._dialect.begin_reading(connection)
         if config.mode != "bulk":
@@ -280,14 +280,14 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
     number = config.incrementing_column if config.by_number else None
     wanted = [*moments, *([number] if number else [])]
 
-    def called(names: Sequence[str]) -> str:
+    def property_of(names: Sequence[str]) -> str:
         return "timestamp.column.name" if names[0] in moments else "incrementing.column.name"
 
     missing = [name for name in wanted if name not in columns.types]
     if missing:
         yield Problem(
-            called(missing),
-            f"Table {of} has no column {', '.join(missing)}, by which mode: {config.mode} finds new rows",
+            property_of(missing),
+            f"Table {of} has no column {', '.join(missing)}, which mode: {config.mode} needs to find new rows",
         )
     there = [name for name in wanted if name in columns.types]
     nullable = [name for name in there if name not in columns.required]
@@ -297,9 +297,9 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
     ]
     if counted and config.validate_non_null:
         yield Problem(
-            called(counted),
-            f"Column {', '.join(counted)} of {of} may be null, and rows with null would be skipped: set it NOT NULL, or "
-            "validate.non.null: false",
+            property_of(counted),
+            f"Column {', '.join(counted)} of {of} may be null, and rows with null would be skipped; declare it NOT NULL, or "
+            "set validate.non.null: false",
         )
     types = [columns.types[name] for name in moments if name in there]
     zones = {None if isinstance(each, sqlalchemy.Time) else getattr(each, "timezone", None) for each in types}
@@ -309,11 +309,11 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
             f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone",
         )
     if number in there and not _may_be_whole(columns.types[number]):
-        yield Problem("incrementing.column.name", f"{number} of {of} must hold whole numbers, which its type cannot")
+        yield Problem("incrementing.column.name", f"{number} of {of} must hold whole numbers, but its type does not")
 
 
 def _may_be_whole(kind: Any) -> bool:
-    """Return whether a column of this type may hold whole numbers that only grow."""
+    """Return whether a column of this type may hold increasing whole numbers."""
     if isinstance(kind, DOMAIN):
         return _may_be_whole(kind.data_type)
     exact = isinstance(kind, sql.Numeric) and not isinstance(kind, sql.Float)

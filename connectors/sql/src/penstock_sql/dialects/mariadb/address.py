@@ -90,7 +90,7 @@ def _hosts(text: str) -> list[tuple[str, int]]:
     """Return each host with its port, in the order in which they are tried."""
     found = []
     for each in filter(None, text.split(",")):
-        if any(mark in each for mark in "()=&"):  # Connector/J's other notation of hosts, which may contain a password
+        if any(mark in each for mark in "()=&"):  # Connector/J's other notation, which may contain a password
             raise ValueError(each)
         parts = urlsplit(f"//{each}")
         if not parts.hostname:
@@ -115,7 +115,7 @@ def _safety(given: dict[str, str]) -> tuple[str, str | None]:
         mode = "verify-full" if authority and not trusts else "trust" if trusts else "prefer"
     elif trusts and mode.startswith("verify"):
         raise _wrong(
-            f"sslMode={named} verifies the server, and trustServerCertificate=true does not: remove one of them"
+            f"sslMode={named} verifies the server, but trustServerCertificate=true does not; remove one of them"
         )
     if authority is not None and mode not in ("verify-ca", "verify-full"):
         raise _wrong("serverSslCert is used only with sslMode=verify-ca or verify-full")
@@ -123,40 +123,40 @@ def _safety(given: dict[str, str]) -> tuple[str, str | None]:
 
 
 def _context(mode: str, authority: str | None) -> ssl.SSLContext | None:
-    """Return the TLS context; None if TLS is disabled, or used only if the server offers it."""
+    """Return the TLS context; None if TLS is disabled, or is used only if the server offers it."""
     if mode in ("disable", "prefer"):
         return None
     file = None if authority is None else authority.removeprefix("file:")
     if file is not None and not Path(file).is_file():
-        raise _wrong(f"serverSslCert: there is no file {file} with certificates in PEM")
+        raise _wrong(f"serverSslCert: there is no file {file}; name a file with certificates in PEM")
     try:
         context = ssl.create_default_context(cafile=file)
     except ssl.SSLError:
-        raise _wrong(f"serverSslCert: {file} has no certificates in PEM") from None
+        raise _wrong(f"serverSslCert: {file} contains no certificates in PEM") from None
     context.check_hostname = mode == "verify-full"
     context.verify_mode = ssl.CERT_NONE if mode == "trust" else ssl.CERT_REQUIRED
     return context
 
 
-def _is_so_anyway(name: str, value: str) -> bool:
+def _is_fixed_value(name: str, value: str) -> bool:
     return value.lower() in AS_ALWAYS.get(name, ())
 
 
 def _ignored(given: Mapping[str, str]) -> Iterable[str]:
     for name, value in given.items():
-        if name in IGNORED and not _is_so_anyway(name, value):
+        if name in IGNORED and not _is_fixed_value(name, value):
             yield f"the parameter {name} has no effect: {IGNORED[name]}"
 
 
 def _refused(given: Mapping[str, str]) -> Iterable[Problem]:
     for name, value in given.items():
-        if name in IGNORED or _is_so_anyway(name, value):
+        if name in IGNORED or _is_fixed_value(name, value):
             continue
         if name in REFUSED or name in AS_ALWAYS:
-            yield Problem(_URL, f"cannot obey the parameter {name}: {REFUSED.get(name, FASTER)}. Take it out.")
+            yield Problem(_URL, f"cannot use the parameter {name}: {REFUSED.get(name, FASTER)}; remove it")
             continue
         near = nearest(name, {*AS_ALWAYS, *IGNORED, *_OWN})
-        hint = f"did you mean {near}?" if near else "take it out"
+        hint = f"did you mean {near}?" if near else "remove it"
         yield Problem(
-            _URL, f"cannot obey the parameter {name}: neither MariaDB's nor MySQL's Connector/J has it; {hint}"
+            _URL, f"cannot use the parameter {name}: neither MariaDB's nor MySQL's Connector/J has it; {hint}"
         )

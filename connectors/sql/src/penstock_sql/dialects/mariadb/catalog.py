@@ -48,7 +48,7 @@ def mariadb_tables(connection: Connection, pattern: str | None, named: Collectio
 
 
 def mariadb_views(connection: Connection, of: str | None) -> list[TableName]:
-    """Return the views of the connection's database and of the named one."""
+    """Return the views of the connection's database and of a named database."""
     return [TableName(*row) for row in _rows(connection, _TABLES, (("VIEW",), None, None, (of or "",)))]
 
 
@@ -67,8 +67,7 @@ def rights_missing(connection: Connection) -> Iterator[Problem]:
     if not getattr(connection.dialect, "is_mariadb", False):
         yield Problem(
             "connection.url",
-            "The server is MySQL, which SqlSource reads with mode: bulk only: it can list running transactions only on "
-            "MariaDB",
+            "The server is MySQL, where SqlSource cannot list running transactions; use mode: bulk, or MariaDB",
         )
         return
     try:
@@ -80,7 +79,7 @@ def rights_missing(connection: Connection) -> Iterator[Problem]:
         name, _, host = str(user).rpartition("@")
         yield Problem(
             "connection.user",
-            "The user may not list running transactions, so rows of those that commit late would be lost: run GRANT "
+            "The user has no right to list running transactions, so rows that they commit later would be lost; run GRANT "
             f"PROCESS ON *.* TO {_text(name)}@{_text(host)}, or use mode: bulk",
         )
 
@@ -96,21 +95,22 @@ def see_transactions(connection: Connection, of: TableName | str) -> None:
     server = {name.lower(): value for name, value in _rows(connection, _SERVER, ())}
     if server.get("wsrep_on") == "ON":
         raise ConnectError(
-            "The server is a node of a Galera cluster, and does not know the numbers and transactions of the other nodes, "
-            "so their rows would be skipped: use mode: bulk"
+            "cannot find new rows on a node of a Galera cluster: it does not know the numbers and transactions of the other "
+            "nodes, so their rows would be skipped; use mode: bulk"
         )
     if server.get("read_only", "OFF") not in ("OFF", "0") or _rows(connection, _REPLICATES, ()):
         raise ConnectError(
-            "The server is a replica or read-only, and does not know the open transactions of the primary, so their rows "
-            "would be skipped: read from the primary, or use mode: bulk"
+            "cannot find new rows on a server that is a replica or read-only: it does not know the open transactions of the "
+            "primary, so their rows would be skipped; read from the primary, or use mode: bulk"
         )
     if isinstance(of, str):
         return
     for (engine,) in _rows(connection, _ENGINE, of):
         if engine is not None and engine.lower() != "innodb":
             raise ConnectError(
-                f"Table {of} has the engine {engine}, for which the server does not report open transactions, so rows would "
-                f"be skipped: ALTER TABLE {quoted(connection, of)} ENGINE=InnoDB, or use mode: bulk"
+                f"cannot find new rows: table {of} has the engine {engine}, for which the server does not report open "
+                f"transactions, so rows would be skipped; run ALTER TABLE {quoted(connection, of)} ENGINE=InnoDB, or use "
+                "mode: bulk"
             )
 
 

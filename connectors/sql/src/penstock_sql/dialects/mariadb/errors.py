@@ -25,8 +25,8 @@ _KINDS: Final[Mapping[Meaning, frozenset[int]]] = {
         "1862 2026 2049 2054 2059 2061 3118 3955 4151",
     }.items()
 }
-"""Error numbers of each class. 1049: a missing database may be created later. 1305: the savepoint does not exist, since a
-deadlock has rolled back the whole transaction."""
+"""Error numbers of each class. 1049: a missing database may be created later. 1305: the savepoint no longer exists, since
+a deadlock has rolled back the whole transaction."""
 _NEVER_VERIFIED: Final = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Hostname mismatch")
 _LOST: Final = pymysql.InterfaceError
 _SIGNAL: Final = "45"
@@ -50,7 +50,7 @@ def meaning(error: pymysql.Error) -> Meaning:
 
 
 def may_be_of_a_row(error: pymysql.Error) -> bool:
-    """Return whether a row may have caused an error. No value is looked up as a name, so SCHEMA is never a row's error."""
+    """Return whether a row may have caused an error. A row never causes SCHEMA, since no value is looked up as a name."""
     return meaning(error) in (Meaning.DATA, Meaning.FINAL)
 
 
@@ -100,7 +100,7 @@ _SHORTENED: Final[Mapping[int, Callable[[str], str]]] = {
 
 
 _OF_STAGE: Final = re.compile(r" for `[^`]+`\.`penstock_[0-9a-f]{32}`|(?<=`)penstock_[0-9a-f]{32}\.")
-"""Name of the sink's temporary table in messages about its constraints, which are the same as in the real table."""
+"""Name of the sink's temporary table, whose constraints are those of the target table, in messages about them."""
 
 
 def words(error: pymysql.Error) -> str:

@@ -66,9 +66,9 @@ def field_of_mariadb(field: MariadbField, zone: ZoneInfo, mapping: NumericMappin
 
     Args:
         field: the column.
-        zone: the zone of DATETIME.
+        zone: the zone of DATETIME values.
         mapping: the mapping of numbers.
-        required: the column is never null, so a zero date cannot become null.
+        required: whether the column is never null, so that a zero date cannot become null.
     """
     kind = field.type
     if kind == FIELD_TYPE.TINY and field.length == 1:
@@ -103,8 +103,8 @@ def field_of_mariadb(field: MariadbField, zone: ZoneInfo, mapping: NumericMappin
 def _boolean(text: str) -> bool:
     if text not in ("0", "1"):
         raise DataError(
-            "TINYINT(1) is read as a boolean, and a value is neither 0 nor 1: change the column to TINYINT, or add 0 to it "
-            "in a query"
+            "TINYINT(1) is read as a boolean, but a value is neither 0 nor 1; change the column to TINYINT, or read it with "
+            "a query that adds 0 to it"
         )
     return text == "1"
 
@@ -117,7 +117,7 @@ def _int64(text: str) -> int:
     number = int(text)
     if number > _MOST_INT64:
         raise DataError(
-            "a number of BIGINT UNSIGNED is greater than 9223372036854775807, the maximum of int64; read the column by a "
+            "a number of BIGINT UNSIGNED is greater than 9223372036854775807, the maximum of int64; read the column with a "
             "query with CAST(... AS DECIMAL(20))"
         )
     return number
@@ -131,7 +131,7 @@ def _single(text: str) -> float:
 
 
 _MOST_SHORT: Final = 3e38
-"""Upper bound of the check: a number that rounding moves out of the range of float32 cannot be packed."""
+"""Upper bound of shortened numbers: `struct` cannot pack a number that rounding moves out of the range of float32."""
 
 
 def _longer(value: float) -> float:
@@ -146,7 +146,7 @@ def _time(text: str) -> Instant:
     found = clock(text)
     if found is None:
         raise DataError(
-            "a TIME is negative or has more than a day, which Kafka Connect's Time cannot represent; read the column by a "
+            "a TIME is negative or has more than a day, which Kafka Connect's Time cannot represent; read the column with a "
             "query with CAST(... AS CHAR)"
         )
     return found
@@ -164,7 +164,7 @@ def _or_zeros(read: Callable[[str], Instant], *, required: bool) -> Callable[[st
         raise DataError(
             "a date has a month or day of zero"
             + (", and the column is NOT NULL" if text.startswith("0000-00-00") else "")
-            + "; correct it, or read the column by a query with CAST(... AS CHAR)"
+            + "; correct it, or read the column with a query with CAST(... AS CHAR)"
         )
 
     return of

@@ -1,15 +1,15 @@
 """Running transactions of MariaDB that may still commit rows that sort before visible rows.
 
-As explained in `postgresql.horizon`, the end of a batch is used only after all transactions that ran when it was found have
-ended. Two lists show the running ones, and both need the right PROCESS:
+As explained in `postgresql.horizon`, the end of a batch is used only when all transactions that ran when it was found have
+ended. Two lists show the running transactions, and both need the privilege PROCESS:
 
-* `information_schema.innodb_trx` has every transaction from its first access to InnoDB to its end, also one that is prepared
-  for a two-phase commit. It is a cached copy, which is refreshed only if nobody has read it for a tenth of a second. So it
-  is read in a separate transaction, by a statement with a unique text: a copy that contains this statement is fresh.
-* `information_schema.processlist` has the statements. A statement may have read the clock, and wait for a table lock, before
-  it accesses InnoDB.
+* `information_schema.innodb_trx` has every transaction from its first access to InnoDB to its end, including those prepared
+  for a two-phase commit. It is a cached copy, which is refreshed only if nobody has read it for a tenth of a second. It is
+  therefore read in a separate transaction, by a statement with a unique text: a copy that contains this statement is fresh.
+* `information_schema.processlist` has the statements. A statement may have read the clock and be waiting for a table lock
+  before it accesses InnoDB.
 
-The statements are read first: one that has accessed InnoDB in the meantime is then in the other list.
+The statements are read first: a statement that accesses InnoDB between the two reads is then in the other list.
 """
 
 import random
@@ -27,7 +27,7 @@ from penstock_sql.dialects.statements import driver
 __all__ = ["Looks", "MariadbHorizon"]
 
 _BEGIN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
-"""Begins a transaction that is listed immediately, and that other sources do not wait for."""
+"""Starts a transaction that is listed immediately, and for which other sources do not wait."""
 _STATEMENTS: Final = (
     "SELECT id, query_id FROM information_schema.processlist "
     "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')"
@@ -64,13 +64,13 @@ class _Look:
     """Snapshot of the running statements and transactions.
 
     Attributes:
-        begun: the time of the snapshot, on the clock of this process.
+        started: the start of the snapshot, in seconds of `time.monotonic`.
         statements: the id of the statement that each connection executes.
         transactions: all transactions that may write.
         readers: connections whose transaction cannot write.
     """
 
-    begun: float
+    started: float
     statements: Mapping[int, int]
     transactions: frozenset[_Transaction]
     readers: frozenset[int]
@@ -80,7 +80,7 @@ class _Look:
         return frozenset(each for each in self.transactions if each.connection == connection)
 
     def has(self, one: _Transaction) -> bool:
-        """Return whether a transaction is still running. A prepared one may have lost its connection."""
+        """Return whether a transaction is still running. A prepared transaction may have lost its connection."""
         return any(each.started == one.started and each.connection in (0, one.connection) for each in self.transactions)
 
 
@@ -94,16 +94,16 @@ class Looks(Transactions):
         self._may_wait = True
 
     def begin(self) -> None:
-        """Start the next pass over all tables, in which one of them may wait for a refreshed list."""
+        """Start the next pass over all tables, in which only one table may wait for a refreshed list."""
         self._may_wait = True
 
     def running(self, connection: Connection) -> "MariadbHorizon":
-        """Return the horizon of the transactions that run from this moment on."""
+        """Return the horizon of the transactions that run now."""
         return MariadbHorizon(self)
 
     def since(self, connection: Connection, moment: float) -> _Look | None:
         """Return a snapshot that began after a time of `time.monotonic`, or None if there is none yet."""
-        if self._last is not None and self._last.begun > moment:
+        if self._last is not None and self._last.started > moment:
             return self._last
         for _ in range(_TRIES):
             pause = self._next - time.monotonic()
@@ -112,20 +112,20 @@ class Looks(Transactions):
                     break
                 time.sleep(pause)
             found = _look(connection)
-            # Others that read as often would all keep the copy stale, so each waits for a random and growing time.
+            # Sources that read equally often would keep the copy stale for all, so each waits for a random and growing time.
             self._old = 0 if found is not None else min(self._old + 1, _MOST_DOUBLINGS)
             self._next = time.monotonic() + _COPY_SECONDS * random.uniform(1, 2**self._old)  # noqa: S311
             if found is not None:
                 self._last = found
                 break
         self._may_wait = False
-        return self._last if self._last is not None and self._last.begun > moment else None
+        return self._last if self._last is not None and self._last.started > moment else None
 
 
 def _look(connection: Connection) -> _Look | None:
     """Return a snapshot, or None if the list of transactions is a stale copy."""
     mark = uuid.uuid4().hex
-    begun = time.monotonic()
+    started = time.monotonic()
     with driver(connection).cursor() as cursor:
         cursor.execute(_BEGIN)
         cursor.execute(_STATEMENTS)
@@ -135,17 +135,17 @@ def _look(connection: Connection) -> _Look | None:
     if not any(own for *_, own in found):
         return None
     transactions = frozenset(_Transaction(*of) for *of, reads, _ in found if not reads)
-    return _Look(begun, statements, transactions, frozenset(of[0] for of in found if of[3]))
+    return _Look(started, statements, transactions, frozenset(of[0] for of in found if of[3]))
 
 
 class MariadbHorizon:
-    """Statements and transactions that run on a MariaDB server from this moment on.
+    """Statements and transactions that run when this object is created, or that start before its first snapshot.
 
     Args:
         looks: the snapshots of the task.
 
     A statement that has ended may have left a transaction open, which must then end, too. A transaction that is declared
-    READ ONLY, or that consists of a SELECT without locks, commits no rows, however long it takes.
+    READ ONLY, or consists of a SELECT without locks, is ignored, since it commits no rows.
     """
 
     def __init__(self, looks: Looks) -> None:
@@ -156,11 +156,11 @@ class MariadbHorizon:
         self._transactions: set[_Transaction] = set()
 
     def is_passed(self, connection: Connection) -> bool:
-        """Return whether all of them have ended."""
+        """Return whether all of these statements and transactions have ended."""
         look = self._looks.since(connection, self._seen)
         if look is None:
             return False
-        self._seen = look.begun
+        self._seen = look.started
         if self._first:
             self._first = False
             self._statements = {of: number for of, number in look.statements.items() if of not in look.readers}
@@ -174,11 +174,11 @@ class MariadbHorizon:
         return not self._statements and not self._transactions
 
     def oldest(self, connection: Connection) -> str:
-        """Describe the transaction that began first, and how to end it."""
+        """Describe the oldest transaction, and how to end it."""
         if self._first:
             return (
-                "not known, since other sessions read information_schema.innodb_trx so often that the server does not "
-                "refresh it: they must read it less than ten times per second"
+                "unknown, since other sessions read information_schema.innodb_trx so often that the server does not refresh "
+                "it; let them read it less than ten times per second"
             )
         with driver(connection).cursor() as cursor:
             if self._transactions:
@@ -186,14 +186,14 @@ class MariadbHorizon:
                 cursor.execute(_AGE, (one.started,))
                 ((age,),) = cursor.fetchall()
                 if one.connection == 0:
-                    return f"prepared, begun {age} s ago. Run XA RECOVER, and XA COMMIT or XA ROLLBACK for it"
+                    return f"prepared, and was started {age} s ago. Run XA RECOVER, and XA COMMIT or XA ROLLBACK for it"
                 number, kind = one.connection, "transaction"
             else:
                 number, kind, age = min(self._statements), "statement", None
             cursor.execute(_OLDEST, (number,))
             rows = cursor.fetchall()
         if not rows:
-            return "not known any more, since it has ended"
+            return "no longer known, since it has ended"
         ((user, command, seconds),) = rows
         seconds = seconds if age is None else age
         return (

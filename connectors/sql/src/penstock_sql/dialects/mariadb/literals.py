@@ -42,7 +42,7 @@ def _iso(value: date | time) -> str:
 
 
 _LONG: Final = 1000
-"""Number of digits from which a number is written with an exponent, since all of its digits could exhaust the memory."""
+"""Decimal exponent from which scientific notation is used, since all digits of a number could exhaust the memory."""
 _LITERALS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
     type(None): lambda _: "NULL",
     bool: lambda value: "1" if value else "0",
@@ -72,7 +72,7 @@ def literal(value: Any) -> str:
 
 
 def chunks(rows: Iterable[Sequence[Any]], size: int, most: int) -> Iterator[bytes]:
-    """Yield rows in the form that follows VALUES, in chunks for one statement each.
+    """Yield rows in the syntax that follows VALUES, in chunks for one statement each.
 
     Args:
         rows: the values.
@@ -81,7 +81,7 @@ def chunks(rows: Iterable[Sequence[Any]], size: int, most: int) -> Iterator[byte
 
     Raises:
         pymysql.DataError: a row is larger than `most`, or the database has no such value.
-        UnicodeError: a text is not valid Unicode.
+        UnicodeError: a string is not valid Unicode.
     """
     piece: list[bytes] = []
     length = 0
@@ -89,7 +89,7 @@ def chunks(rows: Iterable[Sequence[Any]], size: int, most: int) -> Iterator[byte
         text = f"({','.join(map(literal, row))})".encode()
         if len(text) > most:
             raise pymysql.DataError(
-                0, f"the row takes {len(text)} bytes in a statement; max_allowed_packet of the server must be larger"
+                0, f"the row takes {len(text)} bytes in a statement; increase max_allowed_packet of the server"
             )
         if piece and length + len(text) > size:
             yield b",".join(piece)

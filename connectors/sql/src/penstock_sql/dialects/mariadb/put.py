@@ -1,8 +1,8 @@
-"""Write rows to MariaDB and MySQL, with one INSERT for many rows, or through a temporary table with the types of the keys.
+"""Write rows to MariaDB and MySQL, with one INSERT for many rows, or through a temporary table with the key's types.
 
-ON DUPLICATE KEY UPDATE acts on any unique key, and would change the row of another primary key. So it sets the primary key
-itself: to its current value if the row is the right one, else to a scalar SELECT that returns two rows, which the server
-refuses. A session variable distinguishes this refusal from the same error of a trigger.
+ON DUPLICATE KEY UPDATE acts on any unique key, and could change a row with another primary key. It therefore also sets the
+primary key: to its current value if the row has the right key, otherwise to a scalar SELECT that returns two rows, which the
+server refuses. A session variable distinguishes this refusal from the same error of a trigger.
 """
 
 import hashlib
@@ -23,20 +23,20 @@ __all__ = ["begin", "begin_definition", "end_others", "prepare", "put", "same_ke
 _CHUNK: Final = 1_000_000
 """Size of a statement in bytes. Larger ones are no faster."""
 _HEAD: Final = 100_000
-"""Bytes reserved for the rest of a statement, besides its rows."""
+"""Bytes reserved for the rest of a statement, in addition to its rows."""
 _NUMBER: Final = "penstock row number"
 _PLACE: Final = "penstock place"
 _GIVEN: Final = "`penstock given`"
 _STORED: Final = "`penstock stored`"
 _NTH: Final = "`penstock nth`"
-"""Aliases that are not names of tables, since these would be ambiguous."""
+"""Aliases that cannot be confused with names of tables."""
 _DEFINITION_SECONDS: Final = 5
 _SECONDS: Final = 60
 _DUPLICATE: Final = 1062
 _NULL: Final = 1048
 _TWO_ROWS: Final = 1242
 _REFUSAL: Final = "IF(@penstock_other := 1, (SELECT NULL UNION ALL SELECT NULL), NULL)"
-"""An expression that the server refuses as a value. NULL is not sufficient: AUTO_INCREMENT columns accept it silently."""
+"""Expression that the server refuses as a value. NULL is not sufficient: AUTO_INCREMENT columns accept it silently."""
 
 
 def begin(connection: Connection) -> None:
@@ -46,7 +46,7 @@ def begin(connection: Connection) -> None:
 
 
 def begin_definition(connection: Connection) -> None:
-    """Limit waiting for locks to a few seconds, since all other sessions queue up after a statement that changes a table."""
+    """Limit waiting for locks to a few seconds, since a waiting change of a table blocks all other sessions."""
     _wait_for_tables(connection, _DEFINITION_SECONDS)
 
 
@@ -73,7 +73,7 @@ def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
         raise pymysql.ProgrammingError(
             0,
             f"table {write.table} needs a primary or unique key of exactly the columns {named}, none of which may be null, "
-            "for insert.mode: upsert",
+            "for insert.mode: upsert; create the key",
         )
     if _staged(write, mode):
         _stage(connection, write, form)
@@ -91,7 +91,7 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
     keys, others = names[: len(write.keys)], names[len(write.keys) :]
     if any(value is None for row in rows for value in row[: len(keys)]):
         raise pymysql.IntegrityError(_NULL, "A column of the primary key cannot be null")
-    if not _staged(write, mode) and not rows:  # to get the server's errors about the statement itself
+    if not _staged(write, mode) and not rows:  # to get the server's errors about the statement
         run(connection, f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(names)} FROM {table} WHERE FALSE")
     elif mode == "upsert" and not write.delete:
         try:
@@ -102,7 +102,7 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
             if len(rows) == 1:
                 with suppress(
                     pymysql.OperationalError
-                ):  # inserted as a new row, it is refused by the same key, and the error names the key
+                ):  # a plain insert fails at the same key, and its error names the key
                     _upsert(connection, write, rows, form)
             raise pymysql.IntegrityError(
                 _DUPLICATE, "A row with another primary key has the same value in a unique key"
@@ -140,7 +140,7 @@ def _on_duplicate(table: str, keys: list[str], others: list[str]) -> str:
 
 
 def _met_another(connection: Connection) -> bool:
-    """Return whether the last upsert met a row of another primary key."""
+    """Return whether the last upsert was refused since it would have changed a row with another primary key."""
     with driver(connection).cursor() as cursor:
         cursor.execute("SELECT @penstock_other IS NOT NULL")
         ((found,),) = cursor.fetchall()
@@ -173,7 +173,7 @@ def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, 
 
 
 def _new_rows(connection: Connection, table: str, stage: str, keys: list[str]) -> dict[int, int]:
-    """Return the first row of each key that the table does not have: its number in the temporary table, and its index."""
+    """Return the first row of each key that is not in the table: its number in the temporary table, and its index."""
     number, place = quoted(connection, _NUMBER), quoted(connection, _PLACE)
     numbered = (
         f"SELECT {number}, {', '.join(keys)}, ROW_NUMBER() OVER (ORDER BY {number}) - 1 AS {place}, "
@@ -220,7 +220,7 @@ def _max_allowed_packet(connection: Connection) -> int:
 
 
 def _staged(write: Write, mode: str) -> bool:
-    """Return whether rows are written through a temporary table, in which keys are compared as in the target."""
+    """Return whether rows are written through a temporary table, which compares keys as the target does."""
     return write.delete or mode == "update" or bool(write.kept)
 
 

@@ -15,7 +15,7 @@ from penstock_sql.dialects.statements import compiled, driver, run
 __all__ = ["MariadbCursor"]
 
 _READ_ONLY: Final = "START TRANSACTION READ ONLY"
-"""Begins a transaction that is listed as read-only, so that waiting sources know that it commits no rows."""
+"""Starts a transaction that is listed as read-only, so that sources that wait for transactions ignore it."""
 
 
 class MariadbCursor:
@@ -32,7 +32,7 @@ class MariadbCursor:
     def rows(self, statement: Select[Any]) -> Generator[Any, None, None]:
         """Yield the rows.
 
-        If the caller stops early, the connection is invalidated, since the server would have to send the other rows first.
+        If the caller stops early, the connection is invalidated, since the server would have to send the remaining rows.
         """
         own = driver(self._connection)
         run(self._connection, _READ_ONLY)

@@ -1,8 +1,8 @@
 """Session of MariaDB or MySQL: strict mode, UTC, limited waits, and a named lock while it writes.
 
-These servers have no connection names that all users may see. So a transaction holds a user-level lock (GET_LOCK) with the
-name of its writer. A later start asks which connection holds the lock, and kills that connection: every user may kill their
-own.
+These servers have no connection names that all users may see. A transaction therefore holds a user-level lock (GET_LOCK)
+with the name of its writer. A later start finds the connection that holds the lock, and kills it: every user may kill their
+own connections.
 """
 
 import hashlib
@@ -24,8 +24,8 @@ SESSION: Final = (
     "innodb_lock_wait_timeout = 60, lock_wait_timeout = 60, net_write_timeout = 600, "
     "max_sort_length = 65535"
 )
-"""Settings with which values are never truncated or converted between zones, and waits are limited. `max_sort_length`: by
-default, keys are compared by their first 1,024 bytes only."""
+"""Settings that prevent truncated values and conversions between zones, and limit waits. `max_sort_length`: by default, keys
+are compared by their first 1,024 bytes only."""
 _SOCKET: Final[Mapping[str, int]] = {
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPINTVL": 10,
@@ -42,7 +42,7 @@ def connect(parameters: Mapping[str, Any], name: str) -> pymysql.Connection:
 
     Args:
         parameters: the parameters of the address.
-        name: the name of the connection, on servers that keep connection attributes.
+        name: the name of the connection, for servers that support connection attributes.
 
     Raises:
         pymysql.Error: no host answers, or the server refuses the connection.
@@ -120,7 +120,7 @@ def end_holder(connection: Connection, name: str) -> None:
                 if e.args[0] != _NO_SUCH_THREAD:
                     raise
             if time.monotonic() > until:
-                raise pymysql.OperationalError(0, "the transaction of an earlier start is still being rolled back")
+                raise pymysql.OperationalError(0, "an earlier transaction of the task is still being rolled back")
             time.sleep(0.05)
 
 
@@ -131,7 +131,7 @@ def _ask(connection: Connection, statement: str, parameter: str) -> Any:
 
 
 def _lock(connection: Connection, name: str) -> str:
-    """Return the name of a lock. Locks are global to the server, and their names have at most 64 characters."""
+    """Return the name of a lock, at most 64 characters. It depends on user and database, since locks are global."""
     driver = _driver(connection)
     user = driver.user.decode() if isinstance(driver.user, bytes) else str(driver.user)
     return "penstock " + hashlib.sha256(f"{user}\0{driver.db}\0{name}".encode()).hexdigest()[:48]

@@ -62,12 +62,13 @@ def require_transactions(connection: Connection, table: TableName) -> None:
     for engine, kind in _rows(connection, _ENGINE, table):
         if kind == "VIEW":
             raise ConnectError(
-                f"{table} is a view, for which MariaDB does not report whether its rows can be rolled back: name the table"
+                f"cannot write to {table}: it is a view, for which MariaDB does not report whether its rows can be rolled "
+                "back; write to the table itself"
             )
         if engine is not None and engine.lower() != "innodb":  # None while the table is being created
             raise ConnectError(
-                f"Table {table} has the engine {engine}, which cannot roll back, so rows would be duplicated or written in "
-                f"part: ALTER TABLE {quoted(connection, table)} ENGINE=InnoDB"
+                f"cannot write to table {table}: it has the engine {engine}, which cannot roll back, so rows would be "
+                f"duplicated or written in part; run ALTER TABLE {quoted(connection, table)} ENGINE=InnoDB"
             )
 
 

@@ -1,7 +1,7 @@
 """Column types of MariaDB and MySQL. Pure.
 
-`DATETIME` is used, not `TIMESTAMP`, which ends in 2038; always with six fractional digits, since the default is none. Texts
-support all of Unicode, with a binary collation: others treat `a` and `A` as the same key.
+`DATETIME` is used instead of `TIMESTAMP`, which ends in 2038, and always with six fractional digits, since the default is
+none. Texts support all of Unicode, with a binary collation: other collations treat `a` and `A` as the same key.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _TYPES: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     sql.DateTime: lambda _: mysql.DATETIME(fsp=6),
     sql.Time: lambda _: mysql.TIME(fsp=6),
     sql.Uuid: lambda _: mysql.CHAR(36, **_EXACT),
-    sql.Numeric: lambda generic: mysql.DECIMAL(  # the server reports a scale that is too large
+    sql.Numeric: lambda generic: mysql.DECIMAL(  # the server reports an error if the scale is too large
         _MOST_DIGITS, _DIGITS_BEHIND if generic.scale is None else max(0, generic.scale)
     ),
     sql.ARRAY: lambda _: sql.JSON(),
@@ -55,6 +55,6 @@ def kind_of_column(column: Any) -> ColumnKind:
 
 
 def table_options(*, is_mariadb: bool) -> Mapping[str, Any]:
-    """Return SQLAlchemy's options for a new table. Its collation compares trailing blanks of text keys, too."""
+    """Return SQLAlchemy's options for a new table, with a collation in which trailing blanks of text keys count."""
     collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
     return {"mysql_engine": "InnoDB", "mysql_default_charset": "utf8mb4", "mysql_collate": collation}

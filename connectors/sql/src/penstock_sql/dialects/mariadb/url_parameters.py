@@ -1,4 +1,4 @@
-"""Parameters of MariaDB's and MySQL's Connector/J: with a fixed value, without an effect, or refused."""
+"""Parameters of MariaDB's and MySQL's Connector/J: with a fixed value, without effect, or unsupported."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,7 +20,7 @@ AS_ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "yearIsDateType": ("false", "0"),
     "zeroDateTimeBehavior": ("converttonull", "convert_to_null"),
 }
-"""Parameters with a fixed behavior, and the values that describe it."""
+"""Parameters with a fixed behavior, and the accepted values, which request that behavior."""
 FASTER: Final = "it only changes how the Java driver works"
 IGNORED: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -129,9 +129,9 @@ IGNORED: Final[Mapping[str, str]] = {
     "socketTimeout": "a connection without a response for a minute is closed",
     "transactionIsolation": "a batch is one transaction, which locks all rows that it reads",
 }
-_STORES: Final = "Java key stores are not supported: name a PEM file in serverSslCert"
+_STORES: Final = "Java key stores are not supported; set serverSslCert to a PEM file"
 _CLIENT: Final = "client certificates are not supported"
-_ZONES: Final = "times are read and written in UTC; db.timezone is the zone of columns without one"
+_ZONES: Final = "times are read and written in UTC; db.timezone is the zone of columns without a zone"
 _CLASS: Final = "a Java class cannot be used"
 REFUSED: Final[Mapping[str, str]] = {
     "allowLocalInfile": "the sink never sends local files",
@@ -148,9 +148,9 @@ REFUSED: Final[Mapping[str, str]] = {
     "keyStore": _CLIENT,
     "keyStorePassword": _CLIENT,
     "keyStoreType": _CLIENT,
-    "localSocket": "the connector reaches the database by TCP: name its host",
+    "localSocket": "the connector reaches the database by TCP; write its host",
     "localSocketAddress": "the system chooses the address to connect from",
-    "pipe": "the connector reaches the database by TCP: name its host",
+    "pipe": "the connector reaches the database by TCP; write its host",
     "propertiesTransform": _CLASS,
     "serverTimezone": _ZONES,
     "sessionVariables": "the session must be strict and in UTC, so that no value is truncated or shifted",

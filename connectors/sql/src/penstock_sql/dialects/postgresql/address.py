@@ -53,7 +53,7 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
         try:
             found = _mapped(name, value)
         except ValueError as e:
-            problems.append(Problem(_URL, f"cannot obey the parameter {written}: {e}"))
+            problems.append(Problem(_URL, f"cannot use the parameter {written}: {e}"))
         else:
             # libpq's own name takes precedence: sslmode=require over ssl=true.
             mapped |= {each: text for each, text in found.items() if each == name or each not in names}
@@ -86,12 +86,12 @@ def _mapped(name: str, value: str) -> Mapping[str, str]:
     if name in SAME:
         return _word(SAME[name], value)
     if name in REFUSED:
-        raise ValueError(f"{REFUSED[name]}. Take it out.")
+        raise ValueError(f"{REFUSED[name]}; remove it")
     known = _keywords()
     if name in known:
         return _word(name, value)
     near = nearest(name, {*known, *_PGJDBC.values()})
-    raise ValueError(f"neither pgjdbc nor libpq has it; {f'did you mean {near}?' if near else 'take it out'}")
+    raise ValueError(f"neither pgjdbc nor libpq has it; {f'did you mean {near}?' if near else 'remove it'}")
 
 
 def _word(name: str, value: str) -> Mapping[str, str]:
@@ -122,11 +122,11 @@ def _keywords() -> frozenset[str]:
 def _seconds(value: str) -> Mapping[str, str]:
     if not re.fullmatch(r"[0-9]{1,9}", value):
         raise ValueError("it must be a whole number of seconds")
-    return {} if int(value) == 0 else {"connect_timeout": value}  # 0: use the default; a start must not wait forever
+    return {} if int(value) == 0 else {"connect_timeout": value}  # 0 means forever for pgjdbc; use the default instead
 
 
 def _ssl(value: str) -> Mapping[str, str]:
-    return {} if value.lower() == "false" else {"sslmode": "verify-full"}  # as pgjdbc has it
+    return {} if value.lower() == "false" else {"sslmode": "verify-full"}  # as in pgjdbc
 
 
 def _server(value: str) -> Mapping[str, str]:
@@ -172,7 +172,7 @@ _READ: Final[Mapping[str, Callable[[str], Mapping[str, str]]]] = {
     "targetServerType": _server,
     "tcpKeepAlive": _keep_alive,
 }
-"""Parameters of pgjdbc whose values have another form in libpq."""
+"""Parameters of pgjdbc whose values differ in libpq, with the conversion."""
 
 _PGJDBC: Final[Mapping[str, str]] = {name.lower(): name for name in (*_READ, *SAME, *IGNORED, *REFUSED)}
 """Parameters of pgjdbc by their names in lower case."""

@@ -46,5 +46,5 @@ def may_have_large_rows(connection: Connection, table: TableName) -> bool:
 
 
 def is_standby(connection: Connection) -> bool:
-    """Return whether the server is in recovery, that is, replays the log of another server."""
+    """Return whether the server is in recovery, that is, whether it replays the log of another server."""
     return bool(connection.execute(_STANDBY).scalar_one())

@@ -1,4 +1,4 @@
-"""Deferred constraints: which rows of a transaction violate them."""
+"""Checks of deferred constraints, and search for the rows of a transaction that violate one."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -46,7 +46,7 @@ class _Row(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Rows that were written, with the function that reads them back with the types of their tables."""
+    """Written rows, and the function that reads them back with the types of their tables."""
 
     writes: Sequence[Write]
     mode: str
@@ -103,7 +103,7 @@ def violators(
 
 
 def _later(some: set[Place], others: set[Place]) -> set[Place]:
-    """Return the later records of two groups that violate a constraint only together."""
+    """Return the later records of two groups that violate a constraint only in combination."""
     if not some or not others:
         return some | others
     first, last = sorted((some, others), key=max)
@@ -111,7 +111,7 @@ def _later(some: set[Place], others: set[Place]) -> set[Place]:
 
 
 def _duplicates(connection: Connection, constraint: _Constraint, batch: _Batch) -> set[Place]:
-    """Return all but the first row of each value; also the first if the value was in the table before."""
+    """Return all rows of a duplicate value except the first one; all rows if the value was already in the table."""
     values: dict[str, list[_Row]] = {}
     for write in batch.writes:
         if _is_one(connection, write.table, constraint.child_ids) and not write.delete:
@@ -151,7 +151,7 @@ def _equal(connection: Connection, left: str, right: str, pairs: Iterable[tuple[
 
 
 def _rows(connection: Connection, batch: _Batch, write: Write, columns: Sequence[str], where: str) -> Iterator[_Row]:
-    """Yield the rows `s` that match a condition, have these columns, and whose values are still in the table."""
+    """Yield the rows (alias `s`) that match a condition, have these columns, and whose values are still in the table."""
     if not set(columns) <= set(write.columns):
         return
     names = tuple(dict.fromkeys([*write.keys, *columns]))

@@ -26,7 +26,7 @@ from penstock_sql.names import TableName
 __all__ = ["PostgreSql"]
 
 _CHUNK: Final = 100
-"""Number of rows per fetch from the driver if no row is large."""
+"""Number of rows per fetch, if no row is large."""
 _ROW: Final = "penstock_row"
 _NOT_CODE: Final = re.compile(
     r"(?P<text>(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|(?<!\w)(?P<mark>\$(?:[^\W\d]\w*)?\$).*?(?P=mark))|"
@@ -90,7 +90,7 @@ class PostgreSql(Dialect):
         return errors.may_be_of_a_row(error)
 
     def words_of_row(self, error: psycopg.Error, columns: Sequence[str], row: Sequence[Any]) -> tuple[str, str | None]:
-        if not error.diag.message_primary:  # raised by the driver, for a text that is not valid
+        if not error.diag.message_primary:  # raised by the driver, for invalid text
             return errors.words(error), None
         return errors.words_of_row(error), errors.column_named(error, columns)
 
@@ -151,12 +151,12 @@ class PostgreSql(Dialect):
     def require_readable(self, connection: Connection, of: TableName | str) -> None:
         if catalog.is_standby(connection):
             raise ConnectError(
-                "The server is a standby, which does not know the open transactions of the primary, so their rows would be "
-                "skipped: read from the primary, or use mode: bulk"
+                "cannot find new rows on a standby: it does not know the open transactions of the primary, so their rows "
+                "would be skipped; read from the primary, or use mode: bulk"
             )
 
     def has_rows(self, connection: Connection, one: Select[Any]) -> bool:
-        with _at_once(connection):  # most polls find nothing, and cost this one statement only
+        with _autocommit(connection):  # most polls find no rows, and then cost only this statement
             return connection.execute(one).first() is not None
 
     def transactions(self) -> Transactions:
@@ -187,7 +187,7 @@ class _Transactions(Transactions):
 
 
 @contextmanager
-def _at_once(connection: Connection) -> Iterator[None]:
+def _autocommit(connection: Connection) -> Iterator[None]:
     """Switch to autocommit: each statement is a separate transaction, without BEGIN and COMMIT around it."""
     own = driver(connection)
     own.autocommit = True

@@ -19,8 +19,8 @@ _STATES: Final = (
     (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "3D000", "40", "53", "55", "57", "58")),
     (Meaning.ACCESS, ("28", _NO_RIGHT)),
 )
-"""Classes by prefixes of SQLSTATE. 25006: a server that was demoted from primary, or is full, accepts no writes. 3D000: a
-missing database may be created later."""
+"""Classes by prefixes of SQLSTATE. 25006: a server that is no longer primary, or whose disk is full, rejects writes. 3D000:
+a missing database may be created later."""
 _NO_DATABASE: Final = re.compile(r'database ".*?" does not exist')
 _NO_ACCESS: Final = (
     "authentication failed",
@@ -43,7 +43,7 @@ _NO_ACCESS: Final = (
     "definition of service",
 )
 _WRONG_WORD: Final = re.compile(r'invalid "?\w+"? value: ')
-"""Messages of libpq about a parameter before it connects."""
+"""Messages of libpq about an invalid parameter, before it connects."""
 _CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
 """Distinguishes a row refused by a policy from a missing right on the table, since both have the same SQLSTATE."""
 _OF_CONSTRAINTS: Final = ("21", "23", "428C9", "44", "54")
@@ -74,7 +74,7 @@ def meaning(error: psycopg.Error) -> Meaning:
 
 
 def words(error: psycopg.Error) -> str:
-    """Return the server's message. Its detail and context may contain values of the record, so they are left out."""
+    """Return the server's message, without its detail and context, which may contain values of the record."""
     primary = error.diag.message_primary
     if not primary:
         text = " ".join(str(error).split()) or type(error).__name__
@@ -87,9 +87,9 @@ def words(error: psycopg.Error) -> str:
 
 
 def may_be_of_a_row(error: psycopg.Error) -> bool:
-    """Return whether a row may have caused an error, even if its SQLSTATE is one of errors in the statement.
+    """Return whether a row may have caused an error, even if its SQLSTATE usually indicates an error in the statement.
 
-    A text in a `regclass` column is looked up as a name, and a missing, forbidden or invalid name has the same SQLSTATE as
+    A value of a `regclass` column is looked up as a name, and a missing, forbidden or invalid name has the same SQLSTATE as
     such a name in the statement.
     """
     state = error.sqlstate or ""
@@ -152,9 +152,9 @@ def _function(error: psycopg.Error) -> str | None:
 
 
 def raised_text(connection: Connection, raised: BaseException) -> str | None:
-    """Return which function raised an error, and the error's text without the values of its parameters.
+    """Return which function raised an error, and its message without the values of parameters.
 
-    Only text found in the function's source is returned, since any other part may be a value of the row.
+    Only text from the function's source is returned, since any other part may be a value of the row.
     """
     error = getattr(raised, "orig", None) or raised
     if not isinstance(error, psycopg.Error) or not is_raised(error) or (function := _function(error)) is None:
@@ -168,7 +168,7 @@ def raised_text(connection: Connection, raised: BaseException) -> str | None:
 
 
 def _texts(source: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts that a function raises, each with a pattern that matches the raised message."""
+    """Yield the messages in the source of a function, each with a pattern that matches the message when raised."""
     for literal in _MESSAGE.findall(source):
         text = literal.replace("''", "'")
         yield text, re.escape(text)

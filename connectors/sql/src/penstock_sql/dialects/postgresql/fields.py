@@ -31,7 +31,7 @@ __all__ = ["field_of", "texts_of"]
 def _time(text: str) -> Instant:
     found = clock(text)
     if found is None:
-        raise DataError("cannot parse a time: unknown format; read the column as text by a query")
+        raise DataError("cannot parse a time: unknown format; read the column as text with a query")
     return found
 
 
@@ -75,7 +75,7 @@ def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, mapping: 
     Args:
         column: the column in the cursor's description.
         cursor: the cursor, which knows which types are arrays.
-        zone: the zone of timestamps without one.
+        zone: the zone of timestamps without a zone.
         mapping: the mapping of numbers.
     """
     oid = column.type_code
@@ -93,5 +93,7 @@ def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, mapping: 
 
 def _items(value: Any, read: Reader | None) -> Any:
     if any(isinstance(item, list) for item in value):
-        raise DataError("cannot read a multidimensional array: it has no schema; read it as text by a query")
+        raise DataError(
+            "cannot read a multidimensional array: no schema represents it; read the column as text with a query"
+        )
     return [item if item is None or read is None else read(item) for item in value]

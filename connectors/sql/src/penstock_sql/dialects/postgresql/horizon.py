@@ -1,11 +1,10 @@
 """Running transactions that may still commit rows that sort before visible rows.
 
-A row with the number 5 may be committed after one with the number 6. A reader that has read up to 6 by then never reads 5.
-So the end of a batch is used only after all transactions that ran when it was found have ended.
+A row with the number 5 may be committed after a row with the number 6. A reader that has already read up to 6 would never
+read 5. The end of a batch is therefore used only when all transactions that ran when it was found have ended.
 
-A transaction of PostgreSQL holds a lock on its own number until its rows are visible, and every user may read the list of
-locks. A snapshot is not sufficient: its upper bound follows the last transaction that has ended, not the last one that has
-begun.
+A transaction of PostgreSQL holds a lock on its own id until its rows are visible, and every user may read the list of locks.
+A snapshot is not sufficient: its upper bound follows the last transaction that has ended, not the last one that has started.
 """
 
 from typing import Any, Final
@@ -25,8 +24,8 @@ _RUNNING: Final = sqlalchemy.text(
     "AND (l.locktype = 'transactionid' OR :all AND l.locktype = 'virtualxid' "
     "AND coalesce(a.application_name, '') NOT LIKE 'penstock source %')"
 )
-"""Transactions of this database: those with a number, which have written, and, with `:all`, also those without one. Sources
-of Penstock only read, so they are left out."""
+"""Transactions of this database: those with an id, which have written, and, with `:all`, also those without an id.
+Penstock's sources are omitted, since they only read."""
 
 _OLDEST: Final = sqlalchemy.text(
     "SELECT a.pid, a.application_name, a.state, CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS bigint) "
@@ -40,12 +39,12 @@ _OLDEST_PREPARED: Final = sqlalchemy.text(
 
 
 class Horizon:
-    """Transactions that run at this moment in a PostgreSQL database.
+    """Transactions that run in a PostgreSQL database when this object is created.
 
     Args:
-        connection: in a transaction that has begun after the end of the batch was found.
+        connection: in a transaction that started after the end of the batch was found.
 
-    Transactions that have not written yet are included: they may have taken a sequence number, or the time, long ago.
+    Transactions that have not written yet are included: they may have taken a sequence number, or read the clock, long ago.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -53,16 +52,16 @@ class Horizon:
         self._prepared = False
 
     def is_passed(self, connection: Connection) -> bool:
-        """Return whether all of them have ended."""
+        """Return whether all of these transactions have ended."""
         self._running &= _running(connection, every=True)
         if not self._running and not self._prepared:
-            # One of them may have been prepared for a two-phase commit: it continues under its number only.
+            # One of them may have been prepared for a two-phase commit: it continues with its id only.
             self._prepared = True
             self._running = _running(connection, every=False)
         return not self._running
 
     def oldest(self, connection: Connection) -> str:
-        """Describe the transaction that began first, and how to end it. Call it in a transaction that has just begun."""
+        """Describe the oldest transaction, and how to end it. Must be called at the start of a transaction."""
         running = {"running": list(self._running)}
         found = connection.execute(_OLDEST, running).first()
         if found is not None:
@@ -74,7 +73,7 @@ class Horizon:
             )
         prepared = connection.execute(_OLDEST_PREPARED, running).first()
         if prepared is None:
-            return "not known any more, since it has ended"
+            return "no longer known, since it has ended"
         gid, age = prepared
         return f"{gid!r}, prepared {age} s ago. Run COMMIT PREPARED or ROLLBACK PREPARED for it"
 

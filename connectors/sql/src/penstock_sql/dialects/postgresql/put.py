@@ -21,14 +21,13 @@ __all__ = [
 ]
 
 _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
-"""Limits of a transaction: a writer that is frozen within one must not hold its locks forever."""
+"""Limits of a transaction: a writer that hangs in a transaction must not hold its locks forever."""
 _DEFINITION_SECONDS: Final = 5
 _LEFT: Final = 500
-"""Number of dead rows that may remain in a temporary table. Each TRUNCATE changes the catalog, and slows down the next one
-of the same transaction; dead rows are scanned again each time. A batch that is split down to single rows has thousands."""
+"""Number of dead rows that may remain in a temporary table. Each TRUNCATE changes the catalog, and slows down later ones in
+the same transaction; dead rows are scanned by every statement. A batch that is split into single rows leaves thousands."""
 _NUMBER: Final = '"penstock row number"'
-"""The column that numbers the rows of a temporary table. ctid is not in order: a later row may fill a gap in an earlier
-page."""
+"""Column that numbers the rows of a temporary table. ctid is not in order: a later row may fill a gap in an earlier page."""
 _END: Final = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid() "
     "AND usename = current_user AND datname = current_database() AND xact_start IS NOT NULL"
@@ -36,17 +35,17 @@ _END: Final = (
 
 
 def begin(connection: Connection, zone: str) -> None:
-    """Limit how long this transaction waits for others and others for it, and set the zone of timestamps without one."""
+    """Limit how long this transaction waits for others and others for it, and set the zone of timestamps without a zone."""
     run(connection, f"{_BOUNDS}; SET LOCAL TimeZone = '{zone}'")
 
 
 def begin_definition(connection: Connection) -> None:
-    """Limit waiting for locks to a few seconds, since all other sessions queue up after a statement that changes a table."""
+    """Limit waiting for locks to a few seconds, since a waiting change of a table blocks all other sessions."""
     run(connection, f"{_BOUNDS}; SET LOCAL lock_timeout = '{_DEFINITION_SECONDS}s'")
 
 
 def end_others(connection: Connection, name: str) -> None:
-    """End transactions of other connections with this name: one that is frozen within COPY holds its locks forever."""
+    """End transactions of other connections with this name: a writer that hangs in COPY holds its locks forever."""
     driver(connection).execute(_END, (name,))
 
 
@@ -117,7 +116,7 @@ def _clear(connection: Connection, stage: str) -> None:
 
 
 def _staged(write: Write, mode: str, form: str) -> bool:
-    """Return whether rows are written through a temporary table; also if policies apply, since COPY is refused then."""
+    """Return whether rows are written through a temporary table, as also under row-level security, which rejects COPY."""
     return write.delete or mode != "insert" or has_policies(form)
 
 
@@ -169,7 +168,7 @@ def _refuse_changes_of_fixed(connection: Connection, write: Write, stage: str, m
             table, changed = quoted(connection, write.table), f"t.{column} IS DISTINCT FROM s.{column}"
             if run(connection, f"SELECT FROM {stage} s JOIN {table} t ON {match} WHERE {changed} LIMIT 1"):
                 raise psycopg.errors.GeneratedAlways(
-                    f"column {name} is GENERATED ALWAYS AS IDENTITY, and its value cannot be changed in an existing row: "
+                    f"column {name} is GENERATED ALWAYS AS IDENTITY, and its value cannot be changed in an existing row; "
                     "remove the field with the transform ReplaceField"
                 )
 

@@ -24,7 +24,7 @@ _RIGHTS: Final = (
 
 
 def may_keep(connection: Connection, table: TableName, columns: Sequence[str]) -> Sequence[str]:
-    """Return the columns whose stored values this user may read and write."""
+    """Return those of the columns whose stored values this user may read and write."""
     if not columns:
         return columns
     given = {"columns": list(columns), "table": quoted(connection, table)}
@@ -46,5 +46,5 @@ def table_form(connection: Connection, table: TableName) -> str:
 
 
 def has_policies(form: str) -> bool:
-    """Return whether row-level security applies to this user in a table with this fingerprint."""
+    """Return whether row-level security applies to this user, by the fingerprint of the table."""
     return form.endswith(_POLICIES)

@@ -31,7 +31,7 @@ def _item(value: Any) -> str:
 
 
 def hstore_text(value: Any, in_json: Callable[[Any], str]) -> Any:
-    """Format a map, or a text with a JSON object, as hstore; return any other value unchanged, for the database to parse.
+    """Format a map, or a string with a JSON object, as hstore; return any other value unchanged, for the database to parse.
 
     Args:
         value: the value of the record.

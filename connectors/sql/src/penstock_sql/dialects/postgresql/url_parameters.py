@@ -1,4 +1,4 @@
-"""Parameters of pgjdbc's URLs: renamed in libpq, without an effect, or refused."""
+"""Parameters of pgjdbc's URLs: with another name in libpq, without effect, or unsupported."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ SAME: Final[Mapping[str, str]] = {
     "requireAuth": "require_auth",
     "sslNegotiation": "sslnegotiation",
 }
-"""Parameters of pgjdbc that libpq has by another name."""
+"""Parameters of pgjdbc by their name in libpq."""
 _TLS: Final = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "channel_binding": ("disable", "prefer", "require"),
@@ -47,7 +47,7 @@ FACTORIES: Final[Mapping[str, str | None]] = {
 """Classes for `sslfactory`, with the equivalent `sslmode`."""
 
 _FASTER: Final = "it only changes how the Java driver works"
-_TEXTS: Final = "the database reads each text as the type of its column"
+_TEXTS: Final = "the database parses each string by the type of its column"
 _SILENT: Final = "a connection without a response for a minute is closed"
 IGNORED: Final[Mapping[str, str]] = {
     **dict.fromkeys(

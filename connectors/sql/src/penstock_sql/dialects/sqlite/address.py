@@ -9,7 +9,7 @@ from penstock_sql.dialects.base import Url
 
 __all__ = ["read_sqlite"]
 
-_MEMORY: Final = "SQLite needs a file, since several processes write to it: jdbc:sqlite:FILE"
+_MEMORY: Final = "SQLite needs a file, since several processes write to it; write jdbc:sqlite:FILE"
 
 
 def read_sqlite(rest: str) -> Url:

@@ -27,7 +27,7 @@ _BUSY_SECONDS: Final = 60
 
 
 class Sqlite(Dialect):
-    """Dialect for SQLite. It has one writer at a time, so rows are committed in the order of their keys."""
+    """Dialect for SQLite, which has one writer at a time and therefore commits rows in the order of their keys."""
 
     schemes: ClassVar[tuple[str, ...]] = ("sqlite",)
     example: ClassVar[str] = "jdbc:sqlite:FILE"
@@ -56,7 +56,7 @@ class Sqlite(Dialect):
         return changed
 
     def begin(self, connection: Connection, zone: str) -> None:
-        """Do nothing: the only writer ends with its process."""
+        """Do nothing: a transaction ends with its process."""
 
     def begin_definition(self, connection: Connection) -> None:
         """Do nothing."""
@@ -80,7 +80,7 @@ class Sqlite(Dialect):
         return errors.may_be_of_a_row(error)
 
     def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
-        """Treat all keys as equal, which keeps the rows in order; many statements are cheap within one process."""
+        """Return one number for all keys, which keeps the rows in order; many statements are cheap within one process."""
         return [0] * len(rows)
 
     def column_type(self, generic: Any, *, key: bool = False) -> Any:
@@ -88,9 +88,9 @@ class Sqlite(Dialect):
 
     def source_problems(self, address: Address, config: Any) -> Iterable[Problem]:
         if config.by_timestamp:
-            yield Problem("mode", "SQLite has no type for timestamps: use mode=incrementing")
+            yield Problem("mode", "SQLite has no type for timestamps; use mode: incrementing")
         if config.query:
-            yield Problem("query", "SQLite does not report the column types of a query: read tables instead")
+            yield Problem("query", "SQLite does not report the column types of a query; read tables instead")
 
     def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
         return [TableName(None, name) for name in sorted(sqlalchemy.inspect(connection).get_table_names())]

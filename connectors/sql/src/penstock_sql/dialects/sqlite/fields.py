@@ -12,7 +12,7 @@ __all__ = ["field_of"]
 
 
 def field_of(declared: Any) -> Field:
-    """Return the field of a column by its declared type, since SQLite itself has only texts, numbers and bytes."""
+    """Return the field of a column by its declared type, since SQLite's values are only texts, numbers and bytes."""
     if isinstance(declared, sql.Boolean):
         return BOOLEAN, bool
     if isinstance(declared, sql.Integer):
@@ -26,13 +26,17 @@ def field_of(declared: Any) -> Field:
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int):
-        raise DataError(f"an integer column holds a value of type {type(value).__name__}")
+        raise DataError(
+            f"an integer column holds a value of type {type(value).__name__}; correct it, or declare the column as TEXT"
+        )
     return value
 
 
 def _real(value: Any) -> float:
     if not isinstance(value, (int, float)):
-        raise DataError(f"a numeric column holds a value of type {type(value).__name__}")
+        raise DataError(
+            f"a numeric column holds a value of type {type(value).__name__}; correct it, or declare the column as TEXT"
+        )
     return float(value)
 
 

@@ -52,7 +52,7 @@ def _cell(value: Any) -> Any:
     """Convert a value to the form that SQLAlchemy's types read back.
 
     Raises:
-        sqlite3.DataError: SQLite would store another number, or null.
+        sqlite3.DataError: SQLite would store a different number, or null.
     """
     if isinstance(value, datetime):
         return value.replace(tzinfo=None).isoformat(" ", "microseconds")
@@ -61,10 +61,10 @@ def _cell(value: Any) -> Any:
     if isinstance(value, int) and not -_BOUND <= value < _BOUND:
         return _as_float(value)
     if isinstance(value, float) and math.isnan(value):
-        raise sqlite3.DataError("SQLite stores NaN as null; use a text column")
+        raise sqlite3.DataError("cannot store NaN, which SQLite stores as null; use a text column")
     if isinstance(value, Decimal):
         if value.is_finite() and math.isinf(float(value)):
-            raise sqlite3.DataError("a number is beyond every float; only a text column holds it")
+            raise sqlite3.DataError("cannot store a number beyond the range of floats; use a text column")
         return str(value)
     return value
 
@@ -73,4 +73,4 @@ def _as_float(value: int) -> float:
     with suppress(OverflowError):
         if int(number := float(value)) == value:
             return number
-    raise sqlite3.DataError("an integer has more than 64 bits; only a text column holds all its digits")
+    raise sqlite3.DataError("cannot store an integer of more than 64 bits exactly; use a text column")

@@ -16,7 +16,7 @@ _TOPIC: Final = "${topic}"
 
 
 class _AsSql(SqlSinkConfig):
-    """Properties for SqlSink. Tables and fields are chosen as in Debezium's sink."""
+    """Properties for SqlSink, with the table names and field lists of Debezium's sink."""
 
     envelopes: ClassVar[bool] = True
     skips_deletes: ClassVar[bool] = True
@@ -95,7 +95,9 @@ class DebeziumSinkConfig(DatabaseConfig):
         "database.time_zone", None, doc="The older name of `use.time.zone`."
     )
     include: list[str] = prop(
-        "field.include.list", [], doc="The fields that become columns, besides the primary key, each as `TOPIC:FIELD`."
+        "field.include.list",
+        [],
+        doc="The fields that become columns, in addition to the primary key, each as `TOPIC:FIELD`.",
     )
     exclude: list[str] = prop(
         "field.exclude.list", [], doc="The fields that do not become columns. Only one of the two lists may be set."
@@ -144,21 +146,22 @@ class DebeziumSinkConfig(DatabaseConfig):
         if self.truncate_enabled:
             yield Problem(
                 "truncate.enabled",
-                "cannot be true: tables are never truncated. Take it out, and truncate the table yourself after the "
-                "source's table was truncated",
+                "cannot be true: tables are never truncated; remove it, and truncate the table yourself after the source's "
+                "table was truncated",
             )
         if self.include and self.exclude:
             yield Problem(
-                "field.exclude.list", "field.include.list already selects the fields: set only one of the two"
+                "field.exclude.list",
+                "cannot be combined with field.include.list, which selects the fields; set only one of the two",
             )
         for name, listed in (("field.include.list", self.include), ("field.exclude.list", self.exclude)):
             if wrong := [entry for entry in listed if ":" not in entry]:
-                yield Problem(name, f"has entries without a topic: {', '.join(wrong)}. Write TOPIC:FIELD")
+                yield Problem(name, f"has entries without a topic: {', '.join(wrong)}; write TOPIC:FIELD")
         if "${source." in self._format or "${table}" in self._format:
             yield Problem(
                 "collection.name.format",
-                f"{self._format} uses a field of the event: only {_TOPIC} is supported. Configure the source's topic names, "
-                "or change topics with RegexRouter",
+                f"{self._format} uses a field of the event, but only {_TOPIC} is supported; configure the source's topic "
+                "names, or change topics with RegexRouter",
             )
 
     @property
@@ -212,7 +215,7 @@ AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
     "column.naming.strategy": ("io.debezium.connector.jdbc.naming.defaultcolumnnamingstrategy", _NAMES),
     "quote.identifiers": (
         "true",
-        "names are always quoted, since topics and fields could hold SQL; a table whose name is in lower case is found by a "
+        "names are always quoted, since topics and fields could contain SQL; a table with a name in lower case needs a "
         "topic in lower case",
     ),
     "table.naming.strategy": ("io.debezium.connector.jdbc.naming.defaulttablenamingstrategy", _NAMES),

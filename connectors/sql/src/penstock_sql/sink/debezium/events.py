@@ -37,6 +37,8 @@ def opened(events: Sequence[Any], schema: Schema | None) -> tuple[list[Any], Sch
     if operation == _DELETE:
         return [None] * len(events), None
     if operation not in _WRITES or events[0]["after"] is None:
-        raise DataError("a change event must have one of the operations c, r, u, d and t in op, and a row in after")
+        raise DataError(
+            "cannot read a change event: it must have one of the operations c, r, u, d and t in op, and a row in after"
+        )
     after = None if schema is None else next((field.schema for field in schema.fields if field.name == "after"), None)
     return [event["after"] for event in events], after

@@ -1,4 +1,4 @@
-"""Types of Debezium's sources, besides those of Kafka Connect: their columns, and conversion of their values. Pure.
+"""Types that Debezium's sources add to Kafka Connect's: their columns, and conversion of their values. Pure.
 
 Timestamps without a zone count microseconds since 1970 as if they were in UTC, and are converted to timestamps without a
 zone. A `timestamp` column stores them unchanged; a `timestamptz` column treats them as UTC.
@@ -70,7 +70,7 @@ def _time(in_microseconds: _Micros) -> Callable[[bool, bool], _Reading]:
 
 
 def _long_time(micros: int) -> str:
-    """Format a time that is negative or has a day or more, as MariaDB's TIME may, or PostgreSQL's 24:00:00."""
+    """Format a time that is negative or a day or more, such as a TIME of MariaDB, or 24:00:00 of PostgreSQL."""
     seconds, rest = divmod(abs(micros), 1_000_000)
     sign, fraction = "-" if micros < 0 else "", f".{rest:06}" if rest else ""
     return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
@@ -109,7 +109,7 @@ READINGS: Final[Mapping[str, Callable[[bool, bool], _Reading]]] = {
     **{f"{_TIME}{unit}Timestamp": _moment(of) for unit, of in _MICROSECONDS.items()},
     DECIMAL: lambda *_: _decimal,
 }
-"""Conversions of values, never None. The arguments say whether the database supports years outside of 1 to 9999, and whether
-it rounds to microseconds. Values of types that are not listed are texts, which the database parses."""
+"""Conversions of values, never None. The arguments: whether the database supports years outside of 1 to 9999, and whether it
+rounds to microseconds. Values of other types of Debezium are texts, which the database parses."""
 TIMES: Final = frozenset(f"{_TIME}{unit}Time" for unit in _MICROSECONDS)
 """Types of time of day, without a date."""
