@@ -362,7 +362,7 @@ def _as_unreported(
 
 
 def _until_slow(pod: TaskPod, now: float) -> float | None:
-    """Return the seconds until a start with little CPU counts as slow; None: the container has enough, or has not started."""
+    """Return the seconds until a start with little CPU counts as slow; None: it has enough, or has not started."""
     if pod.started is None or not pod.has_little_cpu:
         return None
     return max(0.0, pod.started + _SLOW_START - now)

@@ -223,9 +223,9 @@ class Plan:
     def fence(self, connect_name: str) -> str:
         """Return a string that is equal for plans whose tasks may replace each other one by one, without fencing all.
 
-        Each of several tasks of a source reads its part. If the plugin gives them other properties, a part may move to another
-        task, which must not start while the old one reads it; Kafka Connect also fences for each such change (KIP-618). The
-        partitions of a sink are assigned by its group, and a single task cannot conflict with another one.
+        Each of several tasks of a source reads its part. If the plugin gives them other properties, a part may move to
+        another task, which must not start while the old one reads it; Kafka Connect also fences for each such change
+        (KIP-618). The partitions of a sink are assigned by its group, and a single task cannot conflict with another one.
         """
         is_split = self.kind == "source" and len(self.tasks) > 1 and self.split
         return names.digest(

@@ -264,7 +264,7 @@ def _common(manifest: Mapping[str, Any], now: float, due: float | None) -> dict[
     ended = end_of(manifest, created) if due is None else None
     started = _started(status)
     leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
-    is_job = labels.get(names.ROLE_LABEL) in ("job", names.VERIFYING)  # for a job, since its deadline may have passed before it started
+    is_job = labels.get(names.ROLE_LABEL) in ("job", names.VERIFYING)  # its deadline may pass before it starts
     return {
         "name": metadata["name"],
         "uid": metadata["uid"],
