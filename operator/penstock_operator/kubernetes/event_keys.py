@@ -122,7 +122,7 @@ class EventKeys:
             self._status(kind, Key(metadata["namespace"], metadata["name"]))
 
     def _is_new(self, what: str, event: Event, version: str, *, listed: bool = False) -> bool:
-        """Return whether this version differs from the last one. A first version in a list counts as new only if `listed`."""
+        """Return whether this version differs from the last one. A first version in a list is new only if `listed`."""
         metadata = event["object"]["metadata"]
         identity = (what, metadata["namespace"], metadata["name"])
         if event["type"] == "DELETED":

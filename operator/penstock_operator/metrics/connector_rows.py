@@ -106,10 +106,10 @@ def _blocks(families: Iterable[Metric]) -> list[_Block]:
 def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
     names = ["namespace", "name", "connector"]
     info = GaugeMetricFamily(
-        "penstock_connector_info", "Information about a connector and its plugin.", labels=[*names, "class", "type", "version"]
+        "penstock_connector_info", "The connector and its plugin.", labels=[*names, "class", "type", "version"]
     )
     state = GaugeMetricFamily("penstock_connector_state", "1 if the connector is in this state.", labels=[*names, "state"])
-    tasks = GaugeMetricFamily("penstock_connector_tasks", "Number of the connector's tasks by state.", labels=[*names, "state"])
+    tasks = GaugeMetricFamily("penstock_connector_tasks", "The connector's tasks by state.", labels=[*names, "state"])
     ready = GaugeMetricFamily(
         "penstock_connector_ready",
         "1 if condition Ready is True; 0 also while the Connector cannot be read.",
