@@ -195,8 +195,8 @@ def twin_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
     Args:
         claim: claim of the name.
         seconds: seconds after which the name is taken over.
-        """
-        of = f"operator {claim.operator} in another cluster with clusterId {claim.cluster}"
+    """
+    of = f"operator {claim.operator} in another cluster with clusterId {claim.cluster}"
     return f"Connector {claim.namespace}/{claim.name} of {of}", (
         "; two running clusters must not have the same clusterId: give this release another one; if that cluster no longer "
         f"exists, the name is taken over automatically after it has been silent for {seconds:.0f} s"
@@ -209,6 +209,6 @@ def gone_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
     Args:
         claim: claim of the name.
         seconds: seconds after which the name is taken over.
-        """
-        who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
+    """
+    who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
     return who, f"; that Connector was deleted, and the name is taken over after {seconds:.0f} s"

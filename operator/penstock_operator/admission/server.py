@@ -99,7 +99,7 @@ class HttpsServer:
         context: returns a TLS context with the current certificate, for each new connection.
         respond: answers requests; called in several threads.
 
-        Raises:
+    Raises:
         OSError: the port is in use.
     """
 

@@ -85,8 +85,8 @@ async def apply(
         context: the API server, Kafka and the release.
         cached: cache of the Connector, in which refusals and failures of single objects are recorded.
 
-        Raises:
-            OperatorError: a request to the API server failed; the next run decides the rest.
+    Raises:
+        OperatorError: a request to the API server failed; the next run decides the rest.
     """
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)

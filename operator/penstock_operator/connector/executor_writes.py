@@ -42,7 +42,7 @@ class ExecutorWrites:
         is_refused: whether a request was refused or not answered, which the next decision reports.
         is_unanswered: whether the API server did not answer, so that no more requests are sent.
 
-        Args:
+    Args:
         key: the key of the Connector.
         observed: the observation from which the decision was made.
         manifests: renders the objects.

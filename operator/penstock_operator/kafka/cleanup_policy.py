@@ -47,7 +47,7 @@ class CleanupPolicy:
             The problem and its remedy; None: there is none, or the operator lacks the permission to read the policy
             (DescribeConfigs).
 
-            Raises:
+        Raises:
             KafkaException: Kafka does not respond, or refuses.
         """
         client = AdminClient(dict(properties))

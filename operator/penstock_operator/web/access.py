@@ -127,7 +127,7 @@ class KubernetesAccess:
             log.error("cannot read the secret of the console's proxy: %s; no request from it is accepted", e.strerror)
             return b""
         if len(secret) < SHORTEST_SECRET:
-            log.error("cannot accept the secret of the console's proxy: it has fewer than %d bytes; use a longer one", SHORTEST_SECRET)
+            log.error("cannot accept the secret of the console's proxy: it has fewer than %d bytes", SHORTEST_SECRET)
         return secret
 
     def _owner(self, token: str) -> User | None:

@@ -107,7 +107,7 @@ class Relay:
                 inner_reader, inner_writer = await asyncio.open_connection(*target, limit=_PIECE)
         except (OSError, TimeoutError) as e:
             log.debug("Cannot reach the console of the leader: %s", e)
-            async with asyncio.timeout(_CONNECT_SECONDS):  # a client whose connection is reset while it writes would not receive the response
+            async with asyncio.timeout(_CONNECT_SECONDS):  # after a reset, the client would not read the response
                 await reader.read(_PIECE)
             await _send(writer, _ANSWER)
             return
