@@ -28,7 +28,7 @@ class Run(Protocol):
         """Return the call's result.
 
         Raises:
-            Unavailable: the call exceeded the time limit; it continues in its thread until one of its own timeouts.
+            Unavailable: the call exceeded the time limit; it continues in its thread until one of its timeouts.
         """
         ...
 

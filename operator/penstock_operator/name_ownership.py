@@ -102,8 +102,8 @@ def reserved(
             return NameRefusal(
                 Reason.NAME_RESERVED,
                 f"{field}: {name} belongs to namespace {namespace}, whose Connectors have names that begin with "
-                f"{namespace}. in Kafka; make this one there, or give it another name, or have {key.namespace}/{name} "
-                f"added to allowedConnectNames of the release",
+                f"{namespace}. in Kafka; create this one there, choose another name, or have {key.namespace}/{name} added "
+                f"to allowedConnectNames of the release",
             )
     return None
 

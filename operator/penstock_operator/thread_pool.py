@@ -22,7 +22,7 @@ class Pool:
 
     Args:
         threads: number of calls that run in parallel.
-        seconds: seconds for which a caller waits; the call continues until one of its own timeouts.
+        seconds: seconds for which a caller waits; the call continues until one of its timeouts.
     """
 
     def __init__(self, threads: int, *, seconds: float = _SECONDS) -> None:

@@ -23,7 +23,7 @@ _MOST_TASKS: Final = 5_000
 """Maximum number of tasks with measurements, about 40 MB. More tasks get none until others have been silent for an hour."""
 _TIMES: Final = re.compile(rb'"(?:figuresAt|since)":([0-9]{1,15})')
 _AHEAD: Final = 300.0
-"""Maximum seconds by which a task's clock may be ahead of this one; reports with a later time are ignored."""
+"""Maximum seconds that a task's clock may be ahead of this one; reports with a later time are ignored."""
 
 
 @dataclass(slots=True)

@@ -134,7 +134,7 @@ def is_own_change(before: str, now: str) -> bool:
 def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, secrets_in_force: str) -> bool:
     """Return whether the Connector's own part of the requested inputs differs from that of its tasks.
 
-    A change of `onSecretChange` alone does not count while the tasks have the Secrets that they should have. If the inputs
+    A change of only `onSecretChange` does not count while the tasks have the Secrets that they should have. If the inputs
     of the tasks are unknown, a difference counts as one of the release, whose restarts are limited.
 
     Args:

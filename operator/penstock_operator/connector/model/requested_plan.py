@@ -1,4 +1,4 @@
-"""Plan that a Connector requests now, as hashes and settings by which it is found or made. Immutable."""
+"""Plan that a Connector requests now, as the hashes and settings to find or make it. Immutable."""
 
 from dataclasses import dataclass, field
 

@@ -246,7 +246,7 @@ FAULTS: Final = (
     Fault(
         "the status topic forgets",
         "the status topic is deleted and created again by a broker, or changed: `cleanup.policy=delete`",
-        Refused(("the operator has set it back to compact",), "the operator's log"),
+        Refused(("the operator has restored it to compact",), "the operator's log"),
         "nothing, where the operator has the right AlterConfigs on the topic; else set `cleanup.policy=compact`, for which "
         "changes wait with `StatusTopicNotCompacted`",
         orders(),

@@ -53,7 +53,7 @@ FAULTS: Final = (
     Fault(
         "a task's process is frozen",
         "the process of a task does not run: a node that stalls, a library that holds Python's lock",
-        Says("Hindered", ("is not ready: it does not answer",)),
+        Says("Hindered", ("is not ready: it does not respond",)),
         "nothing: the kubelet ends it after three minutes, and it is replaced; look at the node",
         orders(),
         lambda scene: scene.connector.freeze(),

@@ -210,7 +210,7 @@ def test_another_number_of_tasks_waits_for_the_canary(tasks: int) -> None:
     world.change(tasksMax=tasks)
     world.settle(20.0)
     assert versions(world) == [TWO, ONE, ONE, ONE]
-    assert "with what else was changed, after 300 s" in pending(world)
+    assert "with all other changes, after 300 s" in pending(world)
     fail(world)
     go(world, 60)
     assert versions(world) == [TWO, ONE, ONE, ONE]
@@ -432,8 +432,8 @@ def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_re
     world.settle(60.0)
     assert versions(world) == [TWO] * 4
     assert world.condition("ConfigValid").endswith(
-        "spec.rollout: the change to ticker-2.0.0 had no canary, since it gives the tasks other parts of the source, which "
-        "two of them must never read at the same time"
+        "spec.rollout: the change to ticker-2.0.0 had no canary, because it distributes the source among the tasks "
+        "differently, and two tasks must never read the same part"
     )
     world.change(version=ONE)
     world.settle(60.0)

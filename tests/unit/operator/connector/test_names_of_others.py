@@ -130,7 +130,7 @@ def test_reset_that_becomes_keep_during_deletion_keeps_and_lets_go() -> None:
     assert not world.finalizer
     assert not has_reset(world)
     assert {e.message for e in world.events if e.reason == "OffsetsKept"} == {
-        "its offsets stay, as spec.deletion.offsets now requests"
+        "its offsets are kept, as spec.deletion.offsets now requests"
     }
 
 

@@ -100,5 +100,5 @@ def test_a_reference_in_another_operators_form_is_refused_with_the_right_one() -
     world.settle()
     told = world.condition("ConfigValid")
     assert told.startswith("False ConfigInvalid: config.password: ${secret:kafka/db-login:password} names a namespace")
-    assert "write ${secret:db-login:password}, and have the Secret in the Connector's own namespace" in told
+    assert "write ${secret:db-login:password}, and create the Secret in the Connector's namespace" in told
     assert world.condition("Stalled").startswith("True ConfigInvalid")
