@@ -108,7 +108,9 @@ def _parser() -> argparse.ArgumentParser:
         default=_KEY,
         help="key of the release (%(default)s; without this file, a Secret)",
     )
-    parser.add_argument("--secrets", type=Path, default=Path(SECRETS_DIR), help="folder of mounted Secrets (%(default)s)")
+    parser.add_argument(
+        "--secrets", type=Path, default=Path(SECRETS_DIR), help="folder of mounted Secrets (%(default)s)"
+    )
     parser.add_argument(
         "--kubeconfig",
         nargs="?",

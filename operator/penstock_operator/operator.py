@@ -543,7 +543,9 @@ class Operator:
         if self._status is not None:
             await self._loop.run_in_executor(None, self._status.close, 2.0)
         try:
-            if not await self._pool.is_idle(within=_REQUESTS_SECONDS):  # a request without response may still be carried out
+            if not await self._pool.is_idle(
+                within=_REQUESTS_SECONDS
+            ):  # a request without response may still be carried out
                 log.warning(
                     "Requests are still running: the Lease is not released, and the next operator waits until it expires"
                 )
@@ -583,4 +585,6 @@ class Operator:
 
     def _status_stuck(self) -> str | None:
         age = self._status.turn_age if self._status is not None else 0.0
-        return f"the thread that reads the status topic has been blocked for {age:.0f} s" if age > _KAFKA_STILL else None
+        return (
+            f"the thread that reads the status topic has been blocked for {age:.0f} s" if age > _KAFKA_STILL else None
+        )

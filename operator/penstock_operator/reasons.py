@@ -630,7 +630,11 @@ class Reason(StrEnum):
         "a task failed with an error; the message says when it restarts",
     )
     TASK_LOST = "TaskLost", Use.EVENT, "a task lost its pod; the message says when it restarts"
-    TASK_UNAVAILABLE = "TaskUnavailable", Use.EVENT, "a task stopped, because Kafka or another service cannot be reached"
+    TASK_UNAVAILABLE = (
+        "TaskUnavailable",
+        Use.EVENT,
+        "a task stopped, because Kafka or another service cannot be reached",
+    )
     RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation requested a restart that is not possible"
     OFFSETS_ACTION_SUCCEEDED = (
         "OffsetsActionSucceeded",

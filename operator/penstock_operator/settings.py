@@ -445,9 +445,7 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(name, deep=True)
             if key in seen:
                 line = name.start_mark.line + 1
-                raise ConfigError(
-                    Problem(str(key), f"is a duplicate key, repeated in line {line}; remove one of them")
-                )
+                raise ConfigError(Problem(str(key), f"is a duplicate key, repeated in line {line}; remove one of them"))
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -463,4 +461,6 @@ def _document(path: Path) -> Any:
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise ConfigError(Problem("", f"{where}is not YAML: {getattr(e, 'problem', None) or 'check its syntax'}")) from None
+        raise ConfigError(
+            Problem("", f"{where}is not YAML: {getattr(e, 'problem', None) or 'check its syntax'}")
+        ) from None

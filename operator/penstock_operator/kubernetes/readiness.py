@@ -10,7 +10,9 @@ __all__ = ["NO_ANSWER", "why_unready"]
 
 _SECONDS: Final = 1.5
 _LENGTH: Final = 1_000  # bytes
-NO_ANSWER: Final = "it does not respond: its process is frozen, its node is lost, or a network policy blocks the operator"
+NO_ANSWER: Final = (
+    "it does not respond: its process is frozen, its node is lost, or a network policy blocks the operator"
+)
 
 
 def why_unready(address: str) -> str:

@@ -108,7 +108,9 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
     info = GaugeMetricFamily(
         "penstock_connector_info", "The connector and its plugin.", labels=[*names, "class", "type", "version"]
     )
-    state = GaugeMetricFamily("penstock_connector_state", "1 if the connector is in this state.", labels=[*names, "state"])
+    state = GaugeMetricFamily(
+        "penstock_connector_state", "1 if the connector is in this state.", labels=[*names, "state"]
+    )
     tasks = GaugeMetricFamily("penstock_connector_tasks", "The connector's tasks by state.", labels=[*names, "state"])
     ready = GaugeMetricFamily(
         "penstock_connector_ready",

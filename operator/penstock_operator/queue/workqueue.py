@@ -222,7 +222,9 @@ class WorkQueue:
             again = self._failed(key)
             if isinstance(e, TimeoutError) and limit.expired():
                 outcome = "timeout"
-                log.error("Reconciliation took longer than %.0f s and was cancelled; retrying in %.1f s", self.limit, again)
+                log.error(
+                    "Reconciliation took longer than %.0f s and was cancelled; retrying in %.1f s", self.limit, again
+                )
             elif isinstance(e, OperatorError):
                 log.warning("Reconciliation failed, retrying in %.1f s: %s", again, e)
             else:

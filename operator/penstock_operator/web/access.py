@@ -116,7 +116,11 @@ class KubernetesAccess:
         patched = await self._run(self._patch, user, namespace, name, patch)
         fields = ", ".join(sorted(_fields(patch)))
         log.info(
-            "Connector %s/%s was changed in the console by user %s: %s", namespace, name, user.name[:_NAME_LENGTH], fields
+            "Connector %s/%s was changed in the console by user %s: %s",
+            namespace,
+            name,
+            user.name[:_NAME_LENGTH],
+            fields,
         )
         return patched
 

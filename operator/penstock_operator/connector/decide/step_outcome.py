@@ -19,8 +19,7 @@ __all__ = ["StepOutcome", "pod_names", "soonest", "together", "waiting"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """Outcome of one step of `decide`, with the fields of `Decision`. `together` combines several outcomes.
-    """
+    """Outcome of one step of `decide`, with the fields of `Decision`. `together` combines several outcomes."""
 
     persisted: PersistedState
     verdict: Verdict

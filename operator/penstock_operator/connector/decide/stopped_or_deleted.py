@@ -198,5 +198,8 @@ def _offsets_kept(observed: Observation) -> tuple[str, str] | None:
     if observed.connector.spec.deletion.offsets != "Reset":
         return Reason.OFFSETS_KEPT, "its offsets are kept, as spec.deletion.offsets now requests"
     if observed.namespace_ends:
-        return Reason.OFFSETS_KEPT, "its namespace is being deleted, and no pod can be created there: its offsets are kept"
+        return (
+            Reason.OFFSETS_KEPT,
+            "its namespace is being deleted, and no pod can be created there: its offsets are kept",
+        )
     return None

@@ -50,8 +50,7 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
         return ()
     if (length := len(json.dumps(template, separators=(",", ":"), ensure_ascii=False))) > _LONGEST:
         message = (
-            f"has {length} characters as JSON, but the maximum is {_LONGEST}; put scripts and files into a "
-            "ConfigMap"
+            f"has {length} characters as JSON, but the maximum is {_LONGEST}; put scripts and files into a ConfigMap"
         )
         return (Problem("spec.template", message),)
     if wrong := template_problems(template):
@@ -153,7 +152,9 @@ def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
     for variable in items(template.get("env")):
         name = str(mapping(variable).get("name", ""))
         if name.startswith(_OURS):
-            yield Problem(f"spec.template.env[{name}]", f"must not be set: variables {_OURS}... are reserved for Penstock")
+            yield Problem(
+                f"spec.template.env[{name}]", f"must not be set: variables {_OURS}... are reserved for Penstock"
+            )
     for number, source in enumerate(items(template.get("envFrom"))):
         prefix = str(mapping(source).get("prefix") or "")
         if prefix and (prefix.startswith(_OURS) or _OURS.startswith(prefix)):
@@ -174,4 +175,6 @@ def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
     for mount in items(template.get("volumeMounts")):
         path = normpath(f"/{mapping(mount).get('mountPath', '')}").replace("//", "/", 1)
         if path == _FOLDER or path.startswith(f"{_FOLDER}/"):
-            yield Problem(f"spec.template.volumeMounts[{path}]", f"must not be in {_FOLDER}, which is reserved for Penstock")
+            yield Problem(
+                f"spec.template.volumeMounts[{path}]", f"must not be in {_FOLDER}, which is reserved for Penstock"
+            )

@@ -200,7 +200,9 @@ def test_number_stays_while_a_task_is_hindered() -> None:
         world.settle(0)
         world.advance(60)
     assert count(world) == 1
-    assert world.condition("Autoscaling") == "False Held: the number of tasks does not change: the Connector is not Ready"
+    assert (
+        world.condition("Autoscaling") == "False Held: the number of tasks does not change: the Connector is not Ready"
+    )
 
 
 def test_number_stays_while_the_status_topic_cannot_be_read_and_so_does_the_condition() -> None:

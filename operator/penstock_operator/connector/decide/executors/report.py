@@ -16,9 +16,7 @@ __all__ = ["state_of", "task_executors"]
 
 _LENGTH: Final = 500
 """Maximum characters of the message of one task."""
-_NOT_MOUNTED: Final = (
-    "; if this Secret was deleted, annotate `restart-tasks` to start the task with a new one"
-)
+_NOT_MOUNTED: Final = "; if this Secret was deleted, annotate `restart-tasks` to start the task with a new one"
 _NAMED: Final = 20
 """Maximum number of tasks whose messages are in the condition."""
 
