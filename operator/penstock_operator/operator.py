@@ -543,9 +543,8 @@ class Operator:
         if self._status is not None:
             await self._loop.run_in_executor(None, self._status.close, 2.0)
         try:
-            if not await self._pool.is_idle(
-                within=_REQUESTS_SECONDS
-            ):  # a request without response may still be carried out
+            # A request without a response may still be carried out.
+            if not await self._pool.is_idle(within=_REQUESTS_SECONDS):
                 log.warning(
                     "Requests are still running: the Lease is not released, and the next operator waits until it expires"
                 )

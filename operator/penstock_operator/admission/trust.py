@@ -119,9 +119,7 @@ class Trust:
         if all(w["clientConfig"].get("caBundle") == text for w in webhooks):
             return True
         trusting = [{**w, "clientConfig": {**w["clientConfig"], "caBundle": text}} for w in webhooks]
-        self._replace(
-            {**there, "webhooks": trusting}
-        )  # if it has changed since it was read, the next call repeats this
+        self._replace({**there, "webhooks": trusting})  # after a conflict, the next call repeats this
         return False
 
 

@@ -68,7 +68,9 @@ class Canary:
         follow = "follows" if rest == 1 else "follow"
         then = follow if self.follows else f"{follow}, with all other changes,"
         if persisted.failure:
-            failed = f"{what}, because a canary failed ({persisted.failure}); return to the previous version, or use another. "
+            failed = (
+                f"{what}, because a canary failed ({persisted.failure}); set the previous version again, or another. "
+            )
             they = "It" if rest == 1 else "They"
             return Pending(
                 Reason.CANARY_FAILED, f"{failed}{they} {then} after {duration:g} s without a failure", canary=True

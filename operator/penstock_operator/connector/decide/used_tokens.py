@@ -48,7 +48,8 @@ def refused_if_used(observed: Observation, action: OffsetsAction) -> OffsetsActi
     if before is None:
         return action
     who = "an earlier Connector of this name" if before.connector_uid != uid else "this Connector"
-    message = f"nothing was done: {who} has already used this token ({timestamp(before.at)}); use a new token to repeat the action"
+    when = timestamp(before.at)
+    message = f"nothing was done: {who} has already used this token ({when}); use a new token to repeat the action"
     return final(observed, action, "Refused", message)
 
 

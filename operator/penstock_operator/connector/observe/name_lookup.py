@@ -61,9 +61,7 @@ async def name_refusal(
         # Its own release removes the claim once its pods are gone; a release that was uninstalled never does.
         if not name_ownership.is_claim_of(owner, release):
             uid, since = cached.owner_gone
-            is_read = (
-                status.caught_up and status.trouble is None
-            )  # otherwise another Connector may have claimed the name
+            is_read = status.caught_up and status.trouble is None  # otherwise the name may have another claim
             if uid != owner.connector_uid or not is_read:
                 since = context.clock()
                 cached.owner_gone = owner.connector_uid, since
