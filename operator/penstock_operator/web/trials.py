@@ -96,7 +96,7 @@ def _obstacle(chain: Mapping[str, str]) -> str | None:
         return f"it has only the built-in transforms, and not {', '.join(others)}"
     # `asked_plugins` omits a type that contains `${`, even if it is not a variable.
     if unknown := [n for n, value in chain.items() if has_variable(value) or (n.endswith(".type") and "${" in value)]:
-        return f"only pods of the connector can resolve {', '.join(unknown)}"
+        return f"only pods of the connector can resolve the values of {', '.join(unknown)}"
     if hidden := [name for name, value in chain.items() if value == HIDDEN]:
         return f"the values of {', '.join(hidden)} are hidden in the console"
     return None

@@ -23,7 +23,7 @@ def test_a_configuration_that_names_more_secrets_than_are_looked_at_is_refused()
     world = World(spec={"config": naming(257)})
     world.settle()
     assert world.pods == {}
-    assert "names 257 Secrets" in world.condition("ConfigValid")
+    assert "refers to 257 Secrets" in world.condition("ConfigValid")
 
 
 def test_a_text_full_of_beginnings_is_read_in_time() -> None:

@@ -94,7 +94,7 @@ def test_a_canary_that_fails_keeps_the_others_on_their_version_and_going_back_en
     assert pending(world).startswith(
         "True CanaryFailed: task 0 runs ticker-2.0.0; the other 3 stay as before, since a "
     )
-    assert pending(world).endswith("or use another. They follow after 300 s without a failure")
+    assert pending(world).endswith("or another. They follow after 300 s without a failure")
     assert world.condition("Ready").startswith("False")
     jobs = len(world.requests)
     world.change(version=ONE)

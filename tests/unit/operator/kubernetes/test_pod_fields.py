@@ -39,10 +39,10 @@ def test_a_field_that_pods_do_not_have_is_reported_with_its_path_and_the_nearest
     ("template", "told"),
     [
         ({"env": [{"name": "A", "value": 5}]}, "env[A].value: must be a string, but is a number; write it in quotes"),
-        ({"annotations": {"a/b": True}}, "annotations.a/b: must be a string, and is true or false; write it in quotes"),
+        ({"annotations": {"a/b": True}}, "annotations.a/b: must be a string, but is true or false; write it in quotes"),
         ({"env": "A=5"}, "env: must be a list, but is a string"),
         ({"resources": ["no map"]}, "resources: must be a map, but is a list"),
-        ({"volumes": [None]}, "volumes[0]: must be a map, and is empty"),
+        ({"volumes": [None]}, "volumes[0]: must be a map, but is empty"),
         ({"affinity": {"nodeAffinity": "near"}}, "affinity.nodeAffinity: must be a map, but is a string"),
         ({"nodeSelector": {"disk": 1}}, "nodeSelector.disk: must be a string, but is a number; write it in quotes"),
         (
