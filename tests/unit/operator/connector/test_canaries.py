@@ -92,7 +92,7 @@ def test_a_canary_that_fails_keeps_the_others_on_their_version_and_going_back_en
     assert versions(world) == [TWO, ONE, ONE, ONE]
     assert "2.x is bad" in pending(world)
     assert pending(world).startswith(
-        "True CanaryFailed: task 0 runs ticker-2.0.0; the other 3 stay as before, since a "
+        "True CanaryFailed: task 0 runs ticker-2.0.0; the other 3 stay as before, because a "
     )
     assert pending(world).endswith("or another. They follow after 300 s without a failure")
     assert world.condition("Ready").startswith("False")

@@ -218,7 +218,7 @@ def test_a_variable_hides_no_group_of_another_namespaces_connector(
     assert (found is not None) is is_refused
     if found is not None:
         assert found.reason == "NameReserved"
-        assert "begin it with connect-shop." in found.message
+        assert "begins with connect-shop." in found.message
 
 
 FIRST, SECOND, THIRD = (
