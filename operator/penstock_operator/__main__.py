@@ -38,7 +38,10 @@ _VERSION: Final = importlib.metadata.version("penstock")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGTERM. Exit code 0: stopped as requested, 1: a part of the operator failed, 2: invalid configuration."""
+    """Run the operator until SIGTERM, and return its exit code.
+
+    The code is 0 if it stopped as requested, 1 if a part of it failed, 2 if the configuration is invalid.
+    """
     options = _parser().parse_args(arguments)
     logs.configure()
     try:
@@ -64,12 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asyncio.run(_operate(settings, kube, key, Reconciler(), metrics))
     except (ConnectError, RuntimeError, OSError) as e:
-        log.critical("The operator ends: %s", e)
-        _leave_cause(options.termination, f"The operator ends: {e}")
+        log.critical("The operator stops: %s", e)
+        _leave_cause(options.termination, f"The operator stops: {e}")
         return _FAILED
     finally:
         kube.close()
-    log.info("The operator has ended as asked")
+    log.info("The operator has stopped as requested")
     return 0
 
 
@@ -78,7 +81,7 @@ async def _operate(settings: Settings, kube: Kube, key: bytes, reconcile: Reconc
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, operator.stop)
-    log.info("The operator of release %s starts: %s", settings.release.label, version_text())
+    log.info("Starting the operator of release %s: %s", settings.release.label, version_text())
     await operator.run()
 
 
@@ -90,28 +93,30 @@ def _leave_cause(file: Path, cause: str) -> None:
 
 
 def _kubeconfig(given: str | None) -> Path | None:
-    """Return the file of `--kubeconfig`; without a value that of $KUBECONFIG or the user. None without the option."""
+    """Return the file of `--kubeconfig`, or without a value that of $KUBECONFIG or the user's; None without the option."""
     if given is None:
         return None
     return Path(given or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser()
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="penstock-operator", description="Runs Connectors on Kubernetes.")
-    parser.add_argument("--config", type=Path, default=_CONFIG, help="the release's configuration (%(default)s)")
+    parser = argparse.ArgumentParser(prog="penstock-operator", description="Run Connectors on Kubernetes.")
+    parser.add_argument("--config", type=Path, default=_CONFIG, help="configuration of the release (%(default)s)")
     parser.add_argument(
         "--key",
         type=Path,
         default=_KEY,
-        help="the release's key (%(default)s; else a Secret)",
+        help="key of the release (%(default)s; without this file, a Secret)",
     )
-    parser.add_argument("--secrets", type=Path, default=Path(SECRETS_DIR), help="mounted Secrets (%(default)s)")
+    parser.add_argument(
+        "--secrets", type=Path, default=Path(SECRETS_DIR), help="folder of mounted Secrets (%(default)s)"
+    )
     parser.add_argument(
         "--kubeconfig",
         nargs="?",
         const="",
         default=None,
-        help="a kubeconfig file; without a value that of $KUBECONFIG. Without the option: the pod's service account",
+        help="kubeconfig file; without a value, that of $KUBECONFIG; without the option, the pod's service account",
     )
     parser.add_argument("--termination", type=Path, default=_TERMINATION, help=argparse.SUPPRESS)
     parser.add_argument("--context", default=None, help="context of the kubeconfig file (default: its current context)")

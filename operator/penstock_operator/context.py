@@ -28,7 +28,7 @@ class Run(Protocol):
         """Return the call's result.
 
         Raises:
-            Unavailable: it took longer than the time limit; the call continues in its thread until its timeouts.
+            Unavailable: the call exceeded the time limit; it continues in its thread until one of its timeouts.
         """
         ...
 
@@ -41,15 +41,15 @@ class Context:
         kube: the API server; blocking, so call it through `run`.
         status: the status topic; its reads do not block, `write` and `forget` do.
         connectors: all Connectors, as the watch saw them last.
-        plugins: the offers of the PluginVersions, likewise.
+        plugins: the offers of all PluginVersions, as the watch saw them last.
         settings: settings of the release.
         hmac_key: HMAC key of the release, for hashes of secrets.
         run: runs a blocking call in the operator's pool.
-        metrics: the connectors' and the operator's.
+        metrics: metrics of the operator and of its connectors.
         job_slots: limits how many job pods exist in parallel.
         rollout: limits how many Connectors restart in parallel for a change of the release.
         release: the hash of everything that the release contributes to every plan.
-        wake: lets a Connector be reconciled soon.
+        wake: schedules a reconciliation of a Connector before others that wait.
         clock: seconds since 1970.
     """
 
@@ -69,4 +69,4 @@ class Context:
 
 
 Reconcile = Callable[[Key, Context], Awaitable[float | None]]
-"""Reconciles a Connector; returns the seconds after which to do so again, None: only at an event."""
+"""Callable that reconciles a Connector and returns the seconds until the next time; None: only at an event."""

@@ -1,14 +1,14 @@
-"""Errors between the operator and the API server or Kafka, by the consequence of each.
+"""Errors of requests to the API server or Kafka, classified by what the operator does next.
 
     OperatorError
-    ├── Conflict       the object was changed meanwhile: observe again immediately
+    ├── Conflict       the object has changed since it was read: observe again immediately
     ├── NotYet         the server asks to wait: retry after `retry_after`
     ├── Unavailable    no answer, or a server error: retry with back-off
     │   └── NoSuchKind the CRD of the object is not installed
     ├── Refused        the server does not accept the request: the message is for the user
-    └── Unforeseen     a fault of the operator
+    └── Unforeseen     an internal error of the operator
 
-All messages are sentences that may be shown: they begin with the request that failed.
+All messages may be shown to users; they begin with the request that failed.
 """
 
 from penstock.errors import ConnectError
@@ -22,7 +22,7 @@ class OperatorError(ConnectError):
 
 
 class Conflict(OperatorError):
-    """Raised when the object was changed since it was read."""
+    """Raised when the object has changed since it was read."""
 
 
 class NotYet(OperatorError):
@@ -30,7 +30,7 @@ class NotYet(OperatorError):
 
     Args:
         message: the request, and the answer.
-        retry_after: seconds.
+        retry_after: seconds to wait.
     """
 
     def __init__(self, message: str, retry_after: float) -> None:
@@ -39,11 +39,11 @@ class NotYet(OperatorError):
 
 
 class Unavailable(OperatorError):
-    """Raised when there is no answer, or one that says nothing about the request.
+    """Raised when there is no answer, or only a server error that says nothing about the request.
 
     Args:
-        message: the request, and what came instead of an answer.
-        retry_after: seconds, if the server named them.
+        message: the request, and what was received instead of an answer.
+        retry_after: seconds to wait, if the server specified them.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -60,11 +60,11 @@ class Refused(OperatorError):
 
     Args:
         message: the request.
-        answer: the server's own sentence.
+        answer: the server's message.
         status: the HTTP status.
         reason: the server's reason (`Forbidden`, `Invalid`).
-        causes: the reasons of its details (`FieldValueInvalid`, `NamespaceTerminating`).
-        fields: the fields in its details, each with its problem.
+        causes: the reasons in the details of its answer (`FieldValueInvalid`, `NamespaceTerminating`).
+        fields: the fields in these details, each with its problem.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class Refused(OperatorError):
 
     @property
     def over_quota(self) -> bool:
-        """Return whether the cause is an exhausted ResourceQuota, which may pass."""
+        """Return whether the cause is an exhausted ResourceQuota, so that a later request may succeed."""
         return self.reason == Reason.FORBIDDEN and "exceeded quota" in self.answer
 
 
 class Unforeseen(OperatorError):
-    """Raised instead of an unexpected exception, whose text may contain secrets. The log has it with its trace."""
+    """Raised instead of an unexpected exception, whose message may contain secrets. The log has its traceback."""
 
     def __init__(self) -> None:
         super().__init__("The operator failed to reconcile this Connector because of an internal error")

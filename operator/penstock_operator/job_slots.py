@@ -14,7 +14,7 @@ from penstock_operator.key import Key
 __all__ = ["JobSlots", "granted"]
 
 _OVERTAKEN: Final = 3
-"""Limit of urgent connectors in a row that may go before one that has waited longer."""
+"""Maximum number of urgent connectors in a row that may overtake one that has waited longer."""
 
 
 def granted(most: int, held: Mapping[str, int], waiting: Sequence[Key]) -> tuple[Key, ...]:
@@ -43,26 +43,27 @@ def granted(most: int, held: Mapping[str, int], waiting: Sequence[Key]) -> tuple
 
 
 class JobSlots:
-    """Slots of a release: taken by job pods that live and by those that will be created next.
+    """Job slots of a release, taken by existing job pods and by those that are about to be created.
 
-    A slot is taken by the pod's name and given back by it; taking it twice counts once. A connector that waits keeps its
-    place until it has taken a slot or withdraws. If several namespaces or connectors have an equal right to a slot, those go
-    first for which a user waits (urgent: a new connector, its user's change, a deletion). After `_OVERTAKEN` of them have
-    gone before one that waited longer, the one that waits longest gets the next slot, urgent or not.
+    A slot is taken and released under the pod's name; taking it twice counts once. A waiting connector keeps its position
+    until it has taken a slot or withdraws. If several namespaces or connectors have an equal right to a slot, urgent
+    connectors go first: those for which a user waits (a new connector, a change by its user, a deletion). After
+    `_OVERTAKEN` of them have overtaken one that waited longer, the connector that has waited longest gets the next slot,
+    urgent or not.
 
     Args:
-        most: slots.
-        wake: called with a connector that waits, when there is a slot for it.
+        most: number of slots.
+        wake: called with a waiting connector when there is a slot for it.
     """
 
     def __init__(self, most: int, wake: Callable[[Key], None] = lambda key: None) -> None:
         self._most = most
         self._wake = wake
         self._taken: dict[str, Key] = {}
-        # By namespace and urgency, in the order of waiting: since when, whether it was woken.
+        # By namespace and urgency, in the order of waiting: position, and whether it was woken.
         self._waiting: dict[tuple[str, bool], dict[Key, tuple[int, bool]]] = {}
         self._numbers = itertools.count()
-        self._overtaking = 0  # how many urgent ones in a row went before one that waited longer
+        self._overtaking = 0  # how many urgent ones in a row overtook one that waited longer
 
     def adopt(self, pods: Mapping[str, Key]) -> None:
         """Count job pods (`<namespace>/<name>`) that exist at the operator's start, even if there are more than slots."""
@@ -75,7 +76,7 @@ class JobSlots:
         return key in self._granted((key, urgent))
 
     def take(self, pod: str, key: Key, *, urgent: bool = True) -> bool:
-        """Take a slot for a pod; False: there is none for this connector now."""
+        """Take a slot for a pod, and return whether this connector could get one now."""
         if pod not in self._taken:
             if not self.room(key, urgent=urgent):
                 return False
@@ -99,16 +100,16 @@ class JobSlots:
             self._call()
 
     def wait(self, key: Key, *, urgent: bool = True) -> None:
-        """Let this connector wait for a slot; it is woken when it gets one."""
+        """Queue this connector for a slot; `wake` is called when it can take one."""
         number = self._number(key)
-        if key not in self._waiting.get((key.namespace, urgent), {}):  # else it keeps its place
+        if key not in self._waiting.get((key.namespace, urgent), {}):  # else it keeps its position
             self._leave(key)
         queue = self._waiting.setdefault((key.namespace, urgent), {})
         queue[key] = next(self._numbers) if number is None else number, False
         self._call()
 
     def withdraw(self, key: Key) -> None:
-        """Remove this connector from those that wait; the next one follows."""
+        """Remove this connector from the queue, and wake the next one."""
         if self._leave(key):
             self._call()
 
@@ -117,7 +118,7 @@ class JobSlots:
 
     @contextmanager
     def making(self, pod: str, key: Key, *, urgent: bool = True) -> Iterator[bool]:
-        """Take a slot, and give it back if creating the pod fails."""
+        """Take a slot, and give it back if creating the pod fails. Yields whether a slot was taken."""
         taken = self.take(pod, key, urgent=urgent)
         try:
             yield taken
@@ -127,7 +128,7 @@ class JobSlots:
 
     def _granted(self, *more: tuple[Key, bool]) -> tuple[Key, ...]:
         held = Counter(key.namespace for key in self._taken.values())
-        # At most as many of a namespace as there are slots, so that ten thousand waiting ones cost the others nothing.
+        # At most as many of a namespace as there are slots, so that ten thousand waiting ones do not slow down the others.
         waiting = [
             (not urgent, number, key)
             for (_, urgent), queue in self._waiting.items()
@@ -139,7 +140,7 @@ class JobSlots:
         return granted(self._most, held, [key for _, _, key in waiting])
 
     def _number(self, key: Key) -> int | None:
-        """Return the position since which a connector waits; None: it does not wait."""
+        """Return a connector's position in the order of waiting; None: it does not wait."""
         found = (self._waiting.get((key.namespace, urgent), {}).get(key) for urgent in (True, False))
         return next((entry[0] for entry in found if entry is not None), None)
 
@@ -150,7 +151,7 @@ class JobSlots:
         return any(own is None or number < own for number in first)
 
     def _leave(self, key: Key) -> bool:
-        """Remove a connector from those that wait; return whether it waited."""
+        """Remove a connector from the queue, and return whether it was waiting."""
         left = False
         for place in ((key.namespace, True), (key.namespace, False)):
             queue = self._waiting.get(place, {})

@@ -18,7 +18,7 @@ _REPEATING: Final = ("kopf", "penstock.librdkafka", "urllib3", "aiohttp", "async
 
 
 class JsonLines(penstock_logging.JsonLines):
-    """Formats a record as one line of JSON; during a reconciliation it has the field `connector`."""
+    """Formatter of records as lines of JSON, with the field `connector` during a reconciliation."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__(_reconciled_connector, redact, omit=_OF_KOPF)
@@ -31,7 +31,7 @@ class JsonLines(penstock_logging.JsonLines):
 
 
 class RepetitionFilter(penstock_logging.RepetitionFilter):
-    """Passes each message of a library once in a while. Messages that differ only in numbers count as the same."""
+    """Filter that limits repetitions of libraries' messages. Messages that differ only in numbers count as the same."""
 
     def __init__(self, seconds: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(seconds, clock, same=lambda text: re.sub(r"[0-9]+", "0", text))
@@ -55,7 +55,7 @@ def configure(level: str = "INFO", *, redact: Callable[[str], str] = str, stream
     root.setLevel(level)
     for name, least in (("kopf", "WARNING"), ("aiohttp", "WARNING"), ("urllib3", "ERROR")):
         logging.getLogger(name).setLevel("DEBUG" if level == "DEBUG" else least)
-    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)  # it warns of signals
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)  # it warns about signals
     logging.getLogger("penstock.librdkafka").setLevel(logging.ERROR)
     penstock_logging.log_warnings_and_uncaught_errors()
 

@@ -1,8 +1,8 @@
 """Decide which Connector owns a Connect name. Pure.
 
-A Connect name identifies a consumer group, offsets and status records: a Connector with the name of another one can reset,
-stop and read the data of the other one. So the oldest Connector that requests a name owns it, and any other one does nothing
-in Kafka.
+A Connect name identifies a consumer group, offsets and status records: a Connector with the name of another one could read
+and reset the other's offsets, and stop its tasks. So the oldest Connector that requests a name owns it, and the others do
+nothing in Kafka.
 """
 
 import re
@@ -36,11 +36,11 @@ _GROUP: Final = "consumer.override.group.id"
 _OF_SINKS: Final = "connect-"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _PART: Final = re.compile(r"([a-z0-9][a-z0-9-]{0,62})?")
-"""Beginning of the name of a namespace."""
+"""Prefix of a namespace's name."""
 
 
 class Age(NamedTuple):
-    """Age of a Connector, which decides who owns a name: the smaller one is the older one, by uid within a second."""
+    """Age of a Connector, which decides who owns a name: the smaller is the older; within a second, the uid decides."""
 
     created: str
     uid: str
@@ -59,7 +59,7 @@ def age_of(metadata: Mapping[str, Any]) -> Age:
 
 
 def is_allowed(key: Key, connect_name: str, allowed: Collection[str] = ()) -> bool:
-    """Return whether a Connector may have a name at all.
+    """Return whether a Connector may have a Connect name, regardless of other Connectors.
 
     `<namespace>.<rest>` is for Connectors of that namespace, whether the namespace exists or not, since those are the
     default names.
@@ -78,7 +78,7 @@ def is_allowed(key: Key, connect_name: str, allowed: Collection[str] = ()) -> bo
 def reserved(
     key: Key, connect_name: str, config: Mapping[str, str], allowed: Collection[str] = ()
 ) -> NameRefusal | None:
-    """Return the refusal of a Connect name, or of the name of a consumer group, that is for another namespace.
+    """Return the refusal of a Connect name or consumer group that is reserved for another namespace; None: it is allowed.
 
     Args:
         key: the Connector.
@@ -91,7 +91,7 @@ def reserved(
         return NameRefusal(
             Reason.NAME_RESERVED,
             f"spec.config.{_GROUP}: {group} contains a variable and may resolve to the group of another namespace's "
-            f"Connector; write it out, or begin it with {_OF_SINKS}{key.namespace}.",
+            f"Connector; use a name without a variable, or one that begins with {_OF_SINKS}{key.namespace}.",
         )
     names = {"spec.connectName": connect_name}
     if group.startswith(_OF_SINKS):
@@ -102,14 +102,14 @@ def reserved(
             return NameRefusal(
                 Reason.NAME_RESERVED,
                 f"{field}: {name} belongs to namespace {namespace}, whose Connectors have names that begin with "
-                f"{namespace}. in Kafka; make this one there, or give it another name, or have {key.namespace}/{name} "
-                f"added to allowedConnectNames of the release",
+                f"{namespace}. in Kafka; create this one there, choose another name, or have {key.namespace}/{name} added "
+                f"to allowedConnectNames of the release",
             )
     return None
 
 
 def _may_be_reserved_group(key: Key, group: str, allowed: Collection[str]) -> bool:
-    """Return whether a group with a variable may be a forbidden one; variables are resolved only in pods."""
+    """Return whether a group with a variable may resolve to a forbidden one; variables are resolved only in pods."""
     text, variable, _ = group.partition("${")
     if not variable:
         return False
@@ -123,12 +123,12 @@ def _may_be_reserved_group(key: Key, group: str, allowed: Collection[str]) -> bo
 
 
 def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
-    """Return the refusal of a name that an older Connector has.
+    """Return the refusal of a name that belongs to an older Connector.
 
     Args:
         connect_name: the name.
-        who: the older Connector.
-        remedy: another remedy for the user; begins with a semicolon.
+        who: description of the older Connector.
+        remedy: further remedy for the user; begins with a semicolon.
     """
     return NameRefusal(
         Reason.NAME_CONFLICT,
@@ -138,12 +138,12 @@ def conflict(connect_name: str, who: str, remedy: str = "") -> NameRefusal:
 
 
 def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Claim | None:
-    """Return the oldest Connector (key or claim) that requests a name, if older than this one; None: this one owns it.
+    """Return the oldest Connector (key or claim) that requests a name; None: this one is the oldest, and owns the name.
 
     Args:
-        own: the age of the Connector that requests it.
+        own: the age of this Connector.
         others: the ages of Connectors in this cluster that request it too, and may have it.
-        claim: in Kafka, of a Connector that this operator does not see; None: there is none.
+        claim: the claim in Kafka of a Connector that this operator does not see; None: there is none.
     """
     oldest_seen = min(((age, key) for key, age in others.items()), default=None)
     oldest = own if oldest_seen is None else min(own, oldest_seen[0])
@@ -175,14 +175,14 @@ def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[s
     """Return a description of the Connector of a claim, and the remedy if that Connector no longer exists.
 
     Args:
-        claim: of the name.
-        release: this one.
-        is_seen: whether this operator may look that Connector up, if it is of this cluster.
+        claim: claim of the name.
+        release: this release.
+        is_seen: whether this operator may get that Connector, if it is in this cluster.
     """
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
     if claim.cluster == release.cluster:
         return who, "" if is_seen else (
-            f"; this operator may not see whether that Connector still exists: if it does not, allow the operator to "
+            f"; this operator has no permission to check whether that Connector still exists: if it does not, allow it to "
             f"get Connectors in namespace {claim.namespace} (rbac.endingNamespaces), and the name is taken over"
         )
     remedy = f"; if that cluster no longer exists, set clusterId of this release to {claim.cluster}"
@@ -193,8 +193,8 @@ def twin_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
     """Return a description of the Connector of a claim from a cluster with the same id, and the remedy.
 
     Args:
-        claim: of the name.
-        seconds: after which the name is taken over.
+        claim: claim of the name.
+        seconds: seconds after which the name is taken over.
     """
     of = f"operator {claim.operator} in another cluster with clusterId {claim.cluster}"
     return f"Connector {claim.namespace}/{claim.name} of {of}", (
@@ -207,8 +207,8 @@ def gone_claimant(claim: Claim, seconds: float) -> tuple[str, str]:
     """Return a description of the deleted Connector of a claim, and the consequence.
 
     Args:
-        claim: of the name.
-        seconds: after which the name is taken over.
+        claim: claim of the name.
+        seconds: seconds after which the name is taken over.
     """
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
     return who, f"; that Connector was deleted, and the name is taken over after {seconds:.0f} s"

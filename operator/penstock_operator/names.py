@@ -65,7 +65,7 @@ STATE_ANNOTATION: Final = "penstock.dev/state"
 ACTION_ANNOTATION: Final = "penstock.dev/action"
 KEY_ANNOTATION: Final = "penstock.dev/key"
 POD_HASH_ANNOTATION: Final = "penstock.dev/pod-hash"
-"""Annotation of a task pod: the hash of everything that it was made from; a pod with another hash is outdated."""
+"""Annotation of a task pod: the hash of everything it was created from; a pod with another hash is outdated."""
 PLUGIN_VERSIONS_ANNOTATION: Final = "penstock.dev/plugin-versions"
 """Annotation of a task pod: the PluginVersions whose images it mounts, separated by commas."""
 QUICK_ENDS_ANNOTATION: Final = "penstock.dev/quick-ends"
@@ -140,7 +140,7 @@ def request_name(job: str) -> str:
 
 
 def plan_name(connector: str, plan: str) -> str:
-    """Return the name of the ConfigMap that keeps a plan."""
+    """Return the name of the ConfigMap that stores a plan."""
     return f"{connector}-plan-{plan[:_SHORT]}"
 
 
@@ -156,7 +156,7 @@ def label(manifest: Mapping[str, Any], name: str) -> str | None:
 
 
 def operator_of(objects: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the operator that made the oldest of these pods and plans of one Connector; None: there are none.
+    """Return the operator that created the oldest of these pods and plans of one Connector; None: there are none.
 
     If two releases watch one namespace by mistake, both get the same answer.
     """

@@ -1,4 +1,4 @@
-"""Wire the operator's parts together and run them until it must stop, or until one of them fails."""
+"""Connect the operator's parts and run them until the operator is stopped or one of them fails."""
 
 import asyncio
 import logging
@@ -69,7 +69,7 @@ _KAFKA_FIRST: Final = 10.0
 _MANY: Final = 8
 _SOON: Final = 10.0
 _STATUS_DELAY: Final = 0.5
-"""Seconds from an event to such a status, so that many Connectors that come together cause one write."""
+"""Seconds from an event to the status of a policy or PluginVersion: many Connectors applied together cause one write."""
 
 _LEASE, _FIRST_LIST, _STATUS = "lease", "first list", "status topic"
 
@@ -85,11 +85,11 @@ class Operator:
 
     Args:
         settings: settings of the release.
-        kube: the API server; counts its requests in `metrics`.
+        kube: the API server; its requests are counted in `metrics`.
         hmac_key: HMAC key of the release.
         reconcile: reconciles a key.
-        metrics: of this operator.
-        name: in the Lease.
+        metrics: metrics of this operator.
+        name: identity in the Lease; None: `identity()`.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Operator:
 
         Raises:
             LeaseLost: another operator has taken over.
-            RuntimeError: kopf has ended.
+            RuntimeError: kopf has stopped.
         """
         servers = [
             Server(
@@ -201,14 +201,14 @@ class Operator:
                     return True
                 if self._lease.holder is not None and self._lease.holder != logged:
                     logged = self._lease.holder
-                    log.info("Waiting for the operator %s, which has the Lease", logged)
+                    log.info("Waiting for the operator %s, which holds the Lease", logged)
             except OperatorError as e:
                 log.warning("%s", e)
             await self._pause(_RETRY)
         return False
 
     async def _kinds(self) -> list[Kind] | None:
-        """Wait for the CRDs. Return the kinds to watch from the start; None: stopped before."""
+        """Wait for the CRDs, and return the kinds to watch from the start; None: the operator was stopped before."""
         is_logged = False
         while not self._stopping.is_set():
             try:
@@ -216,14 +216,14 @@ class Operator:
                     return [CONNECTOR, POD, *([SECRET] if self._settings.secrets.watch else [])]
                 if not is_logged:
                     is_logged = True
-                    log.warning("The API server has no %s: install the CRDs of this release", CONNECTOR.plural)
+                    log.warning("The API server does not serve %s; install the CRDs of this release", CONNECTOR.plural)
             except OperatorError as e:
                 log.warning("%s", e)
             await self._pause(_RETRY)
         return None
 
     async def _count_job_pods(self) -> bool:
-        """Count the job pods that an earlier operator created; False: stopped before they were read."""
+        """Count the job pods that an earlier operator created; False: the operator was stopped before that was done."""
         while not self._stopping.is_set():
             try:
                 pods = await self._pool(living_job_pods, self._kube, self._settings, time.time())
@@ -232,7 +232,7 @@ class Operator:
                 await self._pause(_RETRY)
             else:
                 self._job_slots.adopt(pods)
-                for key in set(pods.values()):  # the Connector and then the pod may be gone before the watch begins
+                for key in set(pods.values()):  # the Connector and then the pod may be deleted before the watch starts
                     self.queue.add(key)
                 return True
         return False
@@ -244,7 +244,7 @@ class Operator:
             on_gap=lambda: self._from_thread(self._all_soon),
             on_listed=lambda: self._from_thread(self._listed),
         )
-        for queue in (self.queue, *self._statuses.values()):  # statuses name Connectors, too
+        for queue in (self.queue, *self._statuses.values()):  # these statuses name Connectors, too
             queue.block(_FIRST_LIST)
         self.queue.block(_STATUS)
         self._loop.call_later(_KAFKA_FIRST, self.queue.unblock, _STATUS)
@@ -332,12 +332,12 @@ class Operator:
         return again
 
     def _show_gone(self, kind: Kind, key: Key) -> None:
-        """Remove a resource from the console: the event of its deletion may have been missed."""
+        """Remove a deleted resource from the console: the event of its deletion may have been missed."""
         if self._console is not None:
             self._console.source.documents.gone(kind, key)
 
     def _optional_gap(self, kind: Kind) -> None:
-        """Reconcile after resources of an optional kind were listed again: deletions before that were missed."""
+        """Reconcile all after resources of an optional kind were listed again: earlier deletions may have been missed."""
         self._all_soon()
         self._optional_listed(kind)
 
@@ -349,9 +349,9 @@ class Operator:
             self._plugins_listing = self._task("list of PluginVersions", self._list_plugins())
 
     async def _list_plugins(self) -> None:
-        """List the PluginVersions that exist. It is only a hint: without an answer, the next list repairs it."""
+        """List the existing PluginVersions. If the request fails, the next list makes up for it."""
         known, found = self._plugins.known(), list[dict[str, Any]]()
-        for key in self._verifier.undecided():  # they may be gone, and hold up others
+        for key in self._verifier.undecided():  # they may be deleted, and delay others
             self._statuses[PLUGIN_VERSION].add(key)
         try:
             for namespace in self._settings.watch_namespaces or (None,):
@@ -369,7 +369,7 @@ class Operator:
         kube, now = self._kube.within(self._lease.check), time.time()
         try:
             document = await self._pool(kube.get, kind, key.namespace, key.name)
-        except NoSuchKind:  # a Connector names a policy before there can be one
+        except NoSuchKind:  # a Connector may name a policy before the CRD is installed
             self._show_gone(kind, key)
             return None
         if document is None:
@@ -419,7 +419,7 @@ class Operator:
     async def _live(self) -> None:
         while True:
             self._loop_heartbeat.beat()
-            # Also while a renewal waits for its answer: another operator that takes the Lease now may already act.
+            # Also while a renewal awaits its response: another operator that takes the Lease now may already act.
             if not self._lease.is_held:
                 self._hold()
             await asyncio.sleep(1.0)
@@ -433,7 +433,7 @@ class Operator:
                 self._fail(e)
                 return
             except OperatorError as e:
-                log.warning("The Lease could not be renewed: %s", e)
+                log.warning("Cannot renew the Lease: %s", e)
             if self._lease.is_held:
                 self._resume()
 
@@ -442,14 +442,14 @@ class Operator:
         await resync(self.queue.add, self._index, self._status, self._settings)
 
     async def _load_rollout(self) -> None:
-        """Read from the statuses which Connectors are being restarted for the release; none is restarted before."""
+        """Read from the statuses which Connectors are being restarted for the release; until then, no other is restarted."""
         assert self._context is not None
         while True:
             try:
                 taken = await self._pool(progress_of_all, self._kube, self._settings, time.time())
                 break
             except OperatorError as e:
-                log.warning("The rollout of the release is not counted yet: %s", e)
+                log.warning("Cannot read the progress of the release's rollout yet: %s", e)
                 await self._pause(_RETRY)
         self._context.rollout.load(taken)
 
@@ -499,7 +499,7 @@ class Operator:
 
     def _watching_ended(self, watching: KopfWatch) -> None:
         if not self._stopping.is_set():
-            self._fail(watching.error or RuntimeError("kopf has ended; its errors are in the log"))
+            self._fail(watching.error or RuntimeError("kopf has stopped; its errors are in the log"))
 
     def _task(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work, name=name)
@@ -507,9 +507,9 @@ class Operator:
         return task
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        """Stop after an unexpected exception: a restarted operator is better than one without a part."""
+        """Stop the operator after an unexpected exception: a restart is better than running without this part."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.critical("The operator's %s has ended: %s", task.get_name(), error, exc_info=error)
+            log.critical("The operator's task %s has failed: %s", task.get_name(), error, exc_info=error)
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
@@ -517,7 +517,7 @@ class Operator:
         self._stopping.set()
 
     def _from_thread(self, call: Callable[..., Any], *args: Any) -> None:
-        with suppress(RuntimeError):  # the loop is closed: the operator has ended
+        with suppress(RuntimeError):  # the loop is closed: the operator has stopped
             self._loop.call_soon_threadsafe(call, *args)
 
     async def _pause(self, seconds: float) -> None:
@@ -543,14 +543,15 @@ class Operator:
         if self._status is not None:
             await self._loop.run_in_executor(None, self._status.close, 2.0)
         try:
-            if not await self._pool.is_idle(within=_REQUESTS_SECONDS):  # one without an answer may still be carried out
+            # A request without a response may still be carried out.
+            if not await self._pool.is_idle(within=_REQUESTS_SECONDS):
                 log.warning(
-                    "Requests are still running: the Lease is not given back, the next operator waits until it ends"
+                    "Requests are still running: the Lease is not released, and the next operator waits until it expires"
                 )
             else:
                 await self._lease_pool(self._lease.release)
         except OperatorError as e:
-            log.warning("The Lease could not be given back; the next operator waits until it ends: %s", e)
+            log.warning("Cannot release the Lease; the next operator waits until it expires: %s", e)
         self._pool.close()
         self._lease_pool.close()
 
@@ -569,7 +570,7 @@ class Operator:
         def begun() -> str | None:
             if self._watch_health is not None:
                 return self._watch_health.check_ready()
-            if self._lease.is_standby:  # it is ready to take over
+            if self._lease.is_standby:  # a standby is ready to take over
                 return None
             if not self._lease.is_held:
                 return f"waiting for the Lease; its holder, {self._lease.holder or 'nobody'}, has not answered yet"
@@ -583,4 +584,6 @@ class Operator:
 
     def _status_stuck(self) -> str | None:
         age = self._status.turn_age if self._status is not None else 0.0
-        return f"its thread has been silent for {age:.0f} s" if age > _KAFKA_STILL else None
+        return (
+            f"the thread that reads the status topic has been blocked for {age:.0f} s" if age > _KAFKA_STILL else None
+        )

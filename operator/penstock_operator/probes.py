@@ -17,7 +17,7 @@ __all__ = ["Check", "Heartbeat", "Page", "Server", "metrics_page", "probe_page"]
 log = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
-"""Callable that returns the problem as a sentence; None: there is none."""
+"""Callable that returns a description of the problem; None: there is none."""
 
 Page = Callable[[], tuple[int, str, bytes]]
 """Callable that returns HTTP status, content type and body."""
@@ -30,14 +30,14 @@ class Heartbeat:
     """Heartbeat of the event loop, or of the watches."""
 
     def __init__(self, name: str, most: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Create a heartbeat that fails its check when there was no beat for `most` seconds."""
+        """Create a heartbeat whose check fails after `most` seconds without a beat."""
         self._name = name
         self._most = most
         self._clock = clock
         self._beaten: float | None = None
 
     def beat(self) -> None:
-        """Record that the loop turns."""
+        """Record that the loop is running."""
         self._beaten = self._clock()
 
     def check(self) -> str | None:
@@ -49,11 +49,11 @@ class Heartbeat:
 
 
 def probe_page(checks: Mapping[str, Check], *, fatal: bool = False) -> Page:
-    """Return a page with status 200 and `ok`, or 503 and all problems by the names of their checks.
+    """Return a page with status 200 and `ok`, or with status 503 and each problem under the name of its check.
 
     Args:
-        checks: by name.
-        fatal: the kubelet ends this process if a problem persists, so each problem is logged once.
+        checks: checks by name.
+        fatal: whether the kubelet ends this process if a problem persists; each problem is then logged once.
     """
     reported: set[str] = set()
 
@@ -76,13 +76,13 @@ def metrics_page(text: Callable[[], bytes]) -> Page:
 
 
 class Server:
-    """HTTP server of pages on all interfaces, until closed."""
+    """HTTP server that serves pages on all interfaces until it is closed."""
 
     def __init__(self, port: int, pages: Mapping[str, Page]) -> None:
-        """Listen.
+        """Start to listen.
 
         Raises:
-            OSError: the port is taken.
+            OSError: the port is in use.
         """
 
         class Handler(BaseHTTPRequestHandler):
@@ -95,7 +95,7 @@ class Server:
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                for at in range(0, len(body), _PIECE):  # each with the time limit: a slow client
+                for at in range(0, len(body), _PIECE):  # in pieces, each with the timeout, for slow clients
                     self.wfile.write(body[at : at + _PIECE])
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)

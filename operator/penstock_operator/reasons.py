@@ -1,4 +1,4 @@
-"""Words that users script against: types of conditions, and the reasons of conditions, tasks and Events. Pure.
+"""Condition types, and the reasons of conditions, tasks and Events, which users' scripts depend on. Pure.
 
 Code names a reason only by its member. `docs/conditions.md` is generated from this table.
 """
@@ -10,7 +10,7 @@ __all__ = ["ConditionType", "EventType", "Reason", "Use", "event_type", "is_same
 
 
 class ConditionType(StrEnum):
-    """Type of condition, with the meaning of each status of it."""
+    """Type of condition, with the meaning of each of its statuses."""
 
     means: str
 
@@ -23,7 +23,7 @@ class ConditionType(StrEnum):
     READY = (
         "Ready",
         "`True`: everything is as `spec` requests, also if that is `Paused` or `Stopped`. `False`: it is not, or not yet. "
-        "`Unknown`: the operator cannot see it",
+        "`Unknown`: the operator cannot determine it",
     )
     RECONCILING = (
         "Reconciling",
@@ -32,7 +32,7 @@ class ConditionType(StrEnum):
     )
     STALLED = (
         "Stalled",
-        "`True`: nothing more happens until a user changes something. Otherwise `False`. `Unknown`: as `Ready`",
+        "`True`: the connector makes no progress until a user changes something. Otherwise `False`. `Unknown`: as `Ready`",
     )
     CONFIG_VALID = (
         "ConfigValid",
@@ -50,19 +50,19 @@ class ConditionType(StrEnum):
     )
     EXECUTORS_READY = (
         "ExecutorsReady",
-        "`True`: the tasks have all executors that they want now (`spec.spark.executors`). `False`: fewer, or the connector "
-        "cannot use executors; the tasks work without them, and `Ready` does not depend on it. Absent while none is wanted",
+        "`True`: the tasks have all executors that they need now (`spec.spark.executors`). `False`: fewer, or the connector "
+        "cannot use executors; the tasks work without them, and `Ready` does not depend on it. Absent while none is needed",
     )
 
     AUTOSCALING = (
         "Autoscaling",
         "`True`: the number of tasks follows the lag (`spec.autoscaling`), also while it need not change. `False`: it "
-        "stays, for now or because the lag is not known; independent of `Ready`. Absent without `spec.autoscaling`",
+        "does not change now, or the lag is unknown; independent of `Ready`. Absent without `spec.autoscaling`",
     )
 
 
 class EventType(StrEnum):
-    """Kubernetes' types of Events."""
+    """Type of a Kubernetes Event."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -96,21 +96,21 @@ class Use(Flag):
 _NORMAL: Final = EventType.NORMAL
 _WAIT: Final = "wait"
 _IMAGE: Final = (
-    "check the image's name, and that its registry answers and takes images.pullSecrets (for a plugin's image also "
+    "check the image's name, and that its registry is available and accepts images.pullSecrets (for a plugin's image also "
     "spec.template.imagePullSecrets)"
 )
 _TEMPLATE: Final = "check what spec.template mounts and runs"
 
 
 class Reason(StrEnum):
-    """Reason: one word, where users meet it, its meaning and what users do about it.
+    """Reason of a condition, task or Event, with its uses, its meaning and its remedy.
 
-    The words of `Use.POD_START`, and `DeadlineExceeded`, `Forbidden`, `Invalid`, `Conflict` are Kubernetes' own.
+    The names of `Use.POD_START`, and `DeadlineExceeded`, `Forbidden`, `Invalid`, `Conflict` are Kubernetes' own.
 
     Attributes:
         use: where users meet it.
-        means: what it means.
-        do: what a user does about it; empty: see the message.
+        means: its meaning.
+        do: the remedy for the user; empty: see the message.
         event: the type of an Event with this reason.
     """
 
@@ -125,7 +125,7 @@ class Reason(StrEnum):
         member._value_, member.use, member.means, member.do, member.event = value, use, means, do, event
         return member
 
-    # As spec asks, and the states of a connector
+    # As spec requests, and the states of a connector
     RUNNING = "Running", Use.READY | Use.EVENT, "all tasks run", "", _NORMAL
     PAUSED = "Paused", Use.READY | Use.EVENT, "all tasks are paused, as `spec.state` requests", "", _NORMAL
     STOPPED = "Stopped", Use.READY | Use.TASK | Use.EVENT, "no task runs, as `spec.state` requests", "", _NORMAL
@@ -143,14 +143,14 @@ class Reason(StrEnum):
     PLANNING = (
         "Planning",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
-        "a job pod lets the plugin validate the configuration and split it into tasks",
+        "a job pod has the plugin validate the configuration and split the work into tasks",
         _WAIT,
         _NORMAL,
     )
     PREPARING = (
         "Preparing",
         Use.UNDER_WAY | Use.TASK,
-        "a job pod makes the internal topics ready and fences earlier tasks",
+        "a job pod sets up the internal topics and fences earlier tasks",
         _WAIT,
         _NORMAL,
     )
@@ -164,12 +164,12 @@ class Reason(StrEnum):
     RESTARTING = "Restarting", Use.UNDER_WAY, "tasks are replaced", _WAIT, _NORMAL
     PAUSING = "Pausing", Use.UNDER_WAY, "not all tasks are paused yet", _WAIT, _NORMAL
     RESUMING = "Resuming", Use.UNDER_WAY, "not all tasks run again yet", _WAIT, _NORMAL
-    STOPPING = "Stopping", Use.UNDER_WAY | Use.EVENT, "tasks are ending", _WAIT, _NORMAL
+    STOPPING = "Stopping", Use.UNDER_WAY | Use.EVENT, "tasks are being stopped", _WAIT, _NORMAL
     WAITING = (
         "Waiting",
         Use.UNDER_WAY,
-        "pods or records of an earlier Connector of this name are being removed, a pod that changes the offsets has not "
-        "ended, or the operator checks whether the Connect name is free",
+        "pods or records of an earlier Connector of this name are being removed, a pod that changes the offsets is still "
+        "running, or the operator checks whether the Connect name is free",
         _WAIT,
         _NORMAL,
     )
@@ -199,7 +199,7 @@ class Reason(StrEnum):
     NAMESPACE_TERMINATING = (
         "NamespaceTerminating",
         Use.UNDER_WAY,
-        "the namespace is being deleted; nothing can be created in it",
+        "the namespace is being deleted; no object can be created in it",
         _WAIT,
     )
 
@@ -271,7 +271,7 @@ class Reason(StrEnum):
     VERIFYING = (
         "Verifying",
         Use.UNDER_WAY,
-        "PluginVersion: a pod inspects its image, or it waits for its turn. Meanwhile only Connectors that request "
+        "PluginVersion: a pod inspects its image, or it waits for its turn. Until then, only Connectors that request "
         "exactly its version use it",
         _WAIT,
         _NORMAL,
@@ -330,7 +330,7 @@ class Reason(StrEnum):
     HINDERED = (
         "Hindered",
         Use.UNDER_WAY | Use.TASK | Use.EXECUTORS,
-        "a running task has a temporary problem, such as an unreachable Kafka; a task cannot use its executors",
+        "a running task has a temporary problem, for example Kafka is unreachable; or a task cannot use its executors",
     )
     UNAVAILABLE = (
         "Unavailable",
@@ -341,14 +341,14 @@ class Reason(StrEnum):
     SUPERSEDED = (
         "Superseded",
         Use.UNDER_WAY | Use.TASK,
-        "Kafka has the record of a later incarnation, or of a later preparation, and the process has ended",
+        "Kafka has the record of a later incarnation or preparation, and the process has exited",
         "if the message names another operator or `penstock run`: stop that one, then annotate `restart`",
     )
     HEALTH_CHECK_FAILED = ("HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced")
-    PROCESS_KILLED = "ProcessKilled", Use.TASK, "the process was ended by a signal"
+    PROCESS_KILLED = "ProcessKilled", Use.TASK, "the process was killed by a signal"
     SPARK_LOST = "SparkLost", Use.TASK, "the task lost its Spark session"
     JVM_LOST = "JvmLost", Use.TASK, "the JVM of the task's Java plugins was killed, or froze"
-    ENDED = "Ended", Use.TASK, "the process ended without an error, although the task should run"
+    ENDED = "Ended", Use.TASK, "the process exited without an error, although the task should run"
     DELETED = "Deleted", Use.TASK, "the pod was deleted"
     INIT_CONTAINER_FAILED = (
         "InitContainerFailed",
@@ -450,13 +450,13 @@ class Reason(StrEnum):
     LAG_GROWS = (
         "LagGrows",
         Use.LAGGING,
-        "records arrive in the topics faster than the sink writes them",
+        "records are added to the topics faster than the sink writes them",
         "raise `tasksMax` up to the number of partitions, or find what slows the sink; see its metrics",
     )
     CONNECTED = (
         "Connected",
         Use.EXECUTORS,
-        "all executors that tasks want now run, and are connected to the Spark session of their task if it has one",
+        "all executors that tasks need now run, and are connected to the Spark session of their task if it has one",
         "",
         _NORMAL,
     )
@@ -469,7 +469,7 @@ class Reason(StrEnum):
     ON_TARGET = (
         "OnTarget",
         Use.AUTOSCALING,
-        "the lag is within `targetLagSeconds`. There is one task less if that is enough for `scaleDownAfterSeconds`",
+        "the lag is within `targetLagSeconds`. If fewer tasks would suffice for `scaleDownAfterSeconds`, one is removed",
         "",
         _NORMAL,
     )
@@ -477,7 +477,7 @@ class Reason(StrEnum):
         "LagAboveTarget",
         Use.AUTOSCALING,
         "a task is further behind than `targetLagSeconds`. If that lasts for `scaleUpAfterSeconds`, and the lag does not "
-        "shrink quickly enough, there are more tasks",
+        "shrink quickly enough, tasks are added",
         _WAIT,
         _NORMAL,
     )
@@ -504,7 +504,7 @@ class Reason(StrEnum):
     HELD = (
         "Held",
         Use.AUTOSCALING,
-        "the number of tasks stays until the connector runs and is Ready, and no change is in progress",
+        "the number of tasks does not change until the connector runs and is Ready, and no change is in progress",
         _WAIT,
         _NORMAL,
     )
@@ -517,7 +517,7 @@ class Reason(StrEnum):
     AUTOSCALED = (
         "Autoscaled",
         Use.AUTOSCALING | Use.EVENT,
-        "`spec.autoscaling` has changed the number of tasks; the message has the numbers and the cause",
+        "`spec.autoscaling` has changed the number of tasks; the message contains both numbers and the cause",
         "",
         _NORMAL,
     )
@@ -525,7 +525,7 @@ class Reason(StrEnum):
         "OtherOperator",
         Use.EVENT,
         "two releases watch this namespace, and the other one runs this Connector",
-        "take the namespace out of `watchNamespaces` of one of them",
+        "remove the namespace from `watchNamespaces` of one of them",
     )
 
     # The API server
@@ -563,17 +563,17 @@ class Reason(StrEnum):
         Use.API_SERVER,
         "the API server cannot read the object, for a reason other than a field of `spec.template`",
     )
-    REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without naming a reason"
-    CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object repeatedly"
-    POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"
+    REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without a reason"
+    CONFLICT = "Conflict", Use.API_SERVER, "another client changes the object repeatedly"
+    POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name belongs to something else", "remove that pod"
     ADMISSION_UNAVAILABLE = (
         "AdmissionUnavailable",
         Use.API_SERVER,
-        "the server of an admission webhook does not answer",
+        "the server of an admission webhook does not respond",
         "fix it, or set the webhook's failurePolicy to Ignore",
     )
-    API_SERVER_UNAVAILABLE = "ApiServerUnavailable", Use.API_SERVER, "the API server does not answer", "fix it"
-    API_SERVER_BUSY = "ApiServerBusy", Use.API_SERVER, "the API server refuses requests, because it has too many", _WAIT
+    API_SERVER_UNAVAILABLE = "ApiServerUnavailable", Use.API_SERVER, "the API server does not respond", "fix it"
+    API_SERVER_BUSY = "ApiServerBusy", Use.API_SERVER, "the API server is overloaded and refuses requests", _WAIT
     OPERATOR_FAULT = (
         "OperatorFault",
         Use.API_SERVER,
@@ -609,7 +609,7 @@ class Reason(StrEnum):
         "the node does not have the image, and may not pull it",
         "load the image onto the node, or set images.pullPolicy: IfNotPresent",
     )
-    REGISTRY_UNAVAILABLE = "RegistryUnavailable", Use.POD_START, "the image's registry does not answer"
+    REGISTRY_UNAVAILABLE = "RegistryUnavailable", Use.POD_START, "the image's registry does not respond"
     IMAGE_INSPECT_ERROR = "ImageInspectError", Use.POD_START, "the node cannot read the image"
     SIGNATURE_VALIDATION_FAILED = "SignatureValidationFailed", Use.POD_START, "the image's signature is wrong"
     CREATE_CONTAINER_CONFIG_ERROR = (
@@ -621,7 +621,7 @@ class Reason(StrEnum):
     CREATE_CONTAINER_ERROR = "CreateContainerError", Use.POD_START, "the node cannot create the container", _TEMPLATE
     RUN_CONTAINER_ERROR = "RunContainerError", Use.POD_START, "the node cannot start the container", _TEMPLATE
     START_ERROR = "StartError", Use.POD_START, "the node cannot start the container's process", _TEMPLATE
-    CRASH_LOOP_BACK_OFF = "CrashLoopBackOff", Use.POD_START, "a container ends repeatedly"
+    CRASH_LOOP_BACK_OFF = "CrashLoopBackOff", Use.POD_START, "a container exits repeatedly"
 
     # Only Events
     TASK_FAILED = (
@@ -630,7 +630,11 @@ class Reason(StrEnum):
         "a task failed with an error; the message says when it restarts",
     )
     TASK_LOST = "TaskLost", Use.EVENT, "a task lost its pod; the message says when it restarts"
-    TASK_UNAVAILABLE = "TaskUnavailable", Use.EVENT, "a task ended, because Kafka or another service cannot be reached"
+    TASK_UNAVAILABLE = (
+        "TaskUnavailable",
+        Use.EVENT,
+        "a task stopped, because Kafka or another service cannot be reached",
+    )
     RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation requested a restart that is not possible"
     OFFSETS_ACTION_SUCCEEDED = (
         "OffsetsActionSucceeded",
@@ -658,10 +662,10 @@ _ALTERNATING: Final = frozenset((Reason.ERR_IMAGE_PULL, Reason.IMAGE_PULL_BACK_O
 
 
 def event_type(reason: str) -> EventType:
-    """Return the type of an Event with this reason: Warning for Kubernetes' own words that are not in this table."""
+    """Return the type of an Event with this reason; reasons of Kubernetes that are not in this table are Warnings."""
     return EventType.NORMAL if reason in _ROUTINE else EventType.WARNING
 
 
 def is_same_cause(reason: str, before: str | None) -> bool:
-    """Return whether a reason has the cause of the reason before it, of which there is no new Event."""
+    """Return whether a reason has the same cause as the previous one, so that it needs no new Event."""
     return reason == before or {reason, before} <= _ALTERNATING

@@ -15,19 +15,19 @@ from penstock_operator.reasons import ConditionType, Reason, is_same_cause
 __all__ = ["new_cause", "resource_status"]
 
 _MOST_NAMES: Final = 100
-"""Limit of names of Connectors in a status."""
+"""Maximum number of Connector names in a status."""
 _FOUND: Final = ("classes", "definitions")
-"""Fields of the status of a PluginVersion that a pod has found."""
+"""Status fields of a PluginVersion that hold the findings of a verifying pod."""
 
 
 class _Resource(NamedTuple):
-    """Texts and checks for the resources of one kind.
+    """Messages and checks for the resources of one kind.
 
     Attributes:
         check: raises ConfigError if the resource cannot be used.
-        reason: reason of a resource that cannot be used.
-        consequence: of that, appended to the problems.
-        accepted: message of a resource that can be used.
+        reason: reason if the resource cannot be used.
+        consequence: the consequence of that, appended to the problems.
+        accepted: message if the resource can be used.
         users: returns the fields for the Connectors that use it.
     """
 
@@ -43,7 +43,7 @@ _RESOURCES: Final[Mapping[kinds.Kind, _Resource]] = {
         effective_policy,
         Reason.POLICY_INVALID,
         "; running connectors keep the last good rules, others wait",
-        "the rules and limits are valid; connectors that name the policy, or that it selects, follow them",
+        "the rules and limits are valid; they apply to connectors that name the policy or that it selects",
         lambda names: {"connectors": sorted(names)[:_MOST_NAMES], "connectorCount": len(names)},
     ),
     kinds.PLUGIN_VERSION: _Resource(
@@ -68,13 +68,13 @@ def resource_status(
     """Return the status for the observed generation; None: the resource already has this status.
 
     Args:
-        kind: of the resource: POLICY or PLUGIN_VERSION.
+        kind: kind of the resource, POLICY or PLUGIN_VERSION.
         document: the resource.
         connectors: names of the Connectors that use it.
         now: seconds since 1970.
-        verified: of a PluginVersion that can be used, the verdict on its image.
-        verified_by: likewise, the runtime image that has inspected it; empty: none has.
-        finding: likewise, the fields for its findings; None: those that the status has.
+        verified: for a usable PluginVersion, the verdict on its image.
+        verified_by: for a usable PluginVersion, the runtime image that inspected it; empty: none has.
+        finding: for a usable PluginVersion, the fields with findings; None: those that the status has.
     """
     resource = _RESOURCES[kind]
     verdict = verified or Verdict(Kind.READY, Reason.ACCEPTED, resource.accepted)
@@ -98,7 +98,7 @@ def resource_status(
 
 
 def new_cause(status: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return condition Ready of a status if it is not True and has another cause than before; None: there is no Event."""
+    """Return condition Ready of a status if it is not True and has a new cause, for an Event; None: there is no Event."""
     ready, ready_before = _ready(status), _ready(before)
     has_cause = ready["status"] != "True" and not is_same_cause(ready["reason"], ready_before.get("reason"))
     return ready if has_cause else None

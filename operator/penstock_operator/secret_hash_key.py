@@ -1,6 +1,6 @@
-"""Key with which the values of Secrets are hashed, one per release. The operator creates it, once.
+"""Key with which the operator hashes the values of Secrets. The operator creates one per release, once.
 
-A template of the chart cannot: it would create another key at every sync of a GitOps tool, and so restart every task.
+The chart cannot create it: each sync of a GitOps tool would render another key, and so restart every task.
 """
 
 import base64
@@ -30,11 +30,11 @@ def secret_hash_key(path: Path, settings: Settings, kube: Kube) -> bytes:
     """Read the key from the mounted file, or else from the release's Secret, which is created if it does not exist.
 
     Raises:
-        ConfigError: it is too short, or cannot be read.
+        ConfigError: the key is too short, or cannot be read.
         OperatorError: the API server refuses or is unavailable.
     """
     if not settings.secrets.watch:
-        return b""  # Secrets are not read, and so nothing is hashed
+        return b""  # Secrets are not read, so no value is hashed
     if path.exists():
         return _checked(_read(path), str(path))
     name, namespace = secret_name(settings), settings.release.namespace

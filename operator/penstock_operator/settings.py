@@ -1,4 +1,4 @@
-"""Configuration file of the operator, read once at the start; Helm writes it."""
+"""Configuration file of the operator, written by Helm and read once at startup."""
 
 import hashlib
 import re
@@ -68,14 +68,14 @@ def _portion(value: Any) -> int | str:
 
 
 Size = Annotated[str, Field(pattern=r"^([0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?)?$", strict=True)]
-"""Size of a volume, as Kubernetes writes it; empty: no bound."""
+"""Size of a volume in Kubernetes' notation; empty: no limit."""
 Portion = Annotated[int | str, PlainValidator(_portion)]
 Names = Annotated[tuple[str, ...], AfterValidator(_once)]
 HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$", strict=True)]
 """DNS name, without scheme and port."""
 Text = Annotated[str, AfterValidator(_filled)]
 UnknownProperties: TypeAlias = Literal["Warn", "RefuseSimilar", "RefuseAll"]
-"""Which properties that no plugin reads the webhook refuses: none, those with a name similar to a known one, or all."""
+"""Unknown properties (read by no plugin) that the webhook refuses: none, those similar to a known name, or all."""
 
 
 class _Part(BaseModel):
@@ -87,8 +87,8 @@ class Release(_Part):
 
     Attributes:
         name, namespace: Helm's.
-        cluster: the Kubernetes cluster, as claims in Kafka name it; empty until it was looked up.
-        installation: the uid of the release's Lease, which distinguishes two clusters of one name; empty until it was read.
+        cluster: id of the Kubernetes cluster in claims in Kafka; empty until it was looked up.
+        installation: uid of the release's Lease, which distinguishes clusters with the same id; empty until it was read.
     """
 
     name: Text
@@ -112,7 +112,7 @@ class Release(_Part):
 
 
 class Level(StrEnum):
-    """Level of the Pod Security Standards; Unrestricted is what they call Privileged."""
+    """Level of the Pod Security Standards; Unrestricted is their Privileged."""
 
     RESTRICTED = "Restricted"
     BASELINE = "Baseline"
@@ -140,7 +140,7 @@ def _none_shared(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Plugins(_Part):
-    """Way in which images of PluginVersions reach a pod, and shared namespaces, which are refused until implemented."""
+    """How images of PluginVersions are mounted in pods, and shared namespaces, which are refused until implemented."""
 
     mount: Literal["ImageVolume", "InitContainer"] = "ImageVolume"
     shared_namespaces: Annotated[Names, AfterValidator(_none_shared)] = ()
@@ -171,8 +171,8 @@ class Rollout(_Part):
 
     Attributes:
         max_unavailable: number, or percentage (`10%`), of Connectors that restart in parallel; at least one.
-        min_ready_seconds: how long one must have been Ready before the next one follows.
-        progress_deadline_seconds: one that was Ready before has failed if it is not Ready after this time.
+        min_ready_seconds: seconds for which a Connector must have been Ready before the next one follows.
+        progress_deadline_seconds: seconds after which a Connector that was Ready before, and is not, has failed.
     """
 
     max_unavailable: Portion = "10%"
@@ -221,16 +221,16 @@ class Listener(_Part):
 
 
 class Worker:
-    """Worker configuration with its variables resolved as they are now; its secrets are never shown.
+    """Worker configuration with its variables resolved to their current values; its secrets are never shown.
 
     Attributes:
-        config: typed; `config.clients(kind)` holds secrets.
-        redact: removes its secrets from a text.
+        config: typed configuration; `config.clients(kind)` contains secrets.
+        redact: removes its secrets from a string.
         warnings: properties that have no effect here, or are not known.
     """
 
     def __init__(self, texts: Mapping[str, str], secrets_dir: Path | str) -> None:
-        """Resolve and check.
+        """Resolve and validate the worker configuration.
 
         Raises:
             ConfigError: all problems together, redacted.
@@ -272,11 +272,11 @@ class Webhook(_Part):
     Attributes:
         enabled: whether the operator serves it.
         port: port that the API server connects to, through the Service.
-        service: name of the Service, in the release's namespace, that the certificate is for.
+        service: name of the Service in the release's namespace, for which the certificate is issued.
         configuration: name of the ValidatingWebhookConfiguration.
-        certificate: Penstock: the operator creates the certificate and writes the caBundle. Mounted: a Secret is mounted
-            that another controller, such as cert-manager, renews, and that controller writes the caBundle.
-        unknown_properties: which properties that no plugin reads are refused, unless a label of the namespace says it.
+        certificate: Penstock: the operator creates the certificate and writes the caBundle. Mounted: another controller,
+            such as cert-manager, renews the certificate in a mounted Secret and writes the caBundle.
+        unknown_properties: properties read by no plugin that are refused, unless a label of the namespace overrides it.
     """
 
     enabled: bool = Field(default=False, strict=True)
@@ -297,8 +297,8 @@ class ConsoleProxy(_Part):
     """Authenticating proxy of the console.
 
     Attributes:
-        secret_name: Secret of the release's namespace, whose entry `secret` the proxy sends to prove itself; empty: none.
-        user_header, groups_header: headers in which the proxy names the user, and the user's groups, separated by commas.
+        secret_name: Secret in the release's namespace, whose entry `secret` the proxy sends to authenticate; empty: none.
+        user_header, groups_header: headers with the user, and with the user's groups, separated by commas.
     """
 
     secret_name: str = ""
@@ -307,14 +307,14 @@ class ConsoleProxy(_Part):
 
 
 class Console(_Part):
-    """Page that shows the Connectors, and Kafka Connect's REST API.
+    """Console that shows the Connectors, and Kafka Connect's REST API.
 
     Attributes:
         enabled: whether the operator serves it.
         port: port of the operator's pod.
-        service: Service that leads to the console, within the release's namespace.
+        service: Service of the console, in the release's namespace.
         hosts: further host names under which users reach it, such as that of an Ingress.
-        require_user: whether readers, too, must authenticate.
+        require_user: whether reading, too, requires an authenticated user.
     """
 
     enabled: bool = Field(default=False, strict=True)
@@ -327,7 +327,7 @@ class Console(_Part):
 
 
 class Settings(_Part):
-    """Whole configuration. `worker` holds the properties as written, variables unresolved, as pods receive them."""
+    """Whole configuration. `worker` contains the properties with unresolved variables, as pods receive them."""
 
     release: Release
     watch_namespaces: Names = ()
@@ -355,8 +355,8 @@ class Settings(_Part):
         """Read the settings from a file.
 
         Args:
-            path: YAML.
-            secrets_dir: folder in which `${secret:<name>:<key>}` of the worker configuration is found.
+            path: YAML file.
+            secrets_dir: folder with the values of `${secret:<name>:<key>}` in the worker configuration.
 
         Raises:
             ConfigError: all problems together, each naming the file and the field.
@@ -407,12 +407,12 @@ class Settings(_Part):
 
     @property
     def at_start(self) -> Worker:
-        """Return the worker configuration as it was when the file was read."""
+        """Return the worker configuration, with secrets as they were when the file was read."""
         return self._at_start or self.worker_now()
 
     @property
     def worker_config(self) -> WorkerConfig:
-        """Return the typed worker configuration for topic names and settings, not for clients: `raw` is unresolved."""
+        """Return the typed worker configuration for topic names and settings; not for clients, since `raw` is unresolved."""
         return self.at_start.config.with_raw(self.worker)
 
     def in_cluster(self, cluster: str) -> Self:
@@ -424,7 +424,7 @@ class Settings(_Part):
         return self.model_copy(update={"release": self.release.model_copy(update={"installation": uid})})
 
     def worker_now(self) -> Worker:
-        """Return the worker configuration with secrets as they are mounted now: they may have been changed since.
+        """Return the worker configuration with secrets as they are mounted now; they may have changed since the start.
 
         Raises:
             ConfigError: it can no longer be resolved.
@@ -445,9 +445,7 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(name, deep=True)
             if key in seen:
                 line = name.start_mark.line + 1
-                raise ConfigError(
-                    Problem(str(key), f"is a duplicate key, found again in line {line}; remove one of them")
-                )
+                raise ConfigError(Problem(str(key), f"is a duplicate key, repeated in line {line}; remove one of them"))
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -463,4 +461,6 @@ def _document(path: Path) -> Any:
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise ConfigError(Problem("", f"{where}is not YAML: {getattr(e, 'problem', None) or 'see its text'}")) from None
+        raise ConfigError(
+            Problem("", f"{where}is not YAML: {getattr(e, 'problem', None) or 'check its syntax'}")
+        ) from None

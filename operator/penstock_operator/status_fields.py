@@ -1,8 +1,8 @@
-"""Read and write the parts of a Connector's status that are dataclasses: their fields are the definition. Pure.
+"""Read and write the parts of a Connector's status that are defined as dataclasses. Pure.
 
-A field `retry_at` is `retryAt` in the status. A field of type `float` is a time: seconds since 1970 in the class, a text as
-Kubernetes writes it in the status. A field without a value is not written; an absent one has its default when it is read. A
-field of a newer release is not read, and server-side apply removes it with the next write.
+A field `retry_at` is `retryAt` in the status. A field of type `float` is a time: seconds since 1970 in the class, and a
+timestamp in Kubernetes' format in the status. A field without a value is not written; an absent field gets its default when
+it is read. A field of a newer release is not read, and server-side apply removes it with the next write.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ Convert = Callable[[Any], Any]
 
 
 class _Field(NamedTuple):
-    """Field: its names in the class and in the status, how it is read and written, and whether only the operator uses it."""
+    """Field: its names in the class and the status, its conversions, and whether only the operator uses it."""
 
     attribute: str
     name: str
@@ -31,22 +31,22 @@ class _Field(NamedTuple):
 
 
 def in_status(**differs: Any) -> dict[str, Any]:
-    """Return the metadata of a dataclass field that differs from the rule: in its name, its conversion, or its users.
+    """Return the metadata of a dataclass field with another name, conversion or use than the default.
 
     Args:
-        differs: `name`, `read`, `write`, `is_own` as `_Field` has them.
+        differs: `name`, `read`, `write` or `is_own` of `_Field`.
     """
     return differs
 
 
 def read(part: type[T], status: Mapping[str, Any]) -> T:
-    """Return a part of a status."""
+    """Return a part of a status as an instance of its dataclass."""
     there = (f for f in _fields(part) if status.get(f.name) not in (None, ""))  # type: ignore[arg-type]
     return part(**{f.attribute: f.read(status[f.name]) for f in there})
 
 
 def write(part: object) -> dict[str, Any]:
-    """Return a part as it is written in the status, without fields that only the operator uses."""
+    """Return the fields of a part for the status, without those that only the operator uses."""
     return _written(part, is_own=False)
 
 
@@ -56,7 +56,7 @@ def write_own(part: object) -> dict[str, Any]:
 
 
 def without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries with a value. Server-side apply keeps fields that are named; empty values would be noise."""
+    """Return the entries that have a value; empty values would only clutter the applied object."""
     return {name: value for name, value in values.items() if value}
 
 
@@ -76,7 +76,7 @@ def _written_time(seconds: float | None) -> str | None:
 _BY_TYPE: Final[Mapping[Any, tuple[Convert, Convert]]] = {
     float: (instant, _written_time),
     float | None: (instant, _written_time),
-    str: (_same, str),  # a `Reason` is written as the plain text
+    str: (_same, str),  # a `Reason` is written as a plain string
 }
 
 

@@ -21,8 +21,8 @@ class Pool:
     """Threads for blocking calls; `Pool(n)` is a `context.Run`.
 
     Args:
-        threads: how many calls run in parallel.
-        seconds: how long a caller waits; the call continues until its timeouts.
+        threads: number of calls that run in parallel.
+        seconds: seconds for which a caller waits; the call continues until one of its timeouts.
     """
 
     def __init__(self, threads: int, *, seconds: float = _SECONDS) -> None:
@@ -41,7 +41,7 @@ class Pool:
         """Return the call's result.
 
         Raises:
-            Unavailable: it took too long.
+            Unavailable: the call took too long.
         """
         within = contextvars.copy_context()  # its log lines name the connector
         call_ = functools.partial(within.run, functools.partial(call, *args, **kwargs))
@@ -59,5 +59,5 @@ class Pool:
             raise Unavailable(f"No answer within {self._seconds:.0f} s: {what}") from None
 
     def close(self) -> None:
-        """Accept no more calls, and do not wait for those that are running."""
+        """Accept no more calls, without waiting for those that are running."""
         self._executor.shutdown(wait=False, cancel_futures=True)

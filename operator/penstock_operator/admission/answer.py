@@ -10,9 +10,9 @@ __all__ = ["ALLOWED", "API_VERSION", "Answer", "admission_review"]
 
 API_VERSION: Final = "admission.k8s.io/v1"
 _MOST: Final = 50
-"""Limit of problems, and of warnings, in one answer."""
+"""Maximum number of problems, and of warnings, in one answer."""
 _LONGEST_WARNING: Final = 250
-"""Characters. The API server cuts a longer warning at 256 if there are many."""
+"""Maximum characters of a warning. The API server truncates longer warnings at 256 if there are many."""
 _FIELDS: Final = ("spec", "metadata")
 
 
@@ -21,8 +21,8 @@ class Answer:
     """Answer to one request.
 
     Attributes:
-        problems: why the object is refused; none: it is allowed.
-        warnings: for the user who applies it.
+        problems: why the object is refused; empty: it is allowed.
+        warnings: warnings for the user who applies it.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -38,7 +38,7 @@ ALLOWED: Final = Answer()
 
 
 def admission_review(uid: str, request: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-    """Return the response to a request. kubectl prints each cause in its own line."""
+    """Return the response to a request. kubectl prints each cause on a separate line."""
     response: dict[str, Any] = {"uid": uid, "allowed": not answer.problems}
     if answer.warnings:
         shown = [_cut(f"{field_path(p.property)}: {p.message}") for p in answer.warnings[:_MOST]]

@@ -1,4 +1,4 @@
-"""Certificates of the webhook: an authority for the release, and a certificate that it signs for each operator. Pure.
+"""Certificates of the webhook: a certificate authority for the release, which signs one for each operator. Pure.
 
 Only the webhook's own configuration trusts the authority.
 """
@@ -19,7 +19,7 @@ __all__ = ["Authority", "Certificate", "new_authority", "read_authority"]
 _AUTHORITY_DAYS: Final = 730
 _CERTIFICATE_DAYS: Final = 30
 _SKEW: Final = datetime.timedelta(hours=1)
-"""Difference between clocks for which a new certificate is already valid."""
+"""Clock difference that a new certificate tolerates: its validity starts this much earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Certificate:
 
     Attributes:
         certificate, key: PEM.
-        renew_at: time of renewal, in seconds since 1970: when two thirds of its validity period have passed.
+        renew_at: time of renewal, after two thirds of the validity period, in seconds since 1970.
     """
 
     certificate: bytes
@@ -38,11 +38,11 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Authority of a release, as PEM.
+    """Certificate authority of a release, as PEM.
 
     Attributes:
         certificate, key: PEM.
-        renew_at, ends_at: seconds since 1970.
+        renew_at, ends_at: times of renewal and expiry, in seconds since 1970.
     """
 
     certificate: bytes
@@ -76,7 +76,7 @@ def new_authority(name: str, now: float) -> Authority:
     """Return a new authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     begin, end = _span(now, _AUTHORITY_DAYS)
-    # Names of two authorities differ, so that a client that trusts both chooses by name.
+    # Names of two authorities differ, so that a client that trusts both can choose by name.
     named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{name[:40]} {int(now)}")])
     made = (
         x509.CertificateBuilder()
@@ -98,7 +98,7 @@ def read_authority(certificate: bytes, key: bytes) -> Authority:
     """Return an authority from PEM.
 
     Raises:
-        ConfigError: it cannot be read, or the key is that of another certificate.
+        ConfigError: it cannot be read, or the key belongs to another certificate.
     """
     try:
         found = x509.load_pem_x509_certificate(certificate)

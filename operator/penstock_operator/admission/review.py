@@ -1,7 +1,7 @@
 """Decide whether an object may be applied, from the object and the resources of its namespace. Pure.
 
-It refuses only what its author can correct in the object. What depends on other objects, which may be applied later, is a
-warning, except for a class whose name misspells that of a plugin.
+An object is refused only for problems that its author can correct in the object. A problem that depends on other objects,
+which may be applied later, is a warning, except for a class whose name misspells that of a plugin.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ class NamespaceView:
     """Resources of a namespace, as far as they could be read.
 
     Attributes:
-        plugin_versions, policies: its resources, as the API server gives them; None: they could not be read.
+        plugin_versions, policies: its resources, as the API server returned them; None: they could not be read.
         definitions: returns the definitions that a PluginVersion has published, by its name; None: there are none.
     """
 
@@ -48,9 +48,9 @@ NOTHING_KNOWN: Final = NamespaceView(None, None, lambda name: None)
 
 
 def is_reviewed(request: Mapping[str, Any], settings: Settings) -> bool:
-    """Return whether the object of a request is reviewed: it is created, or its spec is changed, in a watched namespace.
+    """Return whether the object of a request is reviewed: it is created, or its spec changes, in a watched namespace.
 
-    An object that is being deleted, a status and a scale are never reviewed, so that nothing hinders them.
+    Objects that are being deleted, and the subresources status and scale, are never reviewed and so never blocked.
     """
     watched = settings.watch_namespaces
     if request.get("operation") not in _OPERATIONS or request.get("subResource"):
@@ -70,14 +70,14 @@ def review(
 ) -> Answer:
     """Return the answer to a request.
 
-    A problem that the object has already before an update is a warning, so that an object that became invalid can still be
+    A problem that an object already had before an update is a warning, so that an object that became invalid can still be
     edited.
 
     Args:
         request: `request` of an AdmissionReview.
         view: view of the namespace.
         settings: settings of the release.
-        unknown: which unknown properties are problems.
+        unknown: the unknown properties that are problems.
         release: version of the built-in plugins.
     """
     if not is_reviewed(request, settings):
@@ -166,7 +166,7 @@ def _binding(resource: Connector, view: NamespaceView) -> PolicyBinding | None:
 
 
 def _of_policies(binding: PolicyBinding | None) -> list[Problem]:
-    """Return warnings about policies: they may be applied, or changed, together with the Connector, in any order."""
+    """Return warnings about policies, which may be applied or changed together with the Connector in any order."""
     if binding is None:
         return []
     name, found = "spec.topicCreationPolicyRef", []
@@ -180,13 +180,13 @@ def _of_policies(binding: PolicyBinding | None) -> list[Problem]:
 
 
 def _of_sentence(sentence: str) -> Problem:
-    """Return the problem in a sentence that begins with the path of a field."""
+    """Return the problem described by a sentence that begins with the path of a field."""
     path, _, message = sentence.partition(": ")
     return Problem(path, message) if message else Problem("", sentence)
 
 
 def _named(document: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object with its namespace and a name: those of the request if `generateName` makes the name later."""
+    """Return the object with its namespace and a name, from the request or `generateName` if it has none."""
     metadata = dict(document.get("metadata") or {})
     metadata.setdefault("namespace", request.get("namespace"))
     if not metadata.get("name"):

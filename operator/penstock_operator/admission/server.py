@@ -18,28 +18,28 @@ __all__ = ["HttpsServer", "Respond"]
 log = logging.getLogger(__name__)
 
 Respond = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
-"""Callable that returns the response to a document that was posted to a path; None: there is no such path."""
+"""Callable that returns the response to a document posted to a path; None: there is no such path."""
 
 _IDLE_SECONDS: Final = 60.0
-"""Seconds for which a connection of the API server stays open without a request."""
+"""Seconds for which an idle connection of the API server stays open."""
 _HANDSHAKE_SECONDS: Final = 5.0
 _CONNECTIONS: Final = 100
-"""Limit of open connections, each of which has a thread. An API server has one for each parallel request."""
+"""Maximum number of open connections, each with a thread. An API server opens one for each parallel request."""
 _LONGEST: Final = 3 << 20
-"""Bytes of a request. etcd holds objects of 1.5 MiB, and a request has the object before and after."""
+"""Maximum bytes of a request. etcd stores objects of up to 1.5 MiB, and a request has the old and the new object."""
 _BODIES: Final = 8
-"""Requests that are in memory at the same time."""
+"""Maximum number of requests in memory at the same time."""
 _PARALLEL: Final = 4
-"""Requests that are answered in parallel. More would only take time from each other."""
+"""Maximum number of requests that are answered in parallel. More would only slow each other down."""
 _WAIT_SECONDS: Final = 1.5
-"""Seconds until a request must have arrived and got its turn. After two, the API server does not wait for the answer."""
+"""Seconds within which a request must be received and get its turn. The API server waits two for the response."""
 _CHUNK: Final = 1 << 16
 _BUSY: Final = 503, b""
 
 
 @contextmanager
 def _turn(turns: threading.Semaphore, deadline: float) -> Iterator[bool]:
-    """Wait for a turn, and yield whether there is one before the deadline."""
+    """Wait for a turn, and yield whether it came before the deadline."""
     has_turn = turns.acquire(timeout=max(deadline - time.monotonic(), 0))
     try:
         yield has_turn
@@ -49,7 +49,7 @@ def _turn(turns: threading.Semaphore, deadline: float) -> Iterator[bool]:
 
 
 class _Connections:
-    """Open connections, each of which has a thread."""
+    """Open connections, each with a thread."""
 
     def __init__(self) -> None:
         self._open: set[socket.socket] = set()
@@ -76,31 +76,31 @@ class _Connections:
             self._changed.notify_all()
 
     def close(self, seconds: float) -> None:
-        """End all connections, and wait until their threads have closed them.
+        """Shut down all connections, and wait until their threads have closed them.
 
-        Linux still delivers what arrives after `SHUT_RD`, so a connection may answer one more request.
+        Linux still delivers data that arrives after `SHUT_RD`, so a connection may answer one more request.
 
         Args:
-            seconds: limit of the wait.
+            seconds: maximum seconds to wait.
         """
         with self._changed:
             self.are_closing = True
             for each in self._open:
                 with suppress(OSError):
-                    socket.socket.shutdown(each, socket.SHUT_RD)  # that of TLS would also end writing
+                    socket.socket.shutdown(each, socket.SHUT_RD)  # the one of TLS would also end writing
             self._changed.wait_for(lambda: not self._open, seconds)
 
 
 class HttpsServer:
-    """HTTPS server on all interfaces, until closed.
+    """HTTPS server on all interfaces that runs until it is closed.
 
     Args:
-        port: to listen on; 0: any free one.
-        context: returns TLS with the current certificate, for each new connection.
-        respond: answers requests. Called in several threads.
+        port: port to listen on; 0: any free port.
+        context: returns a TLS context with the current certificate, for each new connection.
+        respond: answers requests; called in several threads.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is in use.
     """
 
     def __init__(self, port: int, context: Callable[[], ssl.SSLContext], respond: Respond) -> None:
@@ -115,7 +115,7 @@ class HttpsServer:
             disable_nagle_algorithm = True
 
             def setup(self) -> None:
-                # Here, and not where connections are accepted: a client that is silent must not hold up others.
+                # Here, and not where connections are accepted: a silent client must not delay others.
                 self.request.settimeout(_HANDSHAKE_SECONDS)
                 self.request = context().wrap_socket(self.request, server_side=True)
                 connections.add(self.request)
@@ -125,7 +125,7 @@ class HttpsServer:
                 try:
                     super().finish()
                 finally:
-                    self.request.close()  # the server closes only the socket below it
+                    self.request.close()  # the server closes only the underlying socket
                     connections.discard(self.request)
 
             def do_POST(self) -> None:
@@ -136,21 +136,21 @@ class HttpsServer:
                         status, answer = self._answer(self._read(length, deadline), deadline) if has_memory else _BUSY
                 else:
                     has_memory, status, answer = False, 413, b""
-                # Here, so that a client that does not read its answer holds no turn.
+                # Here, so that a client that does not read its response does not occupy a turn.
                 self._send(status, answer)
                 # Without a turn, its body was not read.
                 self.close_connection = self.close_connection or not has_memory or connections.are_closing
 
             def _read(self, length: int, deadline: float) -> bytes:
-                """Return the body. Raises TimeoutError if it does not arrive in time, which closes the connection."""
+                """Return the body. Raises TimeoutError if it is not complete in time, which closes the connection."""
                 body = bytearray()
                 while len(body) < length:
                     if (left := deadline - time.monotonic()) <= 0:
-                        raise TimeoutError("the body is late")
+                        raise TimeoutError("the request body was not received in time")
                     self.connection.settimeout(left)
                     chunk = self.rfile.read1(min(length - len(body), _CHUNK))
                     if not chunk:
-                        raise TimeoutError("the body ended early")
+                        raise TimeoutError("the request body ended early")
                     body += chunk
                 self.connection.settimeout(_IDLE_SECONDS)
                 return bytes(body)
@@ -165,7 +165,7 @@ class HttpsServer:
                     except ValueError:
                         return 400, b""
                     except Exception:
-                        log.exception("A request of the webhook could not be answered")
+                        log.exception("Cannot answer a request to the webhook")
                         return 500, b""
                     return (404 if found is None else 200), json.dumps(found).encode()
 
@@ -206,7 +206,7 @@ class HttpsServer:
         threading.Thread(target=self._server.serve_forever, name=f"https-{self.port}", daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening, and end connections. A request that was received is still answered."""
+        """Stop listening, and close the connections. Requests that were received are still answered."""
         self._server.shutdown()
         self._server.server_close()
         self._connections.close(_WAIT_SECONDS)

@@ -1,7 +1,7 @@
-"""Keep the webhook's authority in a Secret, and the API server trusting it. Blocks; used in one thread.
+"""Keep the webhook's certificate authority in a Secret, and have the API server trust it. Blocks; used in one thread.
 
-Each operator of a release does this, so that one on standby serves too. What they write to the Secret at the same time,
-only one of them writes; the others read it.
+Each operator of a release does this, so that a standby serves too. If several write the Secret at the same time, only one
+of the writes succeeds, and the other operators read it.
 """
 
 import base64
@@ -29,7 +29,7 @@ class TrustedAuthority(NamedTuple):
 
     Attributes:
         authority: signs certificates.
-        is_trusted: whether the API server has trusted it since before it was read.
+        is_trusted: whether the API server already trusted it before it was read.
     """
 
     authority: Authority
@@ -49,9 +49,9 @@ class Trust:
         self._kube = kube
 
     def renew(self, now: float) -> TrustedAuthority:
-        """Return the authority; create or replace it before, if necessary, and have the API server trust it.
+        """Return the authority, creating or replacing it if necessary, and have the API server trust it.
 
-        The certificate of the previous authority stays trusted until it ends, so that other operators can change over.
+        The certificate of the previous authority stays trusted until it expires, so that other operators can switch over.
 
         Raises:
             OperatorError: the API server refuses or is unavailable.
@@ -68,7 +68,7 @@ class Trust:
         return f"{self._settings.release.namespace}/{authority_secret(self._settings)}"
 
     def _read(self, now: float) -> tuple[Authority, bytes] | None:
-        """Return the authority and the certificates to trust; None: another operator was faster to write them."""
+        """Return the authority and the certificates to trust; None: another operator wrote them first."""
         release, name = self._settings.release, authority_secret(self._settings)
         there = self._kube.get(SECRET, release.namespace, name)
         data = {} if there is None else _data(there)
@@ -81,7 +81,7 @@ class Trust:
         except ConfigError as e:
             before = b""
             if there is not None:
-                log.warning("Secret %s is written again: %s", self._where, e)
+                log.warning("Replacing the authority of the webhook in Secret %s: %s", self._where, e)
         authority = new_authority(f"{release.label} webhook", now)
         content = {_CERTIFICATE: authority.certificate, _KEY: authority.key, _PREVIOUS: before}
         manifest: dict[str, Any] = {
@@ -102,14 +102,14 @@ class Trust:
         return None if written is None else (authority, authority.certificate + before)
 
     def _replace(self, manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Replace an object; None: it was changed or deleted since it was read."""
+        """Replace an object, and return it; None: it was changed or deleted since it was read."""
         try:
             return self._kube.replace(manifest)
         except Conflict:
             return None
 
     def _publish(self, bundle: bytes) -> bool:
-        """Have the API server trust these certificates, and return whether it did before."""
+        """Have the API server trust these certificates, and return whether it already did."""
         name = self._settings.webhook.configuration
         there = self._kube.get(WEBHOOKS, None, name)
         if there is None:
@@ -119,7 +119,7 @@ class Trust:
         if all(w["clientConfig"].get("caBundle") == text for w in webhooks):
             return True
         trusting = [{**w, "clientConfig": {**w["clientConfig"], "caBundle": text}} for w in webhooks]
-        self._replace({**there, "webhooks": trusting})  # if it was changed meanwhile, the next call does it
+        self._replace({**there, "webhooks": trusting})  # after a conflict, the next call repeats this
         return False
 
 

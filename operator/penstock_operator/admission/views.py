@@ -1,7 +1,7 @@
-"""Read what the review of an object needs to know of its namespace. Thread-safe.
+"""Read the resources of a namespace that the review of an object needs. Thread-safe.
 
-Each operator of a release reads it with requests, so that those on standby, which watch nothing, answer too. A list is kept
-for two seconds, so that many objects that are applied together cost few requests.
+Each operator of a release reads them with requests, so that standbys, which watch nothing, answer too. A list is cached for
+two seconds, so that many objects that are applied together cause few requests.
 """
 
 import base64
@@ -26,13 +26,13 @@ log = logging.getLogger(__name__)
 _KEPT_SECONDS: Final = 2.0
 _MOST_NAMESPACES: Final = 500
 _MOST_KEYS: Final = 20_000
-"""Limit of properties in all definitions that are kept, some 20 MB. Debezium has about 200 in each connector."""
+"""Maximum number of properties in all cached definitions, about 20 MB. Each Debezium connector has about 200."""
 
 Documents = Sequence[Mapping[str, Any]]
 
 
 class Views:
-    """Views of namespaces.
+    """Cached views of namespaces.
 
     Args:
         kube: the API server, with short timeouts.
@@ -51,7 +51,7 @@ class Views:
 
         Args:
             namespace: its name.
-            since: time of `clock` since which everything must have been read; None: two seconds ago is enough.
+            since: earliest time, by `clock`, at which its resources may have been read; None: two seconds ago.
         """
         since = self._clock() - _KEPT_SECONDS if since is None else since
         versions = self._list(PLUGIN_VERSION, namespace, since)
@@ -82,7 +82,7 @@ class Views:
         return documents
 
     def published(self, namespace: str, document: Mapping[str, Any]) -> Definitions | None:
-        """Return the definitions that a PluginVersion has published; None: it has not, or they cannot be read."""
+        """Return the definitions that a PluginVersion has published; None: there are none, or they cannot be read."""
         where = (document.get("status") or {}).get("definitions")
         if not isinstance(where, Mapping):
             return None
@@ -106,7 +106,7 @@ class Views:
 
 
 def _without_texts(definitions: Definitions) -> Definitions:
-    """Return the definitions without documentation, which is most of their size."""
+    """Return the definitions without documentation, which makes up most of their size."""
     return definitions.model_copy(update={"classes": tuple(c.cut(0) for c in definitions.classes)})
 
 

@@ -1,8 +1,8 @@
 """Validating admission webhook of a release: its certificate, its server and its answers.
 
-It has its own threads, and never ends the operator. While it does not answer, the API server accepts every object
-(`helm/penstock/templates/webhook.yaml`: `failurePolicy: Ignore`, a timeout of 2 s), and the conditions report later what it
-would have refused.
+It has its own threads, and never stops the operator. While it does not respond, the API server accepts every object
+(`helm/penstock/templates/webhook.yaml`: `failurePolicy: Ignore`, a timeout of 2 s), and the conditions report problems
+later.
 """
 
 import importlib.metadata
@@ -32,23 +32,23 @@ __all__ = ["CERTIFICATE_DIR", "PATHS", "Webhook"]
 log = logging.getLogger(__name__)
 
 CERTIFICATE_DIR: Final = Path("/etc/penstock/webhook")
-"""Folder in which a certificate is mounted that another controller renews."""
+"""Mount path of a certificate that another controller renews."""
 _DEFAULT: Final = "/validate"
 PATHS: Final[Mapping[str, UnknownProperties]] = {
     "/validate/warn": "Warn",
     "/validate/refuse-similar": "RefuseSimilar",
     "/validate/refuse-all": "RefuseAll",
 }
-"""Paths for namespaces whose label says which unknown properties are refused."""
+"""Paths for namespaces with a label that sets which unknown properties are refused."""
 _CONNECT_SECONDS, _READ_SECONDS = 0.5, 1.0
 _RETRY_SECONDS: Final = 2.0
 _AGAIN_SECONDS: Final = 20.0
-"""Seconds between two looks at the certificate. A changed authority signs only after one look found it trusted."""
+"""Seconds between two checks of the certificate. A changed authority signs only after a check found it trusted."""
 _VERSION: Final = importlib.metadata.version("penstock")
 
 
 class Webhook:
-    """Webhook of one operator, until closed.
+    """Webhook of one operator.
 
     Args:
         settings: settings of the release.
@@ -83,12 +83,12 @@ class Webhook:
         self._thread = threading.Thread(target=self._run, name="webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin to serve, as soon as there is a certificate."""
+        """Start to serve, as soon as there is a certificate."""
         self._thread.start()
 
     @property
     def port(self) -> int | None:
-        """Return the port that it listens on; None: it does not yet."""
+        """Return the port that it listens on; None: it does not listen yet."""
         return None if self._server is None else self._server.port
 
     def close(self) -> None:
@@ -123,13 +123,13 @@ class Webhook:
         view = self._views.of(namespace)
         answer = review(request, view, self._settings, unknown, _VERSION)
         if answer.problems or answer.warnings:
-            # Something else may just have been applied that makes the object valid.
+            # Another object that makes this one valid may just have been applied.
             fresh = self._views.of(namespace, since=began)
             if fresh.policies is not view.policies or fresh.plugin_versions is not view.plugin_versions:
                 answer = review(request, fresh, self._settings, unknown, _VERSION)
         if answer.problems:
             kind, name = (request.get("kind") or {}).get("kind"), request.get("name")
-            log.info("%s %s/%s is refused when it is applied: %d problems", kind, namespace, name, len(answer.problems))
+            log.info("Refused %s %s/%s: %d problems", kind, namespace, name, len(answer.problems))
         return answer
 
     def _run(self) -> None:
@@ -141,17 +141,17 @@ class Webhook:
             except (ConnectError, OSError, ssl.SSLError) as e:
                 if str(e) != self._reported:
                     self._reported = str(e)
-                    log.warning("The webhook's certificate cannot be renewed, so objects may not be checked: %s", e)
+                    log.warning("Cannot renew the webhook's certificate, so objects may not be checked: %s", e)
             except Exception:
-                log.exception("The webhook's certificate cannot be renewed, so objects may not be checked")
+                log.exception("Cannot renew the webhook's certificate, so objects may not be checked")
             self._closing.wait(pause)
 
     def renew(self) -> None:
-        """Renew the certificate, if necessary, and begin to serve with the first one.
+        """Renew the certificate if necessary, and start to serve once there is one.
 
         Raises:
             OperatorError: the API server refuses or is unavailable.
-            OSError: the certificate cannot be read, or the port is taken.
+            OSError: the certificate cannot be read, or the port is in use.
         """
         if self._settings.webhook.certificate == "Mounted":
             self._load_mounted()
@@ -183,7 +183,7 @@ class Webhook:
 
 
 def _context(certificate: Certificate) -> ssl.SSLContext:
-    """Return TLS with a certificate. Python reads one only from a file, which is removed immediately."""
+    """Return a TLS context with a certificate. Python loads it only from a file, which is removed immediately."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     handle, path = tempfile.mkstemp()

@@ -1,4 +1,4 @@
-"""Carry out a decision, in the order that `Decision` documents: being killed between any two writes is harmless."""
+"""Carry out a decision, in the order that `Decision` documents, so that a crash between any two writes is harmless."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ __all__ = ["Applied", "apply"]
 
 T = TypeVar("T")
 _MOST_FAILURES: Final = 3
-"""Limit of failures per run: each may take as long as a webhook, or the server, takes to time out."""
+"""Maximum number of failures per run, since each may take as long as the timeout of a webhook or of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Applied:
 
     Attributes:
         requeue_after: reconcile again after this many seconds; 0: immediately, None: when something happens.
-        created: how many pods.
-        queued: a job pod waits for a slot.
-        is_gone: the Connector no longer exists, or another one has its name.
-        failed: the failure of one pod or more at the API server, while all the rest was done; None: no failure.
+        created: number of created pods.
+        queued: whether a job pod waits for a slot.
+        is_gone: whether the Connector no longer exists, or another one has its name.
+        failed: the first failed request for a single object, while the rest was done; None: no failure.
     """
 
     requeue_after: float | None = None
@@ -75,18 +75,18 @@ async def apply(
     context: Context,
     cached: CachedConnector,
 ) -> Applied:
-    """Carry out a decision. A failure with one pod does not prevent any other one from being deleted or created.
+    """Carry out a decision. A failure of one pod does not prevent others from being deleted or created.
 
     Args:
         document: the Connector, as it was observed.
         observed: the observation from which the decision was made.
-        decision: to carry out.
+        decision: the decision to carry out.
         manifests: renders pods, and the objects that they read.
         context: the API server, Kafka and the release.
-        cached: of the Connector; refusals and failures of single objects are kept there.
+        cached: cache of the Connector, in which refusals and failures of single objects are recorded.
 
     Raises:
-        OperatorError: a request to the API server failed; the rest is decided again.
+        OperatorError: a request to the API server failed; the next run decides the rest.
     """
     metadata = observed.connector.metadata
     key = Key(metadata.namespace or "", metadata.name)
@@ -99,7 +99,7 @@ async def apply(
     if written is None:
         return Applied(0.0, is_gone=True)
     if decision.finalizer is not None and not await write_finalizer(written, key, decision.finalizer, context):
-        return Applied(0.0)  # the Connector was changed meanwhile
+        return Applied(0.0)  # the Connector has changed since it was read
     failures = _Failures(cached.failed_writes)
     is_refused = await _publish(observed, decision, manifests, context, cached, failures)
     for pod in failures.ordered(decision.delete, lambda p: p.name):
@@ -124,7 +124,7 @@ async def apply(
     if decision.forget:
         records_again = await remove_records(observed.connector.connect_name, context)
     await executors.write(decision)
-    # With a plan that is kept now, or an object that was refused, another decision follows immediately.
+    # After a plan was stored or an object was refused, another decision follows immediately.
     at_once = (
         0.0 if decision.save or refused or is_refused or executors.is_refused else None if are_recorded else TRY_AGAIN
     )
@@ -140,7 +140,7 @@ async def _publish(
     cached: CachedConnector,
     failures: "_Failures",
 ) -> bool:
-    """Write the list of offsets, if there is one; return whether that was refused."""
+    """Write the list of offsets if there is one, and return whether the API server refused it."""
     if decision.publish is None:
         return False
     name = of_list(decision.publish.pod_uid)
@@ -162,7 +162,7 @@ async def _create_pods(
     cached: CachedConnector,
     failures: "_Failures",
 ) -> tuple[int, bool, bool]:
-    """Return how many pods were created, whether one waits for a job slot, and whether one was refused."""
+    """Create pods; return the number created, whether one waits for a job slot, and whether one was refused."""
     created, queued, is_refused = 0, False, False
     for creation in failures.ordered(decision.create, lambda c: name_of_pod(key.name, c)):
         name = name_of_pod(key.name, creation)
@@ -186,7 +186,7 @@ class _Failures:
     """Failures of single objects at the API server. The rest is done first, up to a limit of failures.
 
     Args:
-        before: the names of the objects for which the last run failed: they come last, so that they do not hinder others.
+        before: names of the objects that failed in the last run; they come last, so that they do not hinder others.
     """
 
     def __init__(self, before: Collection[str]) -> None:
@@ -195,7 +195,7 @@ class _Failures:
         self.names: frozenset[str] = frozenset()
 
     def ordered(self, items: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
-        """Yield the items in their order, those that failed before at the end; stop if the server is in trouble."""
+        """Yield the items in order, those that failed before last; stop after too many failures or a `NotYet`."""
         for item in sorted(items, key=lambda i: name(i) in self._before):
             if len(self.names) >= _MOST_FAILURES or isinstance(self.first, NotYet):
                 return
@@ -203,7 +203,7 @@ class _Failures:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """Record an error in this block as this object's failure, without ending the run."""
+        """Record an error in this block as a failure of this object, without aborting the run."""
         try:
             yield
         except OperatorError as e:

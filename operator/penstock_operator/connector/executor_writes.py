@@ -1,6 +1,6 @@
-"""Executors, which `apply` creates and deletes, and the Secrets that tasks share with them, which it creates.
+"""Writes of `apply` for executors: it creates and deletes their pods, and creates the Secrets that they share with tasks.
 
-No failure here ends a run: it is kept with the refusals, and the object is tried again after a pause that grows.
+No failure here aborts a run: it is recorded with the refusals, and the write is retried with backoff.
 """
 
 import logging
@@ -30,7 +30,7 @@ __all__ = ["ExecutorWrites"]
 log = logging.getLogger(__name__)
 _SECRET_BYTES: Final = 32
 _Work = tuple[str, str, Callable[[], Awaitable[None]]]
-"""Name of an object among the refusals, the uid of its task's pod, and the request for it."""
+"""Key of an object in the refusals, group of objects that are skipped after a refusal, and the request."""
 
 
 @dataclass
@@ -38,16 +38,16 @@ class ExecutorWrites:
     """Writes of one run for the executors of a Connector.
 
     Attributes:
-        created: how many executors were created.
-        is_refused: whether an object was refused or not answered, which the next decision reports.
-        is_unanswered: whether the API server did not answer, so that nothing more is tried.
+        created: number of executors that were created.
+        is_refused: whether a request was refused or not answered, which the next decision reports.
+        is_unanswered: whether the API server did not answer, so that no more requests are sent.
 
     Args:
-        key: the Connector's.
-        observed: from which the decision was made.
+        key: the key of the Connector.
+        observed: the observation from which the decision was made.
         manifests: renders the objects.
         context: the API server.
-        cached: of the Connector; refusals are kept there.
+        cached: cache of the Connector, in which refusals are recorded.
     """
 
     key: Key
@@ -60,14 +60,14 @@ class ExecutorWrites:
     is_unanswered: bool = False
 
     async def create_secrets(self, decision: Decision) -> None:
-        """Create the Secrets that pods of tasks wait for. Never raises `OperatorError`."""
+        """Create the Secrets that task pods wait for. Never raises `OperatorError`."""
         new = decision.executors.create_secrets
         await self._carry_out(
             (of_secret(p.spark_secret), f"secret of {p.uid}", partial(self._create_secret, p)) for p in new
         )
 
     async def write(self, decision: Decision) -> None:
-        """Carry out the rest of a decision about executors. Never raises `OperatorError`."""
+        """Delete and create executors as decided. Never raises `OperatorError`."""
         await self._carry_out(self._works(decision))
 
     async def _carry_out(self, works: Iterable[_Work]) -> None:
@@ -82,7 +82,7 @@ class ExecutorWrites:
             except OperatorError as e:
                 self._keep(name, e)
                 refused.add(task)
-                if not isinstance(e, Refused):  # each object might wait as long for an answer
+                if not isinstance(e, Refused):  # each further request might time out, too
                     self.is_unanswered = True
                     return
             else:
@@ -98,7 +98,7 @@ class ExecutorWrites:
     async def _create_secret(self, pod: TaskPod) -> None:
         manifest = self.manifests.spark_secret(pod, secrets.token_hex(_SECRET_BYTES))
         await self.context.run(self.context.kube.create, manifest)
-        # If it exists, this operator made it before: its name is of this pod of this Connector only.
+        # If it exists, this operator created it before: the name is unique to this pod of this Connector.
         self.cached.spark_secrets[pod.uid] = True
 
     async def _create(self, creation: CreateExecutor) -> None:
@@ -112,7 +112,7 @@ class ExecutorWrites:
         reason, remedy = cause(error, RESOURCES_OF_EXECUTORS)
         text = (error.answer if isinstance(error, Refused) else "") or str(error)
         message = joined(text, remedy) if remedy else text
-        log.info("%s: an object for its executors is not written: %s", self.key, message)
+        log.info("%s: cannot create or delete an object for its executors: %s", self.key, message)
         before, observed = self.observed.pods.refusals.get(name), self.observed
         generation = observed.connector.metadata.generation
         self.cached.refusals[name] = after(before, reason, message, now=observed.now, generation=generation)

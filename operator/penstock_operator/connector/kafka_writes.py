@@ -1,7 +1,6 @@
-"""Records that `apply` writes to the status topic, and removes from it.
+"""Writes of `apply` to the status topic: records that it writes or removes.
 
-Kafka may be unavailable. Nothing else waits for these records then: each function returns the seconds until the next
-attempt.
+While Kafka is unavailable, nothing else waits for these records: each function returns the seconds until the next attempt.
 """
 
 import logging
@@ -33,10 +32,10 @@ TRY_AGAIN: Final = 2.0
 
 
 async def write_states(observed: Observation, decision: Decision, context: Context) -> float | None:
-    """Write Kafka Connect's states.
+    """Write the states of connector and tasks, as Kafka Connect does.
 
     Returns:
-        Seconds until the next attempt; None: they are written, or cannot be before an event.
+        Seconds until the next attempt; None: they are written, or an event reports when they can be.
     """
     status, name = context.status, observed.connector.connect_name
     if status.trouble is not None or not (status.caught_up and status.exists):
@@ -45,15 +44,15 @@ async def write_states(observed: Observation, decision: Decision, context: Conte
     try:
         await context.run(status.write_states, records)
     except Unavailable as e:
-        log.debug("The states of %s are not written: %s", name, e)
+        log.debug("Cannot write the states of %s: %s", name, e)
         return TRY_AGAIN
     return None
 
 
 async def write_claim(document: Mapping[str, Any], observed: Observation, decision: Decision, context: Context) -> None:
-    """Claim the Connect name, for operators that do not see this Connector, once something is written under it.
+    """Claim the Connect name, for operators that do not see this Connector, as soon as records are written under it.
 
-    Also written if pods exist already: the topic may not have existed, or not been seen, when they were created.
+    The claim is also written if pods already exist: when they were created, the topic may not have existed or been visible.
     """
     connector, status, release = observed.connector, context.status, context.settings.release
     if not (decision.create or observed.pods.tasks or _has_unclaimed_states(connector, context)):
@@ -72,12 +71,12 @@ async def write_claim(document: Mapping[str, Any], observed: Observation, decisi
         return
     try:
         await context.run(status.write, [(claim_key(connector.connect_name), claim.to_value())])
-    except Unavailable as e:  # the topic may not exist before the first connector was prepared
-        log.debug("The claim of %s is not written: %s", connector.connect_name, e)
+    except Unavailable as e:  # the topic may not exist before the first connector is prepared
+        log.debug("Cannot write the claim of %s: %s", connector.connect_name, e)
 
 
 def _has_unclaimed_states(connector: Connector, context: Context) -> bool:
-    """Return whether this operator's states exist without a claim, which is needed to remove them with the Connector."""
+    """Return whether there are states of this operator without a claim, which is needed to remove them later."""
     status, own = context.status, context.settings.release.operator
     if status.claim(connector.connect_name) is not None:
         return False
@@ -85,15 +84,15 @@ def _has_unclaimed_states(connector: Connector, context: Context) -> bool:
 
 
 async def write_control(observed: Observation, decision: Decision, context: Context) -> float | None:
-    """Make running tasks pause or resume, log at another level, or record their topics again.
+    """Write a control record, so that running tasks pause, resume, change their log level or record their topics again.
 
-    A record for another reason than the state repeats the state that was last sent to the tasks.
+    A record without a new state repeats the state that was last sent to the tasks.
 
     Returns:
         Seconds until the next reconciliation: 0 after a reset, to report that it is done. None: the record is written.
     """
     connector, before = observed.connector, observed.records.control
-    if context.status.trouble is not None:  # the connector's status reports it once it lasts
+    if context.status.trouble is not None:  # the connector's status reports it if it lasts
         return TRY_AGAIN
     if decision.control_state is None and not decision.topics_reset and not context.status.exists:
         return None  # no task has ever run; decided again when one does
@@ -110,7 +109,7 @@ async def write_control(observed: Observation, decision: Decision, context: Cont
         else:
             await context.run(context.status.write, [(control_key(connector.connect_name), control.to_value())])
     except Unavailable as e:
-        log.warning("%s: the control record for its tasks is not written: %s", connector.connect_name, e)
+        log.warning("%s: cannot write the control record for its tasks: %s", connector.connect_name, e)
         return TRY_AGAIN
     return 0.0 if mark else None
 
@@ -120,10 +119,10 @@ def _with_reset(control: Control, mark: str) -> Control:
 
 
 async def write_used_tokens(observed: Observation, decision: Decision, context: Context) -> bool:
-    """Record used tokens; return whether the actions that they request may begin.
+    """Record used tokens, and return whether the actions that they request may begin.
 
-    If there is no status topic yet, no earlier Connector can have had the name in it, and the pod creates it: the record
-    follows then.
+    If the status topic does not exist yet, no earlier Connector can have used the name. A pod creates the topic, and then
+    the record is written.
     """
     if not decision.used_tokens or not context.status.exists:
         return True
@@ -131,7 +130,7 @@ async def write_used_tokens(observed: Observation, decision: Decision, context: 
     try:
         await context.run(context.status.write, [(used_tokens_key(name), record.to_value())])
     except Unavailable as e:
-        log.warning("%s: the tokens of its annotations are not recorded, so their actions wait: %s", name, e)
+        log.warning("%s: cannot record the tokens of its annotations, so the requested actions wait: %s", name, e)
         return False
     return True
 
@@ -141,16 +140,16 @@ async def remove_records(connect_name: str, context: Context) -> float | None:
     try:
         await context.run(context.status.forget, connect_name)
     except Unavailable as e:
-        log.warning("%s: records of an earlier Connector cannot be removed: %s", connect_name, e)
+        log.warning("%s: cannot remove records of an earlier Connector: %s", connect_name, e)
         return TRY_AGAIN
     return None
 
 
 async def remove_records_of_deleted(connect_names: Iterable[str], context: Context) -> None:
-    """Remove the records that a deleted Connector has left under these Connect names.
+    """Remove the records of a deleted Connector under these Connect names.
 
     Raises:
-        Unavailable: Kafka did not remove them; no other run does this, so that it must be retried.
+        Unavailable: Kafka did not remove them; the caller must retry, since no later run would do it.
     """
     for name in connect_names:
         await context.run(context.status.forget, name)

@@ -1,4 +1,4 @@
-"""Writes of `apply` to the API server, except pods: the status with its Events, the finalizer, plans."""
+"""Writes of `apply` to the API server, except pods: status, Events, finalizer, plans and lists of offsets."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ _QUOTA_RECOUNTED: Final = 2.0
 async def write_status(
     document: Mapping[str, Any], observed: Observation, decision: Decision, context: Context
 ) -> Mapping[str, Any] | None:
-    """Write the status, with Events for the changes, unless the Connector already has it.
+    """Write the status and Events for its changes, unless the Connector already has this status.
 
     Returns:
         The Connector with its metadata after the write; None: it was deleted, or another Connector has its name.
@@ -89,7 +89,7 @@ async def write_status(
 
 
 async def write_finalizer(document: Mapping[str, Any], key: Key, wanted: bool, context: Context) -> bool:
-    """Add Penstock's finalizer to the Connector, or remove it; False: the Connector was changed meanwhile."""
+    """Add or remove Penstock's finalizer; False: the Connector has changed since it was observed."""
     metadata = document["metadata"]
     others = [f for f in metadata.get("finalizers") or () if f != FINALIZER]
     finalizers = [*others, FINALIZER] if wanted else others
@@ -114,7 +114,7 @@ async def save_plan(
     context: Context,
     cached: CachedConnector,
 ) -> bool:
-    """Save a plan in a ConfigMap; False: it is refused, and tasks keep the last plan until the next attempt.
+    """Save a plan in a ConfigMap; False: it was refused, and tasks keep the last plan until the next attempt.
 
     Raises:
         OperatorError: a request to the API server failed, or it refused a plan before the next attempt was due.
@@ -128,7 +128,7 @@ async def save_plan(
             jobs = [p for p in decision.delete if p.role == "job"]
             if not (e.over_quota and jobs):
                 raise
-            for pod in jobs:  # their requests are no longer needed once they have answered, and use quota
+            for pod in jobs:  # once they have answered, their requests are no longer needed but count in the quota
                 await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
             await asyncio.sleep(_QUOTA_RECOUNTED)
             await put_config_map(key, manifest, context.kube, context.run)
@@ -136,7 +136,7 @@ async def save_plan(
         if before is not None and before.again_at > observed.now:
             raise
         reason, remedy = cause(e)
-        text = f"its plan cannot be kept: {e.answer if isinstance(e, Refused) and e.answer else e}"
+        text = f"cannot save its plan: {e.answer if isinstance(e, Refused) and e.answer else e}"
         cached.refusals[name] = after(
             before,
             reason,
@@ -150,11 +150,11 @@ async def save_plan(
 
 
 async def publish_list(made: OffsetsList, manifests: PodManifests, context: Context) -> None:
-    """Write the list of offsets over the observed one. Write nothing if that has changed or another was created.
+    """Write the list of offsets, replacing the observed one. Do nothing if that has changed, or another was created.
 
     Raises:
         OperatorError: a request to the API server failed.
-        Refused: also if something else changes the ConfigMap as it is written.
+        Refused: the API server refused it, or an admission webhook changed the ConfigMap.
     """
     connector = manifests.connector.metadata
     manifest = list_map_of(made, manifests.list_metadata())
@@ -177,14 +177,14 @@ async def delete_plan(key: Key, plan_hash: str, context: Context) -> None:
 
 
 async def put_config_map(key: Key, manifest: Mapping[str, Any], kube: Kube, run: Run) -> None:
-    """Ensure that there is a ConfigMap of this Connector or PluginVersion with exactly these data.
+    """Ensure that a ConfigMap of this Connector or PluginVersion exists with exactly these data.
 
-    One with these data and owners is left as it is: this operator wrote it a moment ago. Any other is replaced. That of an
-    earlier Connector of this name (deleted without its dependents, or restored from a backup) would be garbage-collected
-    while tasks use it; that of an operator of another version cannot be read.
+    An existing ConfigMap with these data and owners is kept: this operator has just written it. Any other is replaced: one
+    of an earlier Connector of this name (deleted without its dependents, or restored from a backup) would be
+    garbage-collected while tasks use it, and one of an operator of another version cannot be read.
 
     Raises:
-        Conflict: another one has its name, and is not deleted.
+        Conflict: another ConfigMap has its name, and cannot be deleted.
     """
     name = manifest["metadata"]["name"]
     for _ in range(2):
@@ -197,7 +197,7 @@ async def put_config_map(key: Key, manifest: Mapping[str, Any], kube: Kube, run:
             return
         await run(kube.delete, CONFIG_MAP, key.namespace, name, uid=present["metadata"]["uid"])
     raise Conflict(
-        f"Creating ConfigMap {key.namespace}/{name}: another one has its name and is not deleted; remove it, and the "
+        f"Creating ConfigMap {key.namespace}/{name}: another one with this name is not deleted; remove it, and the "
         "finalizers that block its deletion"
     )
 

@@ -1,4 +1,4 @@
-"""Pods, and the requests of job pods, as `apply` creates and deletes them."""
+"""Writes of `apply` for pods, and for the requests of job pods."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,11 +36,11 @@ __all__ = [
 async def create_pod(
     key: Key, creation: CreateJob | CreateTask, observed: Observation, manifests: PodManifests, context: Context
 ) -> bool:
-    """Create a pod, and a job pod's request before it; False: there is no slot for this job pod.
+    """Create a pod, and a job pod's request before it; False: there is no slot for the job pod.
 
     Raises:
         OperatorError: a request to the API server failed.
-        Refused: also if a pod that is not this Connector's has its name.
+        Refused: the API server refused it, or a pod that does not belong to this Connector has its name.
     """
     if isinstance(creation, CreateTask):
         snapshot = context.status.snapshot(manifests.connector.connect_name, creation.task)
@@ -59,7 +59,7 @@ async def create_pod(
 
 
 async def delete_pod(key: Key, pod: Pod, context: Context) -> None:
-    """Delete a pod, and a job pod's request before it: once the pod is gone, no run looks for its request."""
+    """Delete a pod, and a job pod's request before it, since no run looks for the request after the pod is deleted."""
     if pod.role == "job":
         await delete_request(key, pod.name, context)
     await context.run(context.kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
@@ -73,7 +73,7 @@ async def delete_request(key: Key, job_pod: str, context: Context) -> None:
 
 
 def name_of_pod(connector: str, creation: CreateJob | CreateTask) -> str:
-    """Return the name of a pod that will be created."""
+    """Return the name of a pod to create."""
     return (
         creation.name if isinstance(creation, CreateJob) else pod_name(connector, creation.task, creation.incarnation)
     )
@@ -109,11 +109,11 @@ def refusal_of(
 async def create_unless_present(
     key: Key, manifest: Mapping[str, Any], manifests: PodManifests, context: Context
 ) -> None:
-    """Create a pod, if this Connector does not have it.
+    """Create a pod, unless this Connector already has it.
 
     Raises:
         OperatorError: a request to the API server failed.
-        Refused: also if a pod that is not this Connector's has its name.
+        Refused: the API server refused it, or a pod that does not belong to this Connector has its name.
     """
     if await context.run(context.kube.create, manifest) is not None:
         return
@@ -122,10 +122,10 @@ async def create_unless_present(
     if present is None:
         return
     owner = label(present, UID_LABEL), label(present, OPERATOR_LABEL)
-    if owner != (manifests.connector.metadata.uid, manifests.operator):  # else it was created a moment ago
+    if owner != (manifests.connector.metadata.uid, manifests.operator):  # else it has just been created
         raise Refused(
             f"Creating pod {name}",
-            answer=f"another pod, not this Connector's, has the name {name}; remove it",
+            answer=f"another pod with the name {name} does not belong to this Connector; remove it",
             reason=Reason.POD_NAME_TAKEN,
         )
 

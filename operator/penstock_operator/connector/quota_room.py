@@ -1,6 +1,6 @@
-"""Room in the quotas of a namespace: executors of a Connector make it for pods of tasks and jobs of the others.
+"""Room in the quotas of a namespace: executors of a Connector make room for task and job pods of others.
 
-It is lost with the operator, and observed again.
+This state is in memory only: a new operator observes it again.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from penstock_operator.key import Key
 __all__ = ["QuotaRoom"]
 
 _MAKES: Final = 60.0
-"""Seconds for which executors make room for a pod. If it is refused still, they are not the cause."""
+"""Seconds for which executors make room for a pod. If it is still refused then, they are not the cause."""
 _AGAIN: Final = 600.0
 """Seconds after which executors make room for the same pod again."""
 
@@ -24,13 +24,13 @@ class _Request:
     since: float
 
     def turn(self, now: float) -> int | None:
-        """Return the number of the turn in which room is made for the pod now; None: none is made."""
+        """Return the index of the turn in which executors make room for the pod now; None: they do not."""
         number, past = divmod(now - self.since, _AGAIN)
         return int(number) if past < _MAKES else None
 
 
 class QuotaRoom:
-    """Pods that a quota refuses, and the Connectors with executors, which make room one after the other."""
+    """Pods refused by quotas, and Connectors with executors, which make room one after the other."""
 
     def __init__(self) -> None:
         self._requests: dict[Key, _Request] = {}
@@ -41,13 +41,13 @@ class QuotaRoom:
         """Record a run of a Connector.
 
         Args:
-            key: the Connector's.
-            pod: pod of a task or job of it that a quota refuses; None: there is none.
-            executors: number of its executors that are there.
+            key: key of the Connector.
+            pod: its task or job pod that a quota refuses; None: there is none.
+            executors: number of its existing executors.
             now: seconds since 1970.
 
         Returns:
-            The Connectors that decide again because of it.
+            The Connectors that must decide again because of it.
         """
         self._executors[key] = executors
         if not executors:
@@ -64,23 +64,23 @@ class QuotaRoom:
         return () if turn == before else tuple(k for k in self._executors if k != key and k.namespace == key.namespace)
 
     def pod_without(self, key: Key, now: float) -> str | None:
-        """Return the pod for which executors must make room now, of the Connector of the namespace that has waited longest.
+        """Return the pod of another Connector in the namespace for which executors must make room now; None: there is none.
 
-        None: no pod of another Connector waits for room.
+        If several Connectors wait for room, it is the pod of the one that has waited longest.
         """
         found = self._request(key, now)
         return None if found is None else found[1].pod
 
     def gives(self, key: Key, now: float) -> bool:
-        """Return whether it is this Connector whose executors make room: the one that has most of them."""
+        """Return whether this Connector's executors make room, since it has the most executors."""
         found = self._request(key, now)
-        if found is None or found[0] in self._executors:  # which makes room itself first
+        if found is None or found[0] in self._executors:  # the waiting Connector first deletes its executors
             return False
         counts = ((count, k) for k, count in self._executors.items() if k.namespace == key.namespace)
         return max(counts, default=(0, None))[1] == key
 
     def forget(self, key: Key, now: float) -> tuple[Key, ...]:
-        """Forget a Connector that is gone; return as `update`."""
+        """Forget a deleted Connector; return the Connectors that must decide again because of it."""
         return self.update(key, None, 0, now)
 
     def _request(self, key: Key, now: float) -> tuple[Key, _Request] | None:

@@ -1,4 +1,4 @@
-"""Report in a Connector's status why a run failed, since the run may have failed before it wrote the status."""
+"""Report in a Connector's status why a run failed, since it may have failed before it wrote the status."""
 
 import logging
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ async def report_failure(
     """Report the failure in the status and as an Event, once for each cause and generation. Never raises.
 
     Args:
-        key: the Connector's.
+        key: key of the Connector.
         document: the Connector, as the run read it.
-        cached: from earlier runs for this Connector.
+        cached: cache of this Connector.
         error: why the run failed.
         context: the API server and the metrics.
     """
@@ -46,7 +46,7 @@ async def report_failure(
         await _write(key, metadata["uid"], cached, context)
         cached.reported_trouble = reported
     except OperatorError as e:
-        log.info("The failure cannot be written to the status of %s: %s", key, e)
+        log.info("Cannot write the failure to the status of %s: %s", key, e)
     try:
         await context.run(
             context.kube.event,
@@ -57,7 +57,7 @@ async def report_failure(
             action="Reconcile",
         )
     except OperatorError as e:
-        log.debug("No Event for %s: %s", key, e)
+        log.debug("Cannot create an Event for %s: %s", key, e)
 
 
 async def _write(key: Key, uid: str, cached: CachedConnector, context: Context) -> None:

@@ -44,15 +44,15 @@ __all__ = ["Reconciler"]
 
 log = logging.getLogger(__name__)
 _MOST_ROUNDS: Final = 4
-"""Limit of rounds in a row: a decision that was carried out may allow the next one; further ones go through the queue."""
+"""Maximum number of consecutive rounds, since a decision may enable the next one; further ones use the queue."""
 _PODS_LEAVE: Final = 2.0
-"""Seconds between two checks for the pods of a deleted Connector."""
+"""Seconds between checks whether the pods of a deleted Connector still exist."""
 
 
 class Reconciler:
-    """Reconciles all Connectors of the operator.
+    """Reconciler of all Connectors of the operator.
 
-    Its memory between two runs may be lost: it only saves requests, or is observed again.
+    Its state between runs may be lost: it only saves requests, or is observed again.
     """
 
     def __init__(self) -> None:
@@ -65,10 +65,10 @@ class Reconciler:
         """Reconcile one Connector.
 
         Returns:
-            Seconds until the next run, should no event come before; None: it needs none.
+            Seconds until the next run, unless an event triggers it earlier; None: only an event does.
 
         Raises:
-            OperatorError: a request to the API server failed; the next run follows after a back-off.
+            OperatorError: a request to the API server failed; the next run follows after a backoff.
         """
         try:
             return await self._rounds(key, context)
@@ -106,7 +106,7 @@ class Reconciler:
             if requeue_after is None or requeue_after > 0:
                 cached.immediate_runs = 0
                 return requeue_after
-        cached.immediate_runs += 1  # back off from runs that repeatedly request the next one
+        cached.immediate_runs += 1  # back off if runs repeatedly request the next one
         return 0.0 if cached.immediate_runs == 1 else RECONCILE_BACKOFF.pause(cached.immediate_runs - 1)
 
     async def _document(self, key: Key, context: Context) -> dict[str, Any] | None:
@@ -130,13 +130,13 @@ class Reconciler:
     ) -> float | None:
         try:
             connector = Connector.draft(document)
-        except ConfigError as e:  # the schema of the resource rejects this; an older one may have accepted it
-            log.warning("%s cannot be read: %s", key, e)
+        except ConfigError as e:  # the CRD's schema rejects this, but an older one may have accepted it
+            log.warning("Cannot read Connector %s: %s", key, e)
             context.metrics.connector(key, undecided(document, Reason.CONFIG_INVALID))
             return None
         if (
             connector.metadata.name != key.name
-        ):  # a name that no Connector may have; the status then reports it under this name
+        ):  # an invalid name was replaced in the draft; the status reports it under the real name
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
         connector = with_refused_template(with_template_policy(connector, context.settings), cached.refusals)
@@ -151,12 +151,12 @@ class Reconciler:
         manifests = PodManifests(
             observed.connector, context.settings, observed.requested.pod_settings, observed.requested.plugin.mounts
         )
-        # Nothing is awaited between asking for permission and the update, so that each permission is granted once.
+        # There must be no await between requesting permission and the update, so that each permission is granted once.
         release = replace(observed.release, permission=context.rollout.permission(key))
         decision = decide(replace(observed, release=release, pods=self._with_room(key, observed)), manifests.pod_hash)
         context.rollout.update(key, decision.rollout)
         unseen = not context.status.exists and context.status.trouble is None
-        # Another release may just have created the topic, and claimed the name in it.
+        # Another release may just have created the topic and claimed the name in it.
         if unseen and _fences(decision) and await context.run(context.status.look):
             return 0.0
         applied = await apply(document, observed, decision, manifests, context, cached)
@@ -171,7 +171,7 @@ class Reconciler:
         return soonest(decision.requeue_after, applied.requeue_after, trouble_lasts_in)
 
     def _with_room(self, key: Key, observed: Observation) -> ObservedPods:
-        """Return the pods with what the executors of the Connector do for a pod of another one that a quota refuses."""
+        """Return the pods, with the pod of another Connector for which executors of this one must make room in a quota."""
         pod, gives = self._room.pod_without(key, observed.now), self._room.gives(key, observed.now)
         return replace(observed.pods, without_room=pod or "", gives_room=gives)
 
@@ -197,7 +197,7 @@ class Reconciler:
             context.wake(other)
 
     def _try_refused_by_quota(self, key: Key, context: Context) -> None:
-        """Retry pods refused by a quota: a pod of the namespace was removed, and no other was created in its place."""
+        """Retry pods refused by a quota, after a pod of the namespace was removed and not replaced."""
         for other in {key, *context.connectors.of_namespace(key.namespace)}:
             cached = self._cache.get(other)
             if cached is not None and any(r.reason == Reason.QUOTA_EXCEEDED for r in cached.refusals.values()):
@@ -205,7 +205,7 @@ class Reconciler:
                 context.wake(other)
 
     async def _gone(self, key: Key, context: Context) -> float | None:
-        """Clean up after a deleted Connector: its pods are deleted with it; then its records are removed."""
+        """Clean up after a deleted Connector: wait until Kubernetes has deleted its pods, then remove its records."""
         context.connectors.gone(key)  # in case the event of its deletion was missed
         context.job_slots.living(key, frozenset())
         context.rollout.forget(key)
@@ -216,7 +216,7 @@ class Reconciler:
         except Refused as e:
             if e.status != HTTPStatus.FORBIDDEN or (end := await end_of(key.namespace, context)) is None:
                 raise
-            context.connectors.gone(key)  # the watch of the namespace ended with the right to it
+            context.connectors.gone(key)  # the permission for the namespace is gone, and with it the watch
             has_pods = end is NamespaceEnd.UNDER_WAY
         if has_pods:
             return _PODS_LEAVE
@@ -231,5 +231,5 @@ class Reconciler:
 
 
 def _fences(decision: Decision) -> bool:
-    """Return whether a job pod will fence the tasks that ran under this name before."""
+    """Return whether a job pod will fence tasks that ran under this name before."""
     return any(isinstance(c, CreateJob) and (c.prepare or c.action is not Action.PLAN) for c in decision.create)

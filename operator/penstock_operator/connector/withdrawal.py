@@ -1,4 +1,4 @@
-"""End the operator's work for a Connector: another one runs it, or its rights were deleted with the namespace."""
+"""Stop working on a Connector that another operator runs, or whose namespace is deleted along with the permissions."""
 
 import logging
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ class NamespaceEnd(Enum):
 
 
 async def leave(document: Mapping[str, Any], observed: Observation, context: Context) -> float:
-    """Leave a Connector to the operator that runs it: delete what this one created, and report it in an Event.
+    """Leave a Connector to the operator that runs it: delete the objects of this one, and report that in an Event.
 
-    Nothing is written to its status, which belongs to the other operator. So this is not a `Decision`, with which a status
-    and Kafka Connect's states are always written.
+    The status belongs to the other operator and is not written. So this is not a `Decision`, which always writes a status
+    and Kafka Connect's states.
 
     Returns:
         Seconds until the next check.
@@ -62,13 +62,13 @@ async def leave(document: Mapping[str, Any], observed: Observation, context: Con
 
 
 async def release_finalizer(document: Mapping[str, Any], context: Context, refused: Refused) -> bool:
-    """Remove Penstock's finalizer from a Connector that is being deleted, if nothing else is allowed any longer.
+    """Remove Penstock's finalizer from a Connector that is being deleted, if nothing else is permitted any longer.
 
-    A namespace that is being deleted loses its RoleBindings and its Connectors in any order, so that a Connector may wait
-    for the operator when that no longer has rights on pods.
+    When a namespace is deleted, RoleBindings and Connectors are deleted in any order, so that a Connector may wait for the
+    operator when the operator has lost its permissions for pods.
 
     Returns:
-        Whether the finalizer is removed; False also if the refusal has another cause, and is a fault.
+        Whether the finalizer was removed; also False if the refusal has another cause, and is an error.
     """
     metadata = document["metadata"]
     since = instant(metadata.get("deletionTimestamp"))
@@ -77,12 +77,12 @@ async def release_finalizer(document: Mapping[str, Any], context: Context, refus
     key = Key(metadata["namespace"], metadata["name"])
     if context.clock() - since < RELEASED_AFTER and await end_of(key.namespace, context) is None:
         return False
-    log.warning("%s: its offsets were not reset, because the operator may no longer create pods: %s", key, refused)
+    log.warning("%s: its offsets were not reset: the operator may no longer create pods: %s", key, refused)
     return await write_finalizer(document, key, False, context)
 
 
 async def end_of(namespace: str, context: Context) -> NamespaceEnd | None:
-    """Return the progress of the deletion of a namespace; None: it is not deleted, or that is not known."""
+    """Return the progress of the deletion of a namespace; None: it is not being deleted, or that is unknown."""
     try:
         document = await context.run(context.kube.get, NAMESPACE, None, namespace)
     except OperatorError:

@@ -1,4 +1,4 @@
-"""Check the status topic's cleanup policy. A broker may create the topic again automatically, with its own defaults."""
+"""Check the cleanup policy of the status topic, which a broker may recreate automatically with its defaults."""
 
 import logging
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ __all__ = ["CleanupPolicy"]
 log = logging.getLogger(__name__)
 
 _SECONDS: Final = 5.0
-"""Seconds to wait for an answer."""
+"""Seconds to wait for a response."""
 _POLICY: Final = "cleanup.policy"
 _COMPACT: Final = "compact"
 
 
 class CleanupPolicy:
-    """Guard of the `cleanup.policy` of the status topic. For one thread.
+    """Check of the status topic's `cleanup.policy`, which it also restores. For one thread.
 
-    The policy is reset to `compact` only if it was seen as `compact` before. Otherwise it is not changed:
-    `status.storage.topic` may name another application's topic by mistake, whose records compaction would delete.
+    The policy is restored to `compact` only if it was `compact` at an earlier check. Otherwise it is not changed:
+    `status.storage.topic` may name another application's topic by mistake, and compaction would delete its records.
 
     Args:
         topic: the status topic.
@@ -38,17 +38,17 @@ class CleanupPolicy:
         self._was_compacted = False
 
     def fault(self, properties: Mapping[str, Any]) -> str | None:
-        """Check the policy, and set it back if possible.
+        """Check the policy, and restore it if possible.
 
         Args:
             properties: properties of an admin client.
 
         Returns:
-            The problem and its remedy; None if there is none, or if the operator may not read the policy
+            The problem and its remedy; None: there is none, or the operator lacks the permission to read the policy
             (DescribeConfigs).
 
         Raises:
-            KafkaException: Kafka does not answer, or refuses.
+            KafkaException: Kafka does not respond, or refuses.
         """
         client = AdminClient(dict(properties))
         try:
@@ -60,20 +60,20 @@ class CleanupPolicy:
         if policy == _COMPACT:
             self._was_compacted = True
             return None
-        why = "the operator has not seen it compacted before, so it leaves it as it is"
+        why = "the operator does not change it, because it was not compact at any earlier check"
         if self._was_compacted:
             try:
                 self._set_back(client)
             except KafkaException as e:
-                why = f"the operator cannot change that: {e.args[0].str()} (AlterConfigs on the topic is needed)"
+                why = f"the operator cannot change it: {e.args[0].str()} (AlterConfigs on the topic is needed)"
             else:
                 log.warning(
-                    "Topic %s had cleanup.policy=%s; the operator has set it back to compact", self._topic, policy
+                    "Topic %s had cleanup.policy=%s; the operator has restored it to compact", self._topic, policy
                 )
                 return None
         return (
-            f"Kafka deletes records of topic {self._topic} that Penstock needs, since its cleanup.policy is {policy}; "
-            f"{why}; set it: kafka-configs.sh --alter --entity-type topics --entity-name {self._topic} --add-config "
+            f"Kafka deletes records of topic {self._topic} that Penstock needs, because its cleanup.policy is {policy}; "
+            f"{why}; set it with kafka-configs.sh --alter --entity-type topics --entity-name {self._topic} --add-config "
             f"cleanup.policy=compact"
         )
 

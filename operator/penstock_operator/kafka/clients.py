@@ -1,4 +1,4 @@
-"""Properties of the operator's Kafka clients: the worker configuration's, as tasks use them."""
+"""Properties of the operator's Kafka clients, from the worker configuration, like those of tasks."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -16,18 +16,18 @@ __all__ = ["cluster_id", "producer_properties", "reader_clients"]
 
 _QUIET: Final = logging.getLogger("penstock.librdkafka")
 _CONSUMER: Final[Mapping[str, Any]] = {
-    "group.id": "penstock-operator",  # never joined, nothing is committed
+    "group.id": "penstock-operator",  # the group is never joined, and no offset is committed
     "queued.min.messages": 1_000,
     "queued.max.messages.kbytes": 4_096,
     "fetch.message.max.bytes": 1 << 20,
     "fetch.error.backoff.ms": 500,
 }
-# A broker answers as soon as there is a record; while there is none, this is the time between two requests. It answers the
-# requests of a connection one after the other: any other request waits as long.
+# A broker responds as soon as there is a record; while there is none, this is the time between two requests. It handles the
+# requests of a connection one after the other, so any other request waits as long.
 _IDLE: Final[Mapping[str, Any]] = {"fetch.wait.max.ms": 3_000, "fetch.min.bytes": 1}
 _PRODUCER: Final[Mapping[str, Any]] = {"partitioner": "murmur2_random", "message.max.bytes": 1_048_576}
 _SECONDS: Final = 5.0
-"""Seconds to wait for an answer."""
+"""Seconds to wait for a response."""
 _COMMON: Final[Mapping[str, Any]] = {
     "client.id": "penstock-operator",
     "socket.keepalive.enable": True,
@@ -37,18 +37,18 @@ _COMMON: Final[Mapping[str, Any]] = {
 
 
 def cluster_id(admin: Mapping[str, Any]) -> str | None:
-    """Return the id of the Kafka cluster that an admin client with these properties reaches.
+    """Return the id of the Kafka cluster to which an admin client with these properties connects.
 
     Raises:
-        KafkaException, TimeoutError: Kafka does not answer.
+        KafkaException, TimeoutError: Kafka does not respond.
     """
-    client = AdminClient(dict(admin))  # without a name for it, it would end before the answer
+    client = AdminClient(dict(admin))  # without a reference, it would be closed before the response
     found = client.describe_cluster(request_timeout=_SECONDS).result(2 * _SECONDS).cluster_id
     return None if found is None else str(found)
 
 
 def reader_clients(worker: Worker, on_error: Callable[[KafkaError], None]) -> ReaderClients:
-    """Return the clients that read the status topic, and check whether it is still the same topic."""
+    """Return the clients that read the status topic and check whether it was recreated."""
     consumer = {
         **_COMMON,
         **_CONSUMER,

@@ -1,4 +1,4 @@
-"""Describe why the operator cannot reach Kafka, in a sentence that stays the same while the cause does."""
+"""Describe why the operator cannot reach Kafka, in a message that is stable as long as the cause is."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,7 +16,7 @@ _CONSEQUENCES: Final = frozenset(
 
 
 class ClientErrors:
-    """Errors that a client reported in the background since brokers last answered it. For one thread."""
+    """Errors that a client has reported in the background since brokers last responded. For one thread."""
 
     def __init__(self) -> None:
         self._errors: list[KafkaError] = []
@@ -27,27 +27,27 @@ class ClientErrors:
         self._errors.append(error)
 
     def clear(self) -> None:
-        """Forget the errors: brokers have answered."""
+        """Forget the errors, since brokers have responded."""
         self._errors.clear()
         self._cause = None
 
     def cause(self, answer: KafkaError | None = None) -> KafkaError | None:
-        """Return the most informative error, a cause before its consequence; None if there is none since the last call.
+        """Return the most informative error, a cause rather than its consequence; None: none since the last call.
 
         Args:
-            answer: the error of a request that failed: mostly that no broker answered.
+            answer: error of a failed request, mostly that no broker responded; None: no request failed.
         """
         errors, self._errors = self._errors, []
         if not errors and answer is None:
             return None
         causes = [e for e in errors if e.code() not in _CONSEQUENCES]
-        # A broker's name is resolved, then connected to: the error of the broker that came furthest is the most informative.
+        # Failing to connect at all is less informative than an error on a connection, such as of TLS or authentication.
         self._cause = min(causes, key=_is_vague, default=self._cause)
         return self._cause or next(e for e in (answer, *errors) if e is not None)
 
 
 def needs_other_settings(error: KafkaError) -> bool:
-    """Return whether a client with these properties is unlikely ever to connect: credentials, certificates."""
+    """Return whether the client can probably connect only with other properties, such as credentials or certificates."""
     return is_of_settings(ClientError.of(error)) or error.code() == KafkaError._INVALID_ARG  # noqa: SLF001
 
 
@@ -55,17 +55,17 @@ def trouble_sentence(error: KafkaError, servers: str, topic: str, redact: Callab
     """Return why the status topic cannot be used.
 
     Args:
-        error: librdkafka's.
+        error: error of librdkafka.
         servers: `bootstrap.servers`.
         topic: the status topic.
-        redact: removes secrets.
+        redact: removes secrets from a string.
     """
     if error.code() in AUTHORIZATION:
         text = f"Kafka does not allow the operator to read topic {topic} (Describe and Read are needed): {error.str()}"
     elif error.name() in CONNECTION_ERRORS:
         text = connection_sentence(servers, [ClientError.of(error)])
     else:
-        text = f"Topic {topic} of Kafka at {servers} cannot be read: {error.str()} ({error.name()})"
+        text = f"cannot read topic {topic} of Kafka at {servers}: {error.str()} ({error.name()})"
     return redact(text)
 
 

@@ -1,8 +1,8 @@
-"""Keep the latest record of each key of the status topic that matters to the operator. Pure.
+"""Keep the latest record of each key of the status topic that the operator uses. Pure.
 
-Penstock's: reports, control records, claims (`task_reports`), and incarnations (`incarnation`), of which the greatest
-counts. Kafka Connect's: active topics, and states, without their traces. Unreadable records of Penstock are ignored; an
-unreadable state is kept by its key, so that it can be removed.
+Records of Penstock are reports, control records, claims (`task_reports`), and incarnations (`incarnation`), of which the
+greatest counts. Records of Kafka Connect are active topics, and states, which are kept without traces. Unreadable records
+of Penstock are ignored; the key of an unreadable state is kept, so that it can be removed.
 """
 
 import json
@@ -46,10 +46,10 @@ def is_report(key: bytes) -> bool:
 
 
 class News(IntEnum):
-    """Subject of a record; more urgent ones are greater."""
+    """Subject of a changed record; a greater one is more urgent."""
 
     PROGRESS = 0
-    """Time of the last record of a task, and nothing else."""
+    """Only the time of the last record of a task."""
     TOPICS = 1
     """Active topic."""
     OTHER = 2
@@ -57,15 +57,15 @@ class News(IntEnum):
 
 @dataclass
 class _ConnectorRecords:
-    """Records of one Connect name: keys and values as they are in the topic."""
+    """Records of one Connect name, with keys and values as in the topic."""
 
     ours: dict[bytes, bytes] = field(default_factory=dict)
     topics: dict[bytes, bytes] = field(default_factory=dict)
     states: dict[bytes, Status] = field(default_factory=dict)
     incarnations: dict[bytes, bytes] = field(default_factory=dict)
-    """Never removed."""
+    """Incarnation records, which are never removed."""
     used_tokens: bytes | None = None
-    """Likewise."""
+    """Record of used tokens, which is never removed."""
 
     @property
     def empty(self) -> bool:
@@ -80,7 +80,7 @@ class Records:
         self._claimed: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
 
     def put(self, key: bytes, value: bytes | None) -> str | None:
-        """Put a record; None as value is a tombstone. Return the Connect name if its known records have changed."""
+        """Put a record or, if the value is None, a tombstone. Return the Connect name if its known records have changed."""
         name = connector_of(key)
         if name is None:
             return None
@@ -98,7 +98,7 @@ class Records:
         return name if changed else None
 
     def news(self, key: bytes, value: bytes | None) -> News:
-        """Return what a record is about, before it is put."""
+        """Return the subject of a record that has not been put yet."""
         if key.startswith(TOPIC_PREFIX):
             return News.TOPICS
         if not key.startswith(_REPORT) or (known := self._connectors.get(connector_of(key) or "")) is None:
@@ -108,9 +108,9 @@ class Records:
         return News.PROGRESS if is_progress else News.OTHER
 
     def carried(self, connector: str, task: int | None = None) -> Sequence[tuple[bytes, bytes]]:
-        """Return the records of this name for a pod that does not read the topic from its beginning.
+        """Return the records of this name for a pod that does not read the topic from the beginning.
 
-        These are incarnation records, of one task or of all, and for one task also the control record. Several incarnation
+        These are the incarnation records, of one task or of all, and for one task also the control record. Incarnation
         records of one key are merged.
         """
         known = self._connectors.get(connector)
@@ -122,9 +122,9 @@ class Records:
         return [(key, records[key]) for key, records in places if key in records]
 
     def epoch(self, connector: str) -> PlanEpoch | None:
-        """Return the greatest epoch in its tasks' incarnation records, or None if no record is readable.
+        """Return the greatest epoch in its tasks' incarnation records; None: no record can be read.
 
-        A task with a smaller epoch ends itself.
+        A task with a smaller epoch stops.
         """
         known = self._connectors.get(connector)
         epochs = [s for v in (known.incarnations.values() if known else ()) if (s := _epoch(v)) is not None]
@@ -135,7 +135,7 @@ class Records:
         return [name for name, known in self._connectors.items() if known.ours]
 
     def claimed(self, namespace: str, connector: str, uid: str) -> Collection[str]:
-        """Return the Connect names that a Connector of this name, or of this uid, claims."""
+        """Return the Connect names that a Connector with this name or this uid claims."""
         return self._claimed.get((namespace, connector), set()) | self._claimed.get((uid,), set())
 
     def all_names(self) -> Collection[str]:

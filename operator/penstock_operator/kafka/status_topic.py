@@ -1,4 +1,4 @@
-"""Status topic: the reports of tasks, and the few records that the operator writes."""
+"""Status topic, with the reports of tasks and the few records that the operator writes."""
 
 import logging
 import threading
@@ -34,37 +34,37 @@ log = logging.getLogger(__name__)
 _PAUSE: Final = 1.0
 """Seconds before the topic is read again."""
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=15.0)
-"""Pause between two failed attempts to begin."""
+"""Pause between failed attempts to start reading."""
 _PAUSE_WITHOUT_TOPIC: Final = 2.0
 _POLL_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 10.0
-"""More than `fetch.wait.max.ms`: a request may wait for a pending fetch on its connection."""
+"""Seconds; more than `fetch.wait.max.ms`, since a request may wait for a pending fetch on its connection."""
 _CHECK: Final = 10.0
-"""Seconds between two checks of the topic: statuses name a Kafka that does not answer after three times as long."""
+"""Seconds between checks of the topic."""
 _CHECK_IN_TROUBLE: Final = 2.0
 _STATE_SECONDS: Final = 3.0
-"""Seconds until a client gives a state up, before the caller of `write_states` resumes: a late state would be false."""
+"""Seconds until a client gives up a state, before the caller of `write_states` resumes: a late state would be wrong."""
 _SNAPSHOT: Final = 64 << 10
-"""Bytes of records that a job pod's request may hold, of 1 MiB that a ConfigMap holds."""
+"""Maximum bytes of records in a job pod's request; a ConfigMap may have 1 MiB."""
 _SNAPSHOT_OF_TASK: Final = 8 << 10
 
 
 class StatusTopic:
-    """Reader of the whole status topic in a separate thread, which keeps the latest record of each key that matters.
+    """Status topic, read by a separate thread, which keeps the latest record of each key that the operator uses.
 
-    Starts immediately, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first job pod
-    creates it, which is noticed within seconds. A topic that was created again is read again. The methods that read may be
-    called from any thread and never block; they return a written record only once it has been read back.
+    Reading starts immediately, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first
+    job pod creates it, which is detected within seconds. A topic that was recreated is read again. Methods that read may be
+    called from any thread and never block; a written record is returned only after it was read back.
 
     Args:
-        settings: the release's.
-        on_change: called from the thread with a Connect name, whenever its known records have changed.
-        on_topics: likewise, if nothing but its active topics has.
-        on_progress: likewise, if nothing but the time of the last record has.
-        on_turn: called from the thread when `trouble`, `caught_up` or `policy_fault` changed.
+        settings: settings of the release.
+        on_change: called from the thread with a Connect name whose known records have changed.
+        on_topics: called likewise if only its active topics have changed; None: `on_change`.
+        on_progress: called likewise if only the time of the last record has changed; None: `on_change`.
+        on_turn: called from the thread when `trouble`, `caught_up` or `policy_fault` has changed.
         on_report: called from the thread with the value of each report, in the order of the topic; again from the beginning
             if the topic is read again.
-        permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
+        permit: called before a write, with the seconds that it may take; raises if it must not be sent.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class StatusTopic:
         self._lock = threading.Lock()
         self._records = Records()
         self._position: TopicPosition | None = None
-        """Position up to which `_records` were read."""
+        """Position up to which `_records` have been read."""
         self._exists = False
         self._stopping = threading.Event()
         self._hurry = threading.Event()
@@ -105,9 +105,9 @@ class StatusTopic:
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
         self.cluster_id: str | None = None
-        """Id of the Kafka cluster; None: it is not known yet."""
+        """Id of the Kafka cluster; None: it is unknown yet."""
         self.policy_fault: str | None = None
-        """Reason why the topic loses records, since it is not compacted; None: it is, or that is not known."""
+        """Message that the topic is not compacted and so loses records; None: it is compacted, or that is unknown."""
         self._policy = CleanupPolicy(self._topic)
         self._policy_at = 0.0
         self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)
@@ -119,8 +119,8 @@ class StatusTopic:
         return self._exists
 
     def look(self, timeout: float = 5.0) -> bool:
-        """Check for the topic now if it did not exist; return whether it does and has been read to its end. Blocks."""
-        for _ in range(2):  # the first check may have begun before this call
+        """Check now for a topic that did not exist; return whether it exists and has been read to the end. Blocks."""
+        for _ in range(2):  # the first check may have started before this call
             with self._looked:
                 seen = self._looks + 1
                 self._hurry.set()
@@ -129,16 +129,16 @@ class StatusTopic:
 
     @property
     def turn_age(self) -> float:
-        """Return the seconds since the last heartbeat of the thread; infinite when it is dead. Some seconds are usual."""
+        """Return the seconds since the last heartbeat of the thread, infinity if it has ended. A few seconds are normal."""
         return time.monotonic() - self._last_beat if self._thread.is_alive() else float("inf")
 
     def reports(self, connector: str) -> Mapping[int, Report]:
-        """Return the latest report of each task, by its number; also of tasks that have ended."""
+        """Return the latest report of each task by number, including those of ended tasks."""
         with self._lock:
             return self._records.reports(connector)
 
     def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
-        """Return the topics that the connector has used, by name."""
+        """Return the active topics of the connector, sorted by name."""
         with self._lock:
             return self._records.active_topics(connector)
 
@@ -148,39 +148,39 @@ class StatusTopic:
             return self._records.control(connector)
 
     def used_tokens(self, connector: str) -> UsedTokens:
-        """Return the tokens of requests that were used under the name."""
+        """Return the tokens of requests that were used under this name."""
         with self._lock:
             return self._records.used_tokens(connector)
 
     def claim(self, connector: str) -> Claim | None:
-        """Return the latest claim of the name."""
+        """Return the latest claim of this name."""
         with self._lock:
             return self._records.claim(connector)
 
     def claimed(self, namespace: str, connector: str, uid: str) -> Collection[str]:
-        """Return the Connect names that a Connector of this name, or of this uid, claims."""
+        """Return the Connect names that a Connector with this name or this uid claims."""
         with self._lock:
             return self._records.claimed(namespace, connector, uid)
 
     def epoch(self, connector: str) -> PlanEpoch | None:
-        """Return the greatest epoch in the incarnation records of its tasks: tasks with a smaller one end."""
+        """Return the greatest epoch in its tasks' incarnation records; tasks with a smaller one stop."""
         with self._lock:
             return self._records.epoch(connector)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
-        """Return Kafka Connect's states of the connector and of its tasks, by key, including those that others wrote."""
+        """Return Kafka Connect's states of the connector and its tasks by key, including those written by others."""
         with self._lock:
             return self._records.states(connector)
 
     def snapshot(self, connector: str, task: int | None = None) -> StatusSnapshot | None:
-        """Return the records read about a connector, and the position reached, for a pod that continues from there.
+        """Return the known records of a connector and the current position, so that a pod can continue from there.
 
         Args:
-            connector: its Connect name.
-            task: for only this task; None: for a job pod that fences all of them.
+            connector: Connect name.
+            task: the task whose records are returned; None: those of all tasks, for a job pod that fences them.
 
         Returns:
-            None: the topic was not read to its end, or the records are too many for a pod; the pod reads all of the
+            None: the topic was not read to the end, or the records are too large for a pod, which then reads the whole
             topic.
         """
         with self._lock:
@@ -210,18 +210,18 @@ class StatusTopic:
             return self._records.names()
 
     def write(self, entries: Sequence[Entry], timeout: float = 5.0) -> None:
-        """Write records and wait until all replicas have them.
+        """Write records and wait until all in-sync replicas have them.
 
         Raises:
-            Unavailable: not in time, or refused; they may still arrive.
+            Unavailable: they were not acknowledged in time, or refused; they may still be written later.
         """
         self._write(self._writer, entries, timeout)
 
     def write_states(self, entries: Sequence[Entry]) -> None:
-        """Write Kafka Connect's states, in their order; `states` includes them from then on.
+        """Write Kafka Connect's states in order; afterwards, `states` includes them.
 
         Raises:
-            Unavailable: not in time, or refused; they will not arrive later, apart from those that were being sent.
+            Unavailable: they were not acknowledged in time, or refused; only those in flight may still be written later.
         """
         self._write(self._state_writer, entries, _STATE_SECONDS + 1.0)
         with self._lock:
@@ -231,18 +231,18 @@ class StatusTopic:
     def _write(self, writer: Writer, entries: Sequence[Entry], timeout: float) -> None:
         if not entries:
             return
-        if not self._exists:  # the broker might create the topic for a producer, with its defaults: not compacted
+        if not self._exists:  # for a producer, the broker might create the topic with its defaults, not compacted
             raise Unavailable(self.trouble or f"Topic {self._topic} does not exist yet")
         try:
             writer.write(entries, timeout)
         except ConfigError as e:
-            raise Unavailable(f"The worker configuration cannot be resolved: {e}") from e
+            raise Unavailable(f"cannot resolve the worker configuration: {e}") from e
 
     def forget(self, connector: str) -> None:
-        """Remove all records of a connector: reports, control record, claim, active topics, Connect's states.
+        """Remove all records of a connector: reports, control record, claim, active topics and Kafka Connect's states.
 
         Raises:
-            Unavailable: as `write`.
+            Unavailable: as for `write`.
         """
         with self._lock:
             keys = self._records.keys(connector)
@@ -251,12 +251,11 @@ class StatusTopic:
     def reset_topics(self, connector: str, control: Control) -> None:
         """Remove a connector's active topics, and then notify its tasks with a control record (KIP-558).
 
-        In this order, so that no topic is lost that a task records when it is notified. The records kept here include
-        both from
-        then on: a task that starts next is not given a topic that was removed.
+        The order ensures that no topic is lost that a task records when it is notified. The known records include both
+        immediately, so that a task that starts next does not receive a removed topic.
 
         Raises:
-            Unavailable: as `write`; some topics may be removed by then, and the tasks are not notified.
+            Unavailable: as for `write`; some topics may already be removed, and the tasks are not notified.
         """
         with self._lock:
             removed: list[Entry] = [(key, None) for key in self._records.topic_keys(connector)]
@@ -282,16 +281,16 @@ class StatusTopic:
             try:
                 self._follow()
             except ConfigError as e:
-                self._set_trouble(f"The worker configuration cannot be resolved: {e}")
+                self._set_trouble(f"cannot resolve the worker configuration: {e}")
             except Exception:
-                log.exception("Reading the status topic failed; retrying")
-                self._set_trouble("The status topic cannot be read; the operator's log has the reason")
+                log.exception("Cannot read the status topic; retrying")
+                self._set_trouble("cannot read the status topic: internal error; see the operator's log")
             failures = 0 if time.monotonic() - begun > _BACKOFF.longest else failures + 1
             self._beat()
             self._stopping.wait(_PAUSE if self.trouble is None or not failures else _BACKOFF.pause(failures))
 
     def _follow(self) -> None:
-        """Read until the operator stops, or other settings may help."""
+        """Read until the operator stops, or an error requires clients with other properties."""
         worker = self._settings.worker_now()
         self._servers = worker.config.bootstrap_servers or ""
         errors = ClientErrors()
@@ -324,7 +323,7 @@ class StatusTopic:
                     self._show(Records(), None)
                     wait = _PAUSE_WITHOUT_TOPIC
                 except TopicRecreated as e:
-                    log.debug("The status topic is read again: %s", e)
+                    log.debug("Reading the status topic again: %s", e)
                     wait = _PAUSE
                 except ConnectError as e:
                     error, wait = kafka_error_of(e), _PAUSE_WITHOUT_TOPIC
@@ -349,7 +348,7 @@ class StatusTopic:
                         self._hurry.clear()
 
     def _take(self, records: Records, entries: Sequence[Entry], reader: CompactedReader) -> None:
-        """Add entries to the records read since the reader's last beginning; show them once the reader has caught up."""
+        """Add entries to the records since the reader's last beginning, and publish these once it has caught up."""
         if records is self._records:
             news: dict[str, News] = {}
             with self._lock:
@@ -369,14 +368,14 @@ class StatusTopic:
             self._has_looked()
 
     def _put(self, records: Records, key: bytes, value: bytes | None) -> str | None:
-        """Put a record. Anyone may have written it: an unreadable one must not end the reading of the others."""
+        """Put a record. Anyone may have written it, so an unreadable one must not prevent others from being read."""
         name = None
         try:
             name = records.put(key, value)
             if value is not None and is_report(key):
                 self._on_report(value)
         except Exception:
-            log.exception("A record of the status topic is skipped, because it cannot be read: key %.200r", key)
+            log.exception("Skipping an unreadable record of the status topic: key %.200r", key)
         return name
 
     def _has_looked(self) -> None:
@@ -385,7 +384,7 @@ class StatusTopic:
             self._looked.notify_all()
 
     def _show(self, records: Records, position: TopicPosition | None) -> None:
-        """Replace the known records with these."""
+        """Replace the known records, and report the names whose records differ."""
         with self._lock:
             before, self._records, self._position = self._records, records, position
         for name in {*before.all_names(), *records.all_names()}:
@@ -403,19 +402,19 @@ class StatusTopic:
         if trouble is not None:
             log.warning("%s", trouble)
         elif before is not None:
-            log.info("Kafka at %s is reached", self._servers)
+            log.info("Connected to Kafka at %s", self._servers)
         self._on_turn()
 
     def _check_policy(self, admin: Mapping[str, Any]) -> None:
-        """Check whether the topic is compacted, if that is due."""
+        """Check whether the topic is compacted, if a check is due."""
         if time.monotonic() < self._policy_at:
             return
         self._policy_at = time.monotonic() + _CHECK
         try:
             fault = self._policy.fault(admin)
             self.cluster_id = self.cluster_id or cluster_id(admin)
-        except (KafkaException, TimeoutError) as e:  # the reader reports what keeps it from Kafka
-            log.debug("The cleanup.policy of the status topic is not known: %s", e)
+        except (KafkaException, TimeoutError) as e:  # the reader reports any problem with Kafka
+            log.debug("Cannot determine the cleanup.policy of the status topic: %s", e)
             return
         if fault == self.policy_fault:
             return

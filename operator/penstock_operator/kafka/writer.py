@@ -1,4 +1,4 @@
-"""Write records to the status topic for the operator."""
+"""Write records of the operator to the status topic."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -20,14 +20,14 @@ _SECONDS: Final = 5.0
 
 
 class Writer:
-    """Producer that connects when it is first needed, and again when its credentials are refused. For several threads.
+    """Producer that connects when it is first used, and again after its credentials were refused. Thread-safe.
 
     Args:
-        worker: the worker configuration as it is now.
-        topic: must exist.
-        sentence: describes an error.
-        seconds: after which the client gives a record up; the caller of `write` may give up earlier.
-        permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
+        worker: returns the current worker configuration.
+        topic: the topic, which must exist.
+        sentence: returns a message for an error.
+        seconds: seconds after which the client gives up a record; the caller of `write` may give up earlier.
+        permit: called before a write, with the seconds that it may take; raises if it must not be sent.
     """
 
     def __init__(
@@ -44,16 +44,17 @@ class Writer:
         self._seconds = seconds
         self._permit = permit
         self._error: KafkaError | None = None
-        """Last error that the client reported in the background; a cause is kept rather than its consequence."""
+        """Last error that the client reported in the background; a cause has precedence over its consequence."""
         self._writer = CompactedWriter(
             lambda: producer_properties(worker(), self._take_error), delivery_seconds=seconds
         )
 
     def write(self, entries: Sequence[Entry], timeout: float) -> None:
-        """Write and wait for the acknowledgement of each record.
+        """Write records and wait until all are acknowledged.
 
         Raises:
-            Unavailable: not in time, or refused; they may still arrive. Or they must not be written.
+            Unavailable: they were not acknowledged in time, or refused, and may still be written later; or the write is not
+                permitted.
             ConfigError: the worker configuration cannot be resolved.
         """
         self._permit(self._seconds)

@@ -1,4 +1,4 @@
-"""Convert error responses of the API server to the operator's errors. Pure.
+"""Convert error responses of the API server to the operator's exceptions. Pure.
 
 `connector/model/api_failures` maps these errors to the reasons shown in the status.
 
@@ -13,8 +13,8 @@ from penstock_operator.errors import Conflict, NoSuchKind, NotYet, OperatorError
 
 __all__ = ["Answer", "error_of", "status_of"]
 
-_SENTENCE_LENGTH: Final = 2_000  # the server may write megabytes about an invalid CRD
-_RETRY_AFTER: Final = 1.0  # seconds, if the server does not say
+_SENTENCE_LENGTH: Final = 2_000  # the server may return megabytes about an invalid object
+_RETRY_AFTER: Final = 1.0  # seconds, if the server does not specify it
 _SERVER_ERRORS: Final = frozenset((408, 500, 502, 503, 504))
 
 
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 def status_of(answer: Answer) -> Mapping[str, Any]:
-    """Return the `Status` in an answer; empty if there is none (a proxy answered, or there is no such kind of object)."""
+    """Return the `Status` in an answer; empty: there is none (a proxy answered, or the kind does not exist)."""
     try:
         status = json.loads(answer.body)
     except ValueError:
@@ -34,11 +34,11 @@ def status_of(answer: Answer) -> Mapping[str, Any]:
 
 
 def error_of(answer: Answer, doing: str) -> OperatorError:
-    """Return the error for an answer that was not expected.
+    """Return the exception for an error response.
 
     Args:
-        answer: with a code of 300 or more.
-        doing: begins the message: "Creating Pod shop/orders-0-1".
+        answer: response with a status code of 300 or more.
+        doing: prefix of the message, such as "Creating Pod shop/orders-0-1".
     """
     status = status_of(answer)
     reason = str(status.get("reason", ""))
@@ -50,10 +50,10 @@ def error_of(answer: Answer, doing: str) -> OperatorError:
         case 429:
             return NotYet(f"{doing}: the API server is busy: {text}", retry_after or _RETRY_AFTER)
         case 401:
-            return Unavailable(f"{doing}: the API server does not accept our credentials: {text}")
+            return Unavailable(f"{doing}: the API server does not accept the operator's credentials: {text}")
         case 404 if not status:
             return NoSuchKind(
-                f"{doing}: the API server does not have this kind of object; install the CRDs of this release"
+                f"{doing}: the API server does not serve this kind of object; install the CRDs of this release"
             )
         case 410:
             return Unavailable(f"{doing}: {text}")

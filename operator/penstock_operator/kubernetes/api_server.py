@@ -1,6 +1,6 @@
-"""HTTP requests to the API server. The only module that calls the client of the `kubernetes` package.
+"""HTTP requests to the API server. Only this module calls the client of the `kubernetes` package.
 
-Calls block, with time limits, and may come from many threads.
+Calls block, with timeouts. Thread-safe.
 """
 
 import threading
@@ -24,10 +24,10 @@ from penstock_operator.kubernetes.kinds import Kind
 __all__ = ["COMPONENT", "JSON", "METADATA", "METADATA_LIST", "ApiServer", "Connection"]
 
 COMPONENT: Final = "penstock-operator"
-"""Name of this process in requests and Events."""
+"""Name of the operator in requests and Events."""
 JSON: Final = "application/json"
 METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-"""Media type of an object without its body."""
+"""Media type of an object with only its metadata."""
 METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 _CONNECT_SECONDS: Final = 5.0
@@ -37,14 +37,14 @@ _VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patc
 
 
 class Connection(NamedTuple):
-    """Parameters to reach the API server, for another client of the same process.
+    """Connection parameters of the API server, for another client in the same process.
 
     Attributes:
         server: its URL.
-        ca, certificate, key: files; None: none.
+        ca, certificate, key: paths of PEM files; None: none.
         verify: whether the server's certificate is checked.
-        server_name: the name that the certificate must be for; None: the host's.
-        proxy: a URL.
+        server_name: server name that the certificate must match; None: the host name of the URL.
+        proxy: URL of a proxy; None: none.
     """
 
     server: str
@@ -62,7 +62,7 @@ class ApiServer:
     Args:
         configuration: configuration of the client.
         on_request: called after each request with its verb, its kind, and the HTTP status (0: no answer).
-        timeouts: seconds to connect, seconds to wait for an answer.
+        timeouts: seconds to connect, and seconds to wait for a response.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class ApiServer:
         timeouts: tuple[float, float] = (_CONNECT_SECONDS, _READ_SECONDS),
     ) -> None:
         self._configuration = configuration
-        # Retry once, since a connection may have been closed while it was idle; a request that changes something is
-        # retried only if nothing was sent. The caller makes all other retries.
+        # Retry once, since an idle connection may have been closed; a request that changes an object is retried only if
+        # nothing was sent. All other retries are up to the caller.
         configuration.retries = urllib3.Retry(
             total=1, status=0, redirect=0, allowed_methods={"GET"}, respect_retry_after_header=False
         )
@@ -86,15 +86,15 @@ class ApiServer:
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "ApiServer":
-        """Return a client for the API server of the cluster that this pod runs in, or of a kubeconfig file.
+        """Return a client for the API server of this pod's cluster, or of a kubeconfig file.
 
         Args:
-            kubeconfig: the file; None: use this pod's service account.
-            context: context of the file; None: its current one.
+            kubeconfig: path of the file; None: this pod's service account is used.
+            context: context in the file; None: its current one.
             more: as for the constructor.
 
         Raises:
-            ConfigError: there is neither, or the file is incomplete.
+            ConfigError: there is no service account, or the file cannot be read or is incomplete.
         """
         configuration = Configuration()
         try:
@@ -108,7 +108,7 @@ class ApiServer:
                 )
         except ConfigException as e:
             where = "in this pod" if kubeconfig is None else str(kubeconfig)
-            hint = " Outside of a cluster give --kubeconfig." if kubeconfig is None else ""
+            hint = " Outside of a cluster, set --kubeconfig." if kubeconfig is None else ""
             raise ConfigError(Problem(where, f"has no access to an API server: {e}.{hint}")) from e
         except OSError as e:
             raise ConfigError(Problem(str(kubeconfig), f"cannot be read: {e.strerror}")) from e
@@ -119,7 +119,7 @@ class ApiServer:
         return ApiServer(self._configuration, on_request=self._on_request, timeouts=(connect, read))
 
     def without_credentials(self) -> "ApiServer":
-        """Return a client of the same API server that has no credentials: each request must bring its own."""
+        """Return a client of the same API server without credentials: each request must have its own."""
         own = self._configuration
         bare = Configuration()
         bare.host, bare.proxy, bare.no_proxy = own.host, own.proxy, own.no_proxy
@@ -155,29 +155,29 @@ class ApiServer:
         accept: str = JSON,
         authorization: str | None = None,
     ) -> Answer:
-        """Send a request, and return any answer, including an error.
+        """Send a request, and return the response, including an error response.
 
         Args:
-            method: of HTTP.
-            kind: of the object, for `on_request`.
-            path: from the root.
-            doing: begins the message of an error: `Reading Pod a/b`.
-            body: sent as JSON.
+            method: HTTP method.
+            kind: kind of the object, for `on_request`.
+            path: absolute path.
+            doing: prefix of the message of an error, such as `Reading Pod a/b`.
+            body: body, which is sent as JSON; None: none.
             content_type: content type of the body.
-            query: not yet quoted.
-            verb: for `on_request`; empty: that of the method.
-            accept: the media type of the answer.
-            authorization: header to send; None: that of this process.
+            query: query parameters, which are not quoted yet.
+            verb: verb for `on_request`; empty: that of the method.
+            accept: media type of the response.
+            authorization: `Authorization` header; None: that of this process.
 
         Raises:
-            Unavailable: there was no answer.
+            Unavailable: there was no response.
         """
         headers = {"Accept": f"{accept}, */*", "User-Agent": COMPONENT}
         try:
             if (authorization := authorization or self.authorization()) is not None:
                 headers["Authorization"] = authorization
         except (ConfigException, OSError) as e:
-            raise Unavailable(f"{doing}: the credentials cannot be read: {e}") from e
+            raise Unavailable(f"{doing}: cannot read the credentials: {e}") from e
         if body is not None:
             headers["Content-Type"] = content_type
         url = self._configuration.host.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
@@ -203,7 +203,7 @@ class ApiServer:
 
 
 def _cause(error: BaseException) -> str:
-    """Return the innermost cause of an error of urllib3, without the URL and the names of classes."""
+    """Return the innermost cause of an error of urllib3, without URL and class names."""
     inner: object = error
     while isinstance(getattr(inner, "reason", None), BaseException):
         inner = inner.reason  # type: ignore[attr-defined]

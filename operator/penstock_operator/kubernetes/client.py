@@ -1,6 +1,6 @@
-"""Read and write objects of Kubernetes as plain JSON, with the operator's errors.
+"""Read and write Kubernetes objects as plain JSON, with the operator's exceptions.
 
-Calls block, with time limits, and may come from many threads. Nothing is cached.
+Calls block, with timeouts. Thread-safe. Nothing is cached.
 """
 
 import json
@@ -24,7 +24,7 @@ _MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 _STATUS_TRIES: Final = 4
 _LOG_LINES: Final = 1_000
-"""Lines of a log that are read, as the container runtime counts them: a long line is several lines of 16 KiB."""
+"""Maximum number of log lines to read; the container runtime splits long lines into lines of 16 KiB."""
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -38,7 +38,7 @@ class Kube:
 
     Args:
         server: the API server.
-        permit: called before each request that changes something; raises if it must not be sent.
+        permit: called before each request that changes an object; raises if it must not be sent.
     """
 
     def __init__(self, server: ApiServer, permit: Callable[[], None] = lambda: None) -> None:
@@ -49,26 +49,26 @@ class Kube:
 
     @classmethod
     def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None, **more: Any) -> "Kube":
-        """Return a client for the cluster that this pod runs in, or for a kubeconfig file; see `ApiServer.connect`.
+        """Return a client for this pod's cluster, or for a kubeconfig file; see `ApiServer.connect`.
 
         Raises:
-            ConfigError: there is neither, or the file is incomplete.
+            ConfigError: there is no service account, or the file cannot be read or is incomplete.
         """
         return cls(ApiServer.connect(kubeconfig=kubeconfig, context=context, **more))
 
     def within(self, permit: Callable[[], None]) -> "Kube":
-        """Return a client for the same API server that sends changes only if `permit` does not raise."""
+        """Return a client for the same API server that sends changes only if `permit` does not raise an exception."""
         return Kube(self.server, permit)
 
     def within_seconds(self, connect: float, read: float) -> "Kube":
-        """Return a client for the same API server with other timeouts. Close it, too."""
+        """Return a client for the same API server with other timeouts. It must be closed separately."""
         return Kube(self.server.within_seconds(connect, read), self._permit)
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
         """Return an object; None: it does not exist.
 
         Raises:
-            NotYet, Unavailable, Refused: as all methods of this class.
+            NotYet, Unavailable, Refused: as in all methods of this class.
         """
         doing = f"Reading {_named(kind, namespace, name)}"
         answer = self._request("GET", kind, kind.path(namespace, name), doing)
@@ -89,12 +89,12 @@ class Kube:
         """Return the objects of a kind, each with `apiVersion` and `kind`.
 
         Args:
-            kind: of the objects.
-            namespace: None: all namespaces.
-            labels: a label selector.
-            fields: a field selector.
-            bodies: False: only their metadata.
-            most: return at most this many, the first ones by name.
+            kind: kind of the objects.
+            namespace: their namespace; None: all namespaces.
+            labels: label selector.
+            fields: field selector.
+            bodies: whether to return whole objects; if not, only their metadata.
+            most: maximum number of objects, the first ones by name; None: all.
         """
         doing = f"Listing {kind.plural} of {namespace or 'all namespaces'}"
         query = {"limit": str(min(_PAGE, most or _PAGE))}
@@ -109,10 +109,10 @@ class Kube:
         raise Unavailable(f"{doing}: the list changed faster than it could be read")
 
     def create(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Create an object; None: there is already one of that name.
+        """Create an object and return it; None: an object of that name already exists.
 
         Raises:
-            Refused: also if its namespace is being deleted (`namespace_ends`) or over quota (`over_quota`).
+            Refused: for example, its namespace is being deleted (`namespace_ends`) or over quota (`over_quota`).
         """
         kind, namespace, name = _of(manifest)
         doing = f"Creating {_named(kind, namespace, name)}"
@@ -123,10 +123,10 @@ class Kube:
         return _object(answer, doing)
 
     def replace(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Replace an object that was read with this `resourceVersion`; None: it no longer exists.
+        """Replace an object that was read with this `resourceVersion`, and return it; None: it no longer exists.
 
         Raises:
-            Conflict: it was changed since.
+            Conflict: it has changed since it was read.
         """
         kind, namespace, name = _of(manifest)
         doing = f"Replacing {_named(kind, namespace, name)}"
@@ -145,19 +145,19 @@ class Kube:
         manager: str,
         resource_version: str | None = None,
     ) -> Object | None:
-        """Apply the status of the object with this uid server-side; None: it was deleted, or another one has its name.
+        """Apply the status of an object server-side, and return it; None: it was deleted, or another one has its name.
 
-        The API server does not check the uid of an applied status, only a resourceVersion. So the object is read first,
-        unless the caller has just done so.
+        The API server does not check the uid of an applied status, only its resourceVersion. So the object is read first,
+        unless the caller has just read it.
 
         Args:
-            kind: of the object.
+            kind: kind of the object.
             namespace: namespace of the object.
             name: name of the object.
-            status: all fields of this manager.
+            status: all fields that this manager owns.
             uid: UID of the object.
             manager: the field manager.
-            resource_version: of the object with this uid, as the caller has read it; saves a request if it is current.
+            resource_version: resourceVersion that the caller has read with this uid, to save a request; None: read it.
 
         Raises:
             Conflict: it changed faster than it could be written.
@@ -188,7 +188,7 @@ class Kube:
     def _merge_status(
         self, kind: Kind, written: Object, patch: Mapping[str, Any], doing: str, manager: str
     ) -> Object | None:
-        """Remove fields that other writers added to the status. On a conflict, leave this to the next write."""
+        """Remove fields that other writers added to the status; after a conflict, the next write does it."""
         metadata = written["metadata"]
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
         path = kind.path(metadata["namespace"], metadata["name"], "status")
@@ -203,10 +203,10 @@ class Kube:
         """Delete an object; False: it does not exist, or (with `uid`) another one has its name.
 
         Args:
-            kind: of the object.
+            kind: kind of the object.
             namespace: namespace of the object.
             name: name of the object.
-            uid: delete only the object with this uid.
+            uid: UID that the object must have; None: any.
         """
         doing = f"Deleting {_named(kind, namespace, name)}"
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
@@ -227,10 +227,10 @@ class Kube:
         return True
 
     def merge(self, manifest: Mapping[str, Any], *, manager: str = "penstock") -> Object | None:
-        """Merge a manifest into an object; None: it no longer exists.
+        """Merge a manifest into an object, and return it; None: it no longer exists.
 
         Raises:
-            Conflict: the manifest names a uid or resourceVersion that is outdated.
+            Conflict: the uid or resourceVersion in the manifest is outdated.
         """
         kind, namespace, name = _of(manifest)
         doing = f"Writing {_named(kind, namespace, name)}"
@@ -248,7 +248,7 @@ class Kube:
     def finalizers(
         self, kind: Kind, namespace: str, name: str, finalizers: Sequence[str], *, resource_version: str
     ) -> bool:
-        """Replace the finalizers of an object read with this version. Return False if it has changed or was deleted."""
+        """Replace the finalizers of an object read with this version; False: it has changed or was deleted."""
         doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
         body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
         answer = self._request(
@@ -269,13 +269,13 @@ class Kube:
         return True
 
     def log(self, namespace: str, pod: str, container: str, *, limit_bytes: int) -> str:
-        """Return the last lines of a container's log; empty if the pod no longer exists or has no node yet.
+        """Return the last lines of a container's log; empty: the pod no longer exists, or is not scheduled yet.
 
         Args:
             namespace: namespace of the pod.
-            pod: its name.
-            container: its name.
-            limit_bytes: counted from the first of those lines; the rest is cut.
+            pod: name of the pod.
+            container: name of the container.
+            limit_bytes: maximum bytes from the first of these lines on; the rest is omitted.
 
         Raises:
             NotYet: the container has not started.
@@ -292,14 +292,14 @@ class Kube:
         return answer.body.decode("utf-8", "replace")
 
     def event(self, involved: Mapping[str, Any], *, type_: str, reason: str, message: str, action: str) -> None:
-        """Write an Event about an object. The same Event is written once in ten minutes. Never raises.
+        """Write an Event about an object, the same Event at most once in ten minutes. Never raises `OperatorError`.
 
         Args:
             involved: the object, with `apiVersion`, `kind` and `metadata`.
             type_: Normal or Warning.
-            reason: a word of `penstock_operator.reasons`, or of Kubernetes.
-            message: a sentence without secrets; cut at 1 KiB.
-            action: what was done, a CamelCase word.
+            reason: a reason of `penstock_operator.reasons`, or of Kubernetes.
+            message: message without secrets, truncated to 1 KiB.
+            action: the operator's action, a CamelCase word.
         """
         now = time.time()
         identity = (involved["metadata"].get("uid", ""), reason, message)
@@ -321,8 +321,8 @@ class Kube:
             self._events.remove(identity)
 
     def serves(self, kind: Kind) -> bool:
-        """Return whether the API server has this kind of object, that is, whether its CRD is installed."""
-        doing = f"Asking for {kind.plural}"
+        """Return whether the API server serves this kind of object, that is, whether its CRD is installed."""
+        doing = f"Discovering {kind.plural}"
         answer = self._request("GET", kind, kind.path().rpartition("/")[0], doing, verb="discover")
         if answer.code == 404:
             return False
@@ -358,7 +358,7 @@ class Kube:
 
 
 def _absent(answer: Answer, kind: Kind) -> bool:
-    """Return whether the object does not exist, although its kind and its namespace do."""
+    """Return whether the answer is that the object does not exist, rather than its kind or namespace."""
     details = status_of(answer).get("details") or {}
     return answer.code == 404 and bool(details.get("name")) and details.get("kind", kind.plural) == kind.plural
 

@@ -1,4 +1,4 @@
-"""Find the id of this Kubernetes cluster, which distinguishes releases of the same name in two clusters in Kafka."""
+"""Find the id of this Kubernetes cluster, which distinguishes releases of the same name in Kafka."""
 
 import logging
 import time
@@ -25,11 +25,11 @@ _PAUSE: Final = 1.0
 def with_cluster_id(settings: Settings, kube: Kube) -> Settings:
     """Return the settings with the cluster's id: `clusterId` if it is set, otherwise the uid of namespace `kube-system`.
 
-    While the API server does not answer, the request is repeated every second, for five minutes.
+    While the API server does not respond, the request is repeated every second, for five minutes.
 
     Raises:
-        ConfigError: `clusterId` is not set, and the namespace may not be read.
-        OperatorError: the API server did not answer for five minutes.
+        ConfigError: `clusterId` is not set, and the operator may not read the namespace.
+        OperatorError: the API server did not respond for five minutes.
     """
     if settings.release.cluster:
         return settings
@@ -39,7 +39,7 @@ def with_cluster_id(settings: Settings, kube: Kube) -> Settings:
             namespace = kube.get(NAMESPACE, None, _NAMESPACE)
             break
         except Refused as e:
-            raise ConfigError(Problem("release.cluster", f"is not known: {e}; {_REMEDY}")) from e
+            raise ConfigError(Problem("release.cluster", f"is unknown: {e}; {_REMEDY}")) from e
         except OperatorError as e:
             if time.monotonic() > deadline:
                 raise
@@ -47,6 +47,6 @@ def with_cluster_id(settings: Settings, kube: Kube) -> Settings:
             time.sleep(_PAUSE)
     if namespace is None:
         raise Unavailable(
-            f"There is no namespace {_NAMESPACE}, whose uid names the cluster; set clusterId of the release"
+            f"Namespace {_NAMESPACE}, whose uid identifies the cluster, does not exist; set clusterId of the release"
         )
     return settings.in_cluster(str(namespace["metadata"]["uid"]))

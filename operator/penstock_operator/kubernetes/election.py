@@ -1,11 +1,10 @@
-"""Decide about a Lease (coordination.k8s.io/v1) that is written only when it is challenged.
+"""Leader election with a Lease (coordination.k8s.io/v1) that is written only when it is challenged.
 
-Leader election as in client-go writes every few seconds. Here the holder only reads its Lease, and holds it for some
-seconds after each reading without a challenge. A candidate writes a challenge into the Lease, or waits for one that
-another candidate has written: there is one challenge at a time, for all candidates. A live holder sees the challenge and
-removes it. A challenge that a candidate has seen for longer than the Lease holds, by its own clock, ends the Lease: the
-holder's last reading without the challenge was before the challenge was written. Times of other machines are never
-compared.
+Leader election in client-go writes every few seconds. Here the holder only reads its Lease, and holds it for some seconds
+after each read without a challenge. A candidate writes a challenge into the Lease, or waits for that of another candidate:
+there is one challenge at a time, for all candidates. A live holder sees the challenge and removes it. If a candidate has
+seen a challenge for longer than the Lease is valid, by its own clock, it takes the Lease: the holder last read it before
+the challenge was written. Times of other machines are never compared.
 """
 
 from dataclasses import dataclass
@@ -18,11 +17,11 @@ from penstock_operator.kubernetes.kinds import LEASE
 __all__ = ["HELD_SECONDS", "Election", "LeaseLost", "Move"]
 
 HELD_SECONDS: Final = 15
-"""Seconds that a Lease holds after it was read."""
+"""Seconds for which a Lease is valid after it was read."""
 _DRIFT: Final = 1.0
-"""Seconds that a candidate waits longer, since the clocks of two machines run at slightly different rates."""
+"""Additional seconds that a candidate waits, since clocks of two machines run at slightly different rates."""
 _CHALLENGE_AGAIN: Final = 5.0
-"""Seconds from an answer of the holder to the next challenge; for this long the end of the holder may go unnoticed."""
+"""Seconds from a holder's answer to the next challenge, for which a crash of the holder may go unnoticed."""
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 _CHALLENGE: Final = "penstock.dev/challenged-by"
 _CONSOLE: Final = "penstock.dev/console"
@@ -32,17 +31,17 @@ Object = dict[str, Any]
 
 
 class LeaseLost(OperatorError):
-    """Raised when another operator has taken over and this one must end."""
+    """Raised when another operator has taken over and this one must exit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Action that follows from a reading.
+    """Action after a read.
 
     Attributes:
-        aim: `take` or keep the Lease, challenge its holder (`ask`), or `wait`.
-        manifest: the Lease to write: to create if it has no `resourceVersion`, otherwise to replace the Lease that was read.
-            None: write nothing.
+        aim: `take` (or keep) the Lease, challenge its holder (`ask`), or `wait`.
+        manifest: the Lease to write: it is created if it has no `resourceVersion`, otherwise it replaces the Lease that was
+            read. None: nothing is written.
     """
 
     aim: Literal["take", "ask", "wait"]
@@ -50,14 +49,14 @@ class Move:
 
 
 class Election:
-    """Decisions of one process about the Lease. Does no I/O: times are arguments, of one monotonic clock.
+    """Decisions of one process about the Lease, without I/O: times are arguments, from one monotonic clock.
 
     Args:
         namespace: namespace of the Lease.
         name: name of the Lease.
-        identity: of this process.
-        seconds: how long the Lease holds after it was read.
-        address: address of this process's console, for those on standby; empty: it has none.
+        identity: identity of this process.
+        seconds: seconds for which the Lease is valid after it was read.
+        address: address of this process's console, for standbys; empty: it has none.
     """
 
     def __init__(
@@ -69,31 +68,31 @@ class Election:
         self._identity = identity
         self._seconds = seconds
         self._challenge: tuple[str, float] | None = (
-            None  # the Lease's resourceVersion with it, and when it was first seen
+            None  # resourceVersion of the Lease with it, and when it was first seen
         )
         self._ask_at: float | None = None
         self._absent_since: float | None = None
         self._known = False
         self.held_until: float | None = None
-        """Time until which this process holds it; None: it never did, or gave it back."""
+        """Time until which this process holds it; None: it never did, or released it."""
         self.holder: str | None = None
-        """Holder at the last reading."""
+        """Holder at the last read."""
         self.holder_address: str | None = None
-        """Address of the holder's console at the last reading; None: there is none."""
+        """Address of the holder's console at the last read; None: there is none."""
         self.uid = ""
-        """Uid of the Lease, as it was last read or written."""
+        """Uid of the Lease when it was last read or written."""
         self.answers = False
-        """True if the holder has answered a challenge, and no challenge has been unanswered for too long since."""
+        """Whether the holder has answered a challenge, and none has been unanswered for too long since then."""
 
     def look(self, lease: Object | None, *, now: float) -> Move:
-        """Decide what follows from a reading.
+        """Decide the action after a read.
 
         Args:
             lease: the Lease that was read; None: there is none.
-            now: when the reading had ended.
+            now: when the read was complete.
 
         Raises:
-            LeaseLost: this process held it, and now another one does.
+            LeaseLost: this process held it, but no longer does.
         """
         before, self.holder = self.holder, ((lease or {}).get("spec") or {}).get("holderIdentity") or None
         annotations = ((lease or {}).get("metadata") or {}).get("annotations") or {}
@@ -128,9 +127,9 @@ class Election:
 
         Args:
             move: the result of `look`.
-            written: the Lease as it was written; None: it was not, since another process was faster.
-            asked: when the reading began that `move` followed from.
-            now: when the answer to the write arrived.
+            written: the written Lease; None: it was not written, since another process was faster.
+            asked: when the read before `move` started.
+            now: when the response to the write arrived.
         """
         if move.manifest is not None and written is None:
             return False
@@ -145,7 +144,7 @@ class Election:
         return False
 
     def give_back(self, lease: Object | None) -> Object | None:
-        """Give the Lease up, and return what to write so that the next holder need not wait; None: nothing."""
+        """Give up the Lease, and return the Lease to write so that the next holder need not wait; None: nothing to write."""
         self.held_until = None
         if lease is None or lease["spec"].get("holderIdentity") != self._identity:
             return None
@@ -153,7 +152,7 @@ class Election:
         return {**lease, "metadata": _without(lease["metadata"], _CHALLENGE, _CONSOLE), "spec": spec}
 
     def _absent(self, now: float) -> Move:
-        """Decide if there is no Lease: before the first start, or deleted while its last reader may still hold it."""
+        """Decide the action if there is no Lease: never yet, or it was deleted while another process may still hold it."""
         self._challenge, self.answers = None, False
         if self._absent_since is None:
             self._absent_since = now
@@ -163,7 +162,7 @@ class Election:
         return Move("wait")
 
     def _is_overdue(self, lease: Object, now: float) -> bool:
-        """Return whether a challenge has been unanswered for longer than the Lease holds."""
+        """Return whether a challenge has been unanswered for longer than the Lease is valid."""
         if not _is_challenged(lease):
             if self._challenge is not None:
                 self._challenge, self._ask_at, self.answers = None, now + _CHALLENGE_AGAIN, True

@@ -1,4 +1,4 @@
-"""Turn events of watches into keys of the work queue."""
+"""Map events of watches to keys of the work queue."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -18,14 +18,14 @@ AddKey = Callable[[Key], None]
 
 
 class EventKeys:
-    """Receiver of events that adds the keys of the Connectors that an event is about. Used in one thread.
+    """Event handlers that add the keys of the Connectors that an event concerns. Used in one thread.
 
     Args:
-        index: kept up to date here.
-        add: takes a key.
-        hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
-        status: takes another resource whose status must be written: a TopicCreationPolicy or PluginVersion.
-        plugins, policies: kept up to date here, likewise.
+        index: index that is updated here.
+        add: adds a key.
+        hurry: adds a key before others: the Connector itself or one of its pods has changed.
+        status: adds a TopicCreationPolicy or PluginVersion, whose status must be written.
+        plugins, policies: indexes that are updated here.
         observe: called first with the kind and the event, for each Connector, TopicCreationPolicy and PluginVersion.
     """
 
@@ -78,7 +78,7 @@ class EventKeys:
                     self._status(PLUGIN_VERSION, Key(metadata["namespace"], owner["name"]))
 
     def policy(self, event: Event) -> None:
-        """Add the Connectors that a TopicCreationPolicy binds, or did. A listed one may be new: its CRD came late."""
+        """Add the Connectors to which a TopicCreationPolicy applies or applied. A listed one may be new if its CRD is."""
         self._observe(POLICY, event)
         self._write_status(POLICY, event)
         metadata = event["object"]["metadata"]
@@ -94,7 +94,7 @@ class EventKeys:
         self._add_all(dict.fromkeys((*bound, *bound_now)))
 
     def plugin_version(self, event: Event) -> None:
-        """Add the Connectors that may use a PluginVersion. A listed one may be new: its CRD came late."""
+        """Add the Connectors that may use a PluginVersion. A listed one may be new if its CRD is."""
         self._observe(PLUGIN_VERSION, event)
         self._write_status(PLUGIN_VERSION, event)
         (self._plugins.gone if event["type"] == "DELETED" else self._plugins.seen)(event["object"])
@@ -104,13 +104,13 @@ class EventKeys:
         version = f"{metadata.get('generation', '')} {is_waited_for} {unseen} {' '.join(sorted(names))}"
         if self._is_new("plugin", event, version, listed=True):
             namespace = metadata["namespace"]
-            if is_java(event["object"]):  # any may have waited to learn which classes it holds
+            if is_java(event["object"]):  # any Connector may have waited to learn which classes it contains
                 self._add_all(self._index.of_namespace(namespace))
             else:
                 self._add_all(self._index.of_class(namespace, names))
 
     def secret(self, event: Event) -> None:
-        """Add the Connectors that name a Secret. Nothing is kept of Secrets that no Connector names."""
+        """Add the Connectors that refer to a Secret. Other Secrets are ignored."""
         metadata = event["object"]["metadata"]
         keys = self._index.with_secret(metadata["namespace"], metadata["name"])
         if keys and self._is_new("secret", event, str(metadata.get("resourceVersion", ""))):
@@ -122,7 +122,7 @@ class EventKeys:
             self._status(kind, Key(metadata["namespace"], metadata["name"]))
 
     def _is_new(self, what: str, event: Event, version: str, *, listed: bool = False) -> bool:
-        """Return whether this version differs from the last one. One first seen in a list is new only if `listed`."""
+        """Return whether this version differs from the last one. A first version in a list is new only if `listed`."""
         metadata = event["object"]["metadata"]
         identity = (what, metadata["namespace"], metadata["name"])
         if event["type"] == "DELETED":

@@ -1,4 +1,4 @@
-"""Render Events, and prevent the same Event from being written repeatedly. Pure."""
+"""Render Events, and prevent repetitions of the same Event. Pure."""
 
 import random
 import threading
@@ -20,7 +20,7 @@ Identity = tuple[str, str, str]
 
 
 class RecentEvents:
-    """Events of the last ten minutes. Usable by many threads."""
+    """Events of the last ten minutes. Thread-safe."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
@@ -28,7 +28,7 @@ class RecentEvents:
         self._lock = threading.Lock()
 
     def add(self, identity: Identity, now: float) -> bool:
-        """Add an Event; False: it was added within the last ten minutes, and must not be written again."""
+        """Add an Event; False: it was already added within the last ten minutes, and must not be written again."""
         with self._lock:
             if now - self._written.get(identity, -self._seconds) < self._seconds:
                 return False

@@ -33,7 +33,7 @@ class Kind:
     namespaced: bool = True
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
-        """Return the path of an object; without a name of all objects, without a namespace of all namespaces."""
+        """Return the path of an object; without a name, of all objects; without a namespace, of all namespaces."""
         root = "api" if "/" not in self.api_version else "apis"
         parts = [root, *self.api_version.split("/")]
         if self.namespaced and namespace:
@@ -83,5 +83,5 @@ def kind_of(manifest: Mapping[str, Any]) -> Kind:
 
 
 def name_of_plural(plural: str) -> str:
-    """Return the kind with this plural; the plural itself if the operator does not work with the kind."""
+    """Return the name of the kind with this plural, or the plural if the operator does not work with the kind."""
     return next((k.kind for k in _ALL.values() if k.plural == plural), plural)

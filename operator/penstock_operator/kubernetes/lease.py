@@ -1,4 +1,4 @@
-"""Lease of a release: one operator acts for a release at a time (`election` describes how it is held)."""
+"""Lease of a release, so that only one operator acts for it at a time (`election` describes the protocol)."""
 
 import time
 from collections.abc import Callable
@@ -13,19 +13,19 @@ from penstock_operator.kubernetes.kinds import LEASE
 __all__ = ["Lease"]
 
 _RELEASE_ATTEMPTS: Final = 5
-"""Besides the holder only candidates write, one challenge at a time: more than two conflicts are not expected."""
+"""Only candidates write, too, one challenge at a time, so more than two conflicts are not expected."""
 
 
 class Lease:
-    """Leader-election lease of a release. `attempt` and `release` are for one thread, the rest for any.
+    """Leader-election lease of a release. `attempt` and `release` are for one thread; the rest is thread-safe.
 
     Args:
-        kube: of the API server.
+        kube: the API server.
         namespace: namespace of the release.
         name: name of the Lease.
-        identity: of this process; a container that restarts in its pod keeps it.
-        seconds: how long the Lease holds after it was last read.
-        clock: monotonic.
+        identity: identity of this process, which a restarted container of the pod keeps.
+        seconds: seconds for which the Lease is valid after it was last read.
+        clock: monotonic clock.
         address: address of this process's console, which is written into the Lease; empty: it has none.
     """
 
@@ -48,22 +48,22 @@ class Lease:
 
     @property
     def holder(self) -> str | None:
-        """Holder at the last reading."""
+        """Return the holder at the last read."""
         return self._election.holder
 
     @property
     def holder_address(self) -> str | None:
-        """Address of the console of another process that held the Lease at the last reading; None: there is none."""
+        """Return the address of the console of another process that held the Lease at the last read; None: there is none."""
         return None if self.is_held else self._election.holder_address
 
     @property
     def uid(self) -> str:
-        """Uid of the Lease, as it was last read or written; empty before that."""
+        """Return the uid of the Lease when it was last read or written; empty before that."""
         return self._election.uid
 
     @property
     def is_standby(self) -> bool:
-        """Return whether another operator holds the Lease and is known to be alive, so that this one can take over."""
+        """Return whether another operator holds the Lease and has answered, so that this one is ready to take over."""
         return not self.is_held and self._election.answers
 
     @property
@@ -77,19 +77,19 @@ class Lease:
         return until is not None and self._clock() + seconds < until
 
     def check(self, seconds: float = 0.0) -> None:
-        """Check before a write that may take this many seconds to arrive.
+        """Check that the Lease is held for a write that may take this many seconds to arrive.
 
         Raises:
             Unavailable: this process does not hold the Lease for that long.
         """
         if not self.covers(seconds):
-            raise Unavailable("Nothing is written: this operator does not hold the Lease of its release now")
+            raise Unavailable("cannot write: this operator does not hold the Lease of its release now")
 
     def attempt(self) -> bool:
-        """Take the Lease, or see that it is still held; False: another process holds it, and is challenged.
+        """Take the Lease, or check that it is still held; False: another process holds it, and is challenged.
 
         Raises:
-            LeaseLost: this process held it, and now another one does.
+            LeaseLost: this process held it, but no longer does.
             Unavailable, NotYet, Refused: the request to the API server failed.
         """
         asked = self._clock()
@@ -101,13 +101,13 @@ class Lease:
                 write = self._kube.create if lease is None else self._kube.replace
                 written = write(move.manifest)
         except Conflict:
-            pass  # another process was faster; the next attempt sees which
+            pass  # another process was faster; the next attempt shows which
         return self._election.wrote(move, written, asked=asked, now=self._clock())
 
     def release(self) -> None:
-        """Give the Lease back, so that the next operator need not wait.
+        """Release the Lease, so that the next operator need not wait.
 
-        A challenge that arrives between the reading and the write causes a conflict: the Lease is read again.
+        A challenge between the read and the write causes a conflict, and the Lease is read again.
         """
         if not self.is_held:
             return

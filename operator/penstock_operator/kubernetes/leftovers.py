@@ -1,7 +1,8 @@
-"""Find what others have written to an applied status. Pure.
+"""Find fields of an applied status that other managers wrote. Pure.
 
-Server-side apply removes a field only if no other manager owns it. A restored status is owned by who restored it, so its
-fields would stay. Conditions of types that Penstock does not write belong to other controllers, and stay.
+Server-side apply removes a field only if no other manager owns it. The fields of a restored status are owned by the client
+that restored it, so they would be kept. Conditions of types that Penstock does not write belong to other controllers, and
+are kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +22,11 @@ def without_foreign_conditions(status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def removal_of_leftovers(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON merge patch that removes the fields and list entries that are not wanted; empty: there are none.
+    """Return the JSON merge patch that removes unwanted fields and list entries; empty: there are none.
 
     Args:
-        wanted: the status as it was applied.
-        found: the result of that.
+        wanted: the status that was applied.
+        found: the resulting status.
     """
     patch = _removal(wanted, without_foreign_conditions(found))
     foreign = [c for c in found.get("conditions") or () if c["type"] not in _OWN]
@@ -43,7 +44,7 @@ def _removal(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
             if more := _removal(wanted[name], value):
                 patch[name] = more
         elif isinstance(value, list) and _has_more(wanted[name], value):
-            patch[name] = wanted[name]  # a merge patch replaces a whole list
+            patch[name] = wanted[name]  # a merge patch replaces lists as a whole
     return patch
 
 
@@ -55,5 +56,5 @@ def _has_more(wanted: Sequence[Any], found: Sequence[Any]) -> bool:
 
 
 def _is_same(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Return whether both are one entry: their order may differ."""
+    """Return whether both are the same entry of a list."""
     return all(found.get(name) == value for name, value in wanted.items() if not isinstance(value, (Mapping, list)))

@@ -1,4 +1,4 @@
-"""Watch kinds whose CRDs may be installed or deleted while the operator runs, each while its CRD is installed."""
+"""Watch kinds whose CRDs may be installed or deleted while the operator runs."""
 
 import asyncio
 import logging
@@ -14,11 +14,11 @@ __all__ = ["OPTIONAL_THREAD", "OptionalKinds", "Watch"]
 log = logging.getLogger(__name__)
 
 OPTIONAL_THREAD: Final = "kopf-optional"
-"""Name of threads that watch such kinds; errors that libraries log there at the end of a watch are not faults."""
+"""Name of threads that watch such kinds; errors that libraries log there at the end of a watch are expected."""
 _CHECK: Final = 10.0
-"""Seconds between two checks for a missing CRD. A kind that is watched costs no further request."""
+"""Seconds between checks for a missing CRD. A watched kind causes no such requests."""
 _AFTER_END: Final = 3.0
-"""Seconds from the end of a watch to the next check, since the API server serves a deleted CRD for a moment longer."""
+"""Seconds from the end of a watch to the next check, since the API server serves a deleted CRD a moment longer."""
 
 
 class Watch(Protocol):
@@ -29,7 +29,7 @@ class Watch(Protocol):
         ...
 
     def stop(self) -> None:
-        """End the watch; blocks."""
+        """Stop the watch; blocks."""
         ...
 
 
@@ -39,7 +39,7 @@ class OptionalKinds:
     Args:
         serves: whether the API server serves a kind.
         watch: creates the watch of a kind.
-        look: seconds between two checks for a missing CRD.
+        look: seconds between checks for a missing CRD.
         after: seconds from the end of a watch to the next check.
     """
 
@@ -75,8 +75,8 @@ class OptionalKinds:
                 if not has_warned:
                     has_warned = True
                     log.warning(
-                        "The API server has no %s: their CRD is not installed. They are watched as soon as it is, without "
-                        "a restart",
+                        "The API server does not serve %s: their CRD is not installed. They are watched as soon as it is, "
+                        "without a restart",
                         kind.plural,
                     )
             await asyncio.sleep(self._look)
@@ -85,7 +85,7 @@ class OptionalKinds:
         ended = asyncio.Event()
 
         def end() -> None:
-            with suppress(RuntimeError):  # the loop is closed: the operator has ended
+            with suppress(RuntimeError):  # the loop is closed: the operator has stopped
                 loop.call_soon_threadsafe(ended.set)
 
         watch = self._watches[kind] = self._watch(kind)
@@ -95,7 +95,7 @@ class OptionalKinds:
         await asyncio.sleep(self._after)
 
     def stop(self) -> None:
-        """End all watches; blocks."""
+        """Stop all watches; blocks."""
         self._stopping = True
         for watch in [*self._watches.values()]:
             watch.stop()

@@ -1,7 +1,6 @@
-"""Find invalid fields, types and quantities in a pod template, by the definitions of Kubernetes' client. Pure.
+"""Find invalid fields, types and quantities in a pod template, by the models of the `kubernetes` package. Pure.
 
-The API server drops a field that it does not know, and rejects a pod with a value of another type without naming the
-field.
+The API server drops unknown fields, and rejects a pod with a value of the wrong type without naming the field.
 """
 
 import difflib
@@ -18,7 +17,7 @@ __all__ = ["template_problems"]
 
 _OF_CONTAINER: Final = frozenset(("env", "envFrom", "imagePullPolicy", "resources", "volumeMounts"))
 _OWN: Final = frozenset(("labels", "annotations"))
-"""Fields of the template that hold any keys."""
+"""Fields of the template that may have any keys."""
 _MOST: Final = 10
 _VERSION: Final = f"Kubernetes 1.{kubernetes.__version__.partition('.')[0]}"
 _TYPE: Final = re.compile(r"(?P<of>List|Dict)?\[?(?:str, )?(?P<element>\w+)\]?")
@@ -29,9 +28,9 @@ _WORDS: Final[Mapping[str, str]] = {"str": "a string", "int": "a whole number", 
 
 
 def template_problems(template: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return the problems of `spec.template` at any depth, at most ten.
+    """Return the problems of `spec.template` at any depth, at most ten of them.
 
-    A field that is newer than the client is rejected too, because it cannot be distinguished from a misspelt one.
+    A field that is newer than the package is also rejected, because it cannot be distinguished from a misspelt one.
     """
     found = [*_in_template(template)]
     rest = len(found) - _MOST
@@ -54,7 +53,7 @@ def _of_definition(definition: Any, value: Any, path: str) -> Iterator[Problem]:
         return
     attributes = {camel: snake for snake, camel in definition.attribute_map.items()}
     for key, inner in value.items():
-        if str(key).startswith("$"):  # a directive of a strategic merge patch
+        if str(key).startswith("$"):  # directive of a strategic merge patch
             continue
         if key not in attributes:
             near = difflib.get_close_matches(str(key), attributes, 1)
@@ -104,14 +103,14 @@ def _of_element(name: str, value: Any, path: str, *, is_quantity: bool) -> Itera
 
 
 def _is_scalar(value: Any, name: str) -> bool:
-    """Return whether a value is of a simple type; any value is of a type that has no Python counterpart."""
+    """Return whether a value has this scalar type; True for a type without a Python counterpart."""
     scalar = _SCALARS.get(name)
     return scalar is None or (isinstance(value, scalar) and (scalar is bool or not isinstance(value, bool)))
 
 
 def _other(path: str, wanted: str, value: Any) -> Problem:
     quotes = "; write it in quotes" if wanted == _WORDS["str"] and isinstance(value, bool | int | float) else ""
-    return Problem(path, f"must be {wanted}, and is {_kind(value)}{quotes}")
+    return Problem(path, f"must be {wanted}, but is {_kind(value)}{quotes}")
 
 
 def _kind(value: Any) -> str:

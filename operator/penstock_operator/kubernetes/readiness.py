@@ -1,4 +1,4 @@
-"""Ask the pod of a task why it is not ready: its reports travel through Kafka, which it may not reach."""
+"""Query a task pod why it is not ready, since its reports go through Kafka, which it may be unable to reach."""
 
 import http.client
 from contextlib import closing
@@ -10,14 +10,16 @@ __all__ = ["NO_ANSWER", "why_unready"]
 
 _SECONDS: Final = 1.5
 _LENGTH: Final = 1_000  # bytes
-NO_ANSWER: Final = "it does not answer: its process is frozen, its node is lost, or a network policy is in between"
+NO_ANSWER: Final = (
+    "it does not respond: its process is frozen, its node is lost, or a network policy blocks the operator"
+)
 
 
 def why_unready(address: str) -> str:
-    """Return the problem that a pod reports; empty if it reports none.
+    """Return the problem that a pod reports; empty: it is ready.
 
     Args:
-        address: its IP address.
+        address: IP address of the pod.
     """
     try:
         with closing(http.client.HTTPConnection(address, METRICS_PORT, timeout=_SECONDS)) as connection:

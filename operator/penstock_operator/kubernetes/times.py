@@ -1,4 +1,4 @@
-"""Convert Kubernetes' times between text and seconds since 1970. Pure."""
+"""Convert between Kubernetes' timestamps and seconds since 1970. Pure."""
 
 from datetime import UTC, datetime
 
@@ -6,10 +6,10 @@ __all__ = ["instant", "timestamp"]
 
 
 def instant(text: str | None) -> float | None:
-    """Return a time of Kubernetes as seconds since 1970."""
+    """Return a Kubernetes timestamp as seconds since 1970; None or empty: None."""
     return None if not text else datetime.fromisoformat(text).timestamp()
 
 
 def timestamp(seconds: float) -> str:
-    """Return seconds since 1970 as a time of Kubernetes, in whole seconds."""
+    """Return seconds since 1970 as a Kubernetes timestamp, in whole seconds."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
 """Watch the API server with kopf. The only module that imports `kopf`.
 
 kopf runs in a separate thread and event loop. Its handlers keep no state, so that it adds no finalizer and no
-annotation; its session refuses every request but GET.
+annotation; its session refuses every request except GET.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _AFTER_CLEANUP: Final = 2.0
 
 
 class _EndlessBackoff:
-    """Endless pauses between retries of a request: by default kopf would end the operator after a minute."""
+    """Endless pauses between retries of a request; by default, kopf would stop the operator after a minute."""
 
     def __iter__(self) -> Any:
         yield from (1, 1, 2, 3, 5, 8, 13, 21)
@@ -43,17 +43,17 @@ class _EndlessBackoff:
 
 
 class KopfWatch:
-    """Thread that runs kopf.
+    """Watches by kopf, in a separate thread.
 
     Args:
         server: the API server to watch.
         settings: settings of the release.
         events: called for every event, in the thread of `deliver`.
-        deliver: hands a call and an event over to that thread.
-        kinds: the kinds to watch; the API server serves them.
-        health: of these watches; kept up to date here.
+        deliver: runs a call with an event in that thread.
+        kinds: the kinds to watch, which the API server serves.
+        health: health of these watches, which is updated here.
         beat: called every second from kopf's event loop.
-        is_optional: the CRDs of the kinds may be deleted: then the end of the watch is not a fault.
+        is_optional: whether the CRDs of the kinds may be deleted, so that the end of the watch is not an error.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class KopfWatch:
         self._thread: threading.Thread | None = None
         self._on_end: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
-        """Cause of its end; None: it runs, or was stopped."""
+        """Why it ended; None: it is running, or was stopped."""
 
     def start(self, on_end: Callable[[], None]) -> None:
         """Start watching; `on_end` is called from kopf's thread when it ends for any reason, perhaps twice."""
@@ -93,7 +93,7 @@ class KopfWatch:
             except BaseException as e:  # `error` holds any cause
                 self.error = e
                 if not self._is_optional:
-                    log.critical("Watching has ended: %s", e, exc_info=e)
+                    log.critical("Watching has failed: %s", e, exc_info=e)
             finally:
                 on_end()
 
@@ -122,7 +122,7 @@ class KopfWatch:
         companions = [asyncio.create_task(self._beat_forever()), asyncio.create_task(cleaned.wait())]
         try:
             await asyncio.wait({running, companions[1]}, return_when=asyncio.FIRST_COMPLETED)
-            # After a failure kopf cleans up, and may then wait for minutes for a remaining watch.
+            # After a failure, kopf cleans up and may then wait for a remaining watch for minutes.
             await asyncio.wait({running}, timeout=_AFTER_CLEANUP)
         finally:
             self._on_end()
@@ -136,7 +136,7 @@ class KopfWatch:
         else:
             running.cancel()
         if not self._stop.is_set():
-            raise RuntimeError("kopf has ended unexpectedly; its errors are in the log")
+            raise RuntimeError("kopf has stopped unexpectedly; its errors are in the log")
 
     async def _beat_forever(self) -> None:
         while True:
@@ -178,7 +178,7 @@ class KopfWatch:
     def _kopf_settings(self) -> kopf.OperatorSettings:
         settings = kopf.OperatorSettings()
         settings.peering.standalone = True
-        settings.scanning.disabled = True  # kopf watches neither namespaces nor CRDs, and needs no rights for them
+        settings.scanning.disabled = True  # kopf watches neither namespaces nor CRDs, and needs no permissions for them
         settings.watching.server_timeout = 600
         settings.watching.connect_timeout = 10
         settings.watching.chunk_size = _PAGE
@@ -189,7 +189,7 @@ class KopfWatch:
         settings.networking.error_backoffs = _EndlessBackoff()
         settings.persistence.finalizer = "penstock.dev/never"  # no handler uses it
         settings.posting.enabled = False
-        # By default kopf sends SIGKILL to the process if its loop still runs ten minutes after it was asked to stop.
+        # By default, kopf sends SIGKILL to the process if its loop still runs ten minutes after the stop flag was set.
         settings.process.ultimate_exiting_timeout = None
         settings.posting.reporting_component = "penstock-operator"
         return settings

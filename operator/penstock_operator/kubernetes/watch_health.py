@@ -1,4 +1,4 @@
-"""Track when each watch was last heard of, and whether its list has been read. Usable by many threads."""
+"""Track when each watch last received data, and whether its list has been read. Thread-safe."""
 
 import logging
 import threading
@@ -12,21 +12,21 @@ __all__ = ["WatchHealth"]
 
 log = logging.getLogger(__name__)
 
-# The API server sends a bookmark every minute, and kopf drops a watch that was silent for 70 s.
+# Seconds. The API server sends a bookmark every minute, and kopf drops a watch that was silent for 70 s.
 _SILENCE: Final = 240.0
 _REFUSED: Final = 10.0
-"""Seconds to wait for a refused list, since the rights of a new release may come a moment later."""
+"""Seconds to wait for a refused list, since the permissions of a new release may be granted a moment later."""
 
 
 class WatchHealth:
-    """Health of the watches of some kinds, each of one namespace or of all.
+    """Health of the watches of some kinds, each for one namespace or for all.
 
     Args:
         kinds: the kinds that are watched.
-        namespaces: empty: all, by one watch per kind.
+        namespaces: the watched namespaces; empty: all, with one watch per kind.
         most: seconds of silence after which a watch counts as dead.
-        clock: monotonic.
-        on_gap: called when a list is read again; deletions before that were missed.
+        clock: monotonic clock.
+        on_gap: called when a list is read again; earlier deletions may have been missed.
         on_listed: called when all lists have been read once.
     """
 
@@ -52,18 +52,18 @@ class WatchHealth:
         self._lock = threading.Lock()
 
     def heard(self, path: str) -> None:
-        """Note a request to this path, or an answer from it."""
+        """Record a request to this path, or data from it."""
         if path in self._heard_at:
             self._heard_at[path] = self._clock()
 
     def lists(self, path: str) -> None:
-        """Note that the first page of a list is requested."""
+        """Record that the first page of a list is requested."""
         self.heard(path)
         if path in self._heard_at and path not in self._unlisted:
             self._on_gap()
 
     def watches(self, path: str) -> None:
-        """Note that a watch starts, after its list was read."""
+        """Record that a watch starts, after its list was read."""
         self.heard(path)
         with self._lock:
             self._refused.pop(path, None)
@@ -71,13 +71,13 @@ class WatchHealth:
                 return
             self._unlisted.discard(path)
             now = self._clock()
-            self._refused = dict.fromkeys(self._refused, (now, now))  # rights may come one after the other
+            self._refused = dict.fromkeys(self._refused, (now, now))  # permissions may be granted one after the other
             if self._unlisted - self._given_up():
                 return
         self._on_listed()
 
     def refuses(self, path: str) -> None:
-        """Note that the API server forbids a path, as it does in a deleted namespace, where the operator has no rights.
+        """Record that the API server forbids a path, for example in a deleted namespace, where permissions are gone.
 
         The other namespaces do not wait for it. kopf keeps requesting it, and `watches` is called once it is allowed.
         """
@@ -91,9 +91,9 @@ class WatchHealth:
             if path in before or path not in self._given_up():
                 return
             log.warning(
-                "The API server does not allow %s: its namespace is gone, or a RoleBinding is missing there", path
+                "The API server forbids %s: its namespace does not exist, or a RoleBinding is missing there", path
             )
-            # A release that may list nothing at all must not count as ready.
+            # A release that may not list anything must not count as ready.
             is_listed = len(self._unlisted) < len(self._heard_at) and not self._unlisted - self._given_up()
         if is_listed:
             self._on_listed()
@@ -102,7 +102,7 @@ class WatchHealth:
         return {path for path, (first, last) in self._refused.items() if last - first >= _REFUSED}
 
     def check_ready(self) -> str | None:
-        """Return which paths have not been listed yet; None: all have."""
+        """Return a message with the paths that have not been listed yet; None: all have been."""
         with self._lock:
             missing = sorted(
                 self._unlisted - (self._given_up() if len(self._unlisted) < len(self._heard_at) else set())
@@ -110,9 +110,9 @@ class WatchHealth:
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
     def check_alive(self) -> str | None:
-        """Return which paths have been silent for too long; None: none."""
+        """Return a message with the paths that have been silent for too long; None: there are none."""
         now = self._clock()
         silent = {path: now - at for path, at in self._heard_at.items() if now - at > self._most}
         if not silent:
             return None
-        return "no sign of life from " + ", ".join(f"{path} for {age:.0f} s" for path, age in sorted(silent.items()))
+        return "nothing received from " + ", ".join(f"{path} for {age:.0f} s" for path, age in sorted(silent.items()))

@@ -1,6 +1,6 @@
-"""HTTP session of kopf, which can only read, reports what it hears, and requests no more than is needed.
+"""Read-only HTTP session for kopf, which reports received data and requests no more than necessary.
 
-It requests only the metadata of Secrets and pods, so that no watch brings a value of a Secret into the operator.
+It requests only the metadata of Secrets and pods, so that watches never transfer the values of Secrets to the operator.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ _METADATA_OF: Final = frozenset(kind.plural for kind in (POD, SECRET))
 
 
 class _Content:
-    """Content of a response, as kopf reads it: each part is reported, and a closed connection is an error of aiohttp.
+    """Content of a response that reports each part, and raises an error of aiohttp if the connection is closed.
 
-    aiohttp's own traces report parts only if a whole body is read, which a watch never does. A watch that starts while
-    new credentials close its session gets a bare RuntimeError, which would end kopf and thus the operator.
+    aiohttp's traces report parts only if the whole body is read, which a watch never does. A watch that starts while new
+    credentials close its session gets a bare RuntimeError, which would stop kopf and thus the operator.
     """
 
     def __init__(self, inner: aiohttp.StreamReader, heard: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class _Content:
 
 
 class _Response(aiohttp.ClientResponse):
-    """Response that reports its parts. `items: null`, Go's empty list, becomes `[]`, since kopf does not expect null."""
+    """Response that reports its parts. It replaces `items: null`, Go's empty list, with `[]`, which kopf expects."""
 
     health: WatchHealth
     transports: MutableSet[asyncio.Transport]
@@ -75,13 +75,13 @@ class _Response(aiohttp.ClientResponse):
 def open_session(
     server: ApiServer, health: WatchHealth, transports: MutableSet[asyncio.Transport]
 ) -> aiohttp.ClientSession:
-    """Return a session for one event loop; its owner closes it.
+    """Return a session for one event loop, which the caller must close.
 
     Args:
-        server: API server that it requests from.
+        server: the API server.
         health: notified of each part of a response.
-        transports: gets the connections of all responses. Closing the session begins to end a watch's TLS connection, but
-            does not wait for the API server's part of it: its owner aborts them.
+        transports: receives the connections of all responses. Closing the session starts to shut down a watch's TLS
+            connection, but does not wait for the API server, so the caller must abort them.
     """
     connection = server.connection
     tls = _ssl(connection)
@@ -91,7 +91,7 @@ def open_session(
     async def begins(_: Any, __: Any, request: aiohttp.TraceRequestStartParams) -> None:
         path, is_watch = request.url.path, "watch" in request.url.query
         if request.method.upper() != "GET":
-            raise Refused(f"{request.method} {path}", answer="the session of watches may only read")
+            raise Refused(f"{request.method} {path}", answer="watches may only read")
         if (authorization := server.authorization()) is not None:
             request.headers["Authorization"] = authorization
         if path.rpartition("/")[2] in _METADATA_OF:
@@ -110,7 +110,7 @@ def open_session(
     async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:
         server.count(_verb(end.url), _kind(end.url.path), 0)
         if isinstance(end.exception, aiohttp.ClientSSLError) and connection.ca is not None:
-            with suppress(OSError):  # the CA of the cluster may have changed; without this kopf would always fail
+            with suppress(OSError):  # the CA of the cluster may have changed; without this, kopf would fail forever
                 tls.load_verify_locations(connection.ca)
 
     tracing.on_request_start.append(begins)
@@ -142,7 +142,7 @@ def _verb(url: URL) -> str:
 
 
 def _kind(path: str) -> str:
-    """Return the kind that a path lists; `API` for the requests with which kopf discovers the kinds."""
+    """Return the kind that a path lists; `API` for requests with which kopf discovers kinds."""
     plural = path.rpartition("/")[2]
     name = name_of_plural(plural)
     return name if name != plural else "API"

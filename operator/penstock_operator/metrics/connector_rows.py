@@ -1,6 +1,6 @@
-"""Metrics of the connectors. The rows of a connector are rendered when it changes; a scrape only joins them.
+"""Metrics of the connectors. The rows of a connector are rendered when it changes, and a scrape only joins them.
 
-Rendering all of them at each scrape would delay everything else, by a time that grows with the number of connectors.
+Rendering all rows at each scrape would delay everything else, the longer the more connectors there are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,16 +24,16 @@ class ConnectorFigures:
     """Figures of a connector.
 
     Attributes:
-        class_name, type, version: of its plugin; type is `source`, `sink` or empty.
+        class_name, type, version: class, type and version of its plugin; the type is `source`, `sink` or empty.
         connector: its Connect name, as in the metrics of its tasks.
-        state: one of `STATES`, or another one, which then has a row too.
-        tasks: how many are in each state.
-        restarts: of its tasks, since the connector was created.
-        ready: condition Ready is True; False if the operator cannot find that out.
-        reason: reason of condition Ready, or why the operator cannot find that out.
-        executors: how many executors its tasks want, and how many are ready; None: it has none in its spec.
-        active_topics: how many topics it has used (KIP-558); None: they are not tracked.
-        desired_tasks: how many tasks autoscaling has chosen; None: there is no autoscaling.
+        state: one of `STATES`, or another state, for which there is then also a row.
+        tasks: number of tasks by state.
+        restarts: restarts of its tasks since the connector was created.
+        ready: whether condition Ready is True; False if the operator cannot determine it.
+        reason: reason of condition Ready, or why the operator cannot determine it.
+        executors: number of executors that its tasks want, and number that are ready; None: its spec has none.
+        active_topics: number of active topics (KIP-558); None: they are not tracked.
+        desired_tasks: number of tasks that autoscaling has chosen; None: there is no autoscaling.
     """
 
     class_name: str = ""
@@ -51,7 +51,7 @@ class ConnectorFigures:
 
 
 class ConnectorRows:
-    """Rows of all connectors. Usable by many threads."""
+    """Rows of all connectors. Thread-safe."""
 
     def __init__(self) -> None:
         self._shown: dict[Key, tuple[ConnectorFigures, list[bytes]]] = {}
@@ -73,7 +73,7 @@ class ConnectorRows:
         self._shown.pop(key, None)
 
     def page(self) -> bytes:
-        """Return every row, by metric."""
+        """Return all rows, grouped by metric."""
         shown = [rows for _, rows in self._shown.copy().values()]
         return b"".join(part for n, head in enumerate(self._heads) for part in (head, *(rows[n] for rows in shown)))
 
@@ -96,7 +96,7 @@ def _blocks(families: Iterable[Metric]) -> list[_Block]:
     """Return one block for each metric: its comment lines, and its rows."""
     found = []
     for family in families:
-        # Split at \n only: a label may contain other characters that Python takes for the end of a line.
+        # Split at \n only: a label may contain other characters that `splitlines` treats as line ends.
         lines = [line + b"\n" for line in generate_latest(_Given(family)).split(b"\n")[:-1]]
         heads = [line for line in lines if line.startswith(b"# ")]
         found.append(_Block(b"".join(heads), b"".join(lines[len(heads) :])))
@@ -106,29 +106,31 @@ def _blocks(families: Iterable[Metric]) -> list[_Block]:
 def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
     names = ["namespace", "name", "connector"]
     info = GaugeMetricFamily(
-        "penstock_connector_info", "A connector and its plugin.", labels=[*names, "class", "type", "version"]
+        "penstock_connector_info", "The connector and its plugin.", labels=[*names, "class", "type", "version"]
     )
-    state = GaugeMetricFamily("penstock_connector_state", "1: it is in this state.", labels=[*names, "state"])
-    tasks = GaugeMetricFamily("penstock_connector_tasks", "Its tasks by state.", labels=[*names, "state"])
+    state = GaugeMetricFamily(
+        "penstock_connector_state", "1 if the connector is in this state.", labels=[*names, "state"]
+    )
+    tasks = GaugeMetricFamily("penstock_connector_tasks", "The connector's tasks by state.", labels=[*names, "state"])
     ready = GaugeMetricFamily(
         "penstock_connector_ready",
-        "1: condition Ready is True; 0 also while the Connector cannot be read.",
+        "1 if condition Ready is True; 0 also while the Connector cannot be read.",
         labels=[*names, "reason"],
     )
-    restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)
+    restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of the connector's tasks.", labels=names)
     topics = GaugeMetricFamily(
         "penstock_connector_active_topics",
-        "Topics that it has used since its creation or the last reset; absent while they are not tracked.",
+        "Active topics since the connector's creation or the last reset; absent if they are not tracked.",
         labels=names,
     )
     executors = GaugeMetricFamily(
         "penstock_connector_executors",
-        "Executors that its tasks want now, and those that are connected; absent without spec.spark.executors.",
+        "Executors that the tasks want now, and those that are connected; absent without spec.spark.executors.",
         labels=[*names, "state"],
     )
     desired = GaugeMetricFamily(
         "penstock_connector_desired_tasks",
-        "Tasks that autoscaling has chosen; absent without spec.autoscaling.",
+        "Number of tasks that autoscaling has chosen; absent without spec.autoscaling.",
         labels=names,
     )
     for key, f in shown.items():

@@ -15,7 +15,7 @@ __all__ = ["Metrics", "QueueFigures", "RolloutFigures"]
 
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 _REVIEW_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2)
-"""After two seconds, the API server does not wait for the answer."""
+"""Buckets of reviews, up to the two seconds for which the API server waits."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class QueueFigures:
     """Current figures of the work queue.
 
     Attributes:
-        waiting: keys that are due and wait for a slot.
-        delayed: keys that will be due later.
-        running: keys that are worked on.
-        oldest_waiting: seconds since the key that waits longest was due.
-        oldest_running: seconds since the run that takes longest began.
+        waiting: number of keys that are due and wait for a slot.
+        delayed: number of keys that will be due later.
+        running: number of keys that are being reconciled.
+        oldest_waiting: seconds for which the longest waiting key has been due.
+        oldest_running: seconds since the start of the longest reconciliation in progress.
     """
 
     waiting: int = 0
@@ -42,12 +42,12 @@ class RolloutFigures:
     """Current figures of the rollout of a change of the release.
 
     Attributes:
-        waiting: Connectors that wait for their turn.
-        restarting: those that are being restarted.
-        failed: those that were Ready before their restart, and are not since.
-        planning: those whose new plan is still being made.
-        stopped: the rollout has stopped, somewhere or everywhere.
-        stopped_namespaces: in how many namespaces it has stopped.
+        waiting: number of Connectors that wait for their turn.
+        restarting: number of Connectors that are being restarted.
+        failed: number of Connectors that were Ready before their restart, and have not been since.
+        planning: number of Connectors for which planning is in progress.
+        stopped: whether the rollout has stopped, in one namespace or everywhere.
+        stopped_namespaces: number of namespaces in which it has stopped.
     """
 
     waiting: int = 0
@@ -59,13 +59,13 @@ class RolloutFigures:
 
 
 class Metrics:
-    """All metrics. Usable by many threads."""
+    """All metrics of the operator. Thread-safe."""
 
     def __init__(self, *, version: str = "", release: str = "") -> None:
         self.registry = CollectorRegistry()
         self._reconciles = Histogram(
             "penstock_operator_reconcile_seconds",
-            "How long reconciliations took.",
+            "Duration of reconciliations.",
             ["outcome"],
             buckets=_SECONDS,
             registry=self.registry,
@@ -74,7 +74,7 @@ class Metrics:
             self._reconciles.labels(outcome)
         self._requests = Counter(
             "penstock_operator_api_requests",
-            "Requests to the API server; code 0: no answer.",
+            "Requests to the API server; code 0: no response.",
             ["verb", "kind", "code"],
             registry=self.registry,
         )
@@ -89,13 +89,13 @@ class Metrics:
                 self._reviews.labels(kind, result)
         self._review_seconds = Histogram(
             "penstock_operator_review_seconds",
-            "How long reviews took.",
+            "Duration of reviews by the webhook.",
             buckets=_REVIEW_SECONDS,
             registry=self.registry,
         )
         self._console_answers = Counter(
             "penstock_operator_console_requests",
-            "Requests to the console and the REST API by class of the answer's status; a stream counts when it begins.",
+            "Requests to the console and the REST API by class of the response status; a stream counts when it starts.",
             ["code"],
             registry=self.registry,
         )
@@ -104,15 +104,15 @@ class Metrics:
         self._console_streams = Gauge(
             "penstock_operator_console_streams", "Open pages that receive live updates.", registry=self.registry
         )
-        self._kafka = Gauge("penstock_operator_kafka_up", "1: the status topic can be read.", registry=self.registry)
+        self._kafka = Gauge("penstock_operator_kafka_up", "1 if the status topic can be read.", registry=self.registry)
         self._compacted = Gauge(
             "penstock_operator_status_topic_compacted",
-            "0: the cleanup.policy of the status topic is not compact, and Kafka deletes its records.",
+            "0 if the cleanup.policy of the status topic is not compact, so that Kafka deletes its records.",
             registry=self.registry,
         )
         self._compacted.set(1)
         self._leading = Gauge(
-            "penstock_operator_leading", "1: this operator holds the Lease of its release.", registry=self.registry
+            "penstock_operator_leading", "1 if this operator holds the Lease of its release.", registry=self.registry
         )
         Gauge("penstock_operator_build_info", "1", ["version", "release"], registry=self.registry).labels(
             version, release
@@ -127,7 +127,7 @@ class Metrics:
         self._connectors.put(key, figures)
 
     def not_ready(self, key: Key, reason: str) -> None:
-        """Set a connector that cannot be read to not ready; its other figures stay."""
+        """Set a connector that cannot be read to not ready, without changing its other figures."""
         self._connectors.not_ready(key, reason)
 
     def forget(self, key: Key) -> None:
@@ -156,7 +156,7 @@ class Metrics:
         self._requests.labels(verb, kind, str(code)).inc()
 
     def requests(self) -> Mapping[tuple[str, str, str], int]:
-        """Return the requests so far, by verb, kind and code, for tests to compare."""
+        """Return the number of requests by verb, kind and code; for tests."""
         return {
             (s.labels["verb"], s.labels["kind"], s.labels["code"]): int(s.value)
             for metric in self._requests.collect()
@@ -169,7 +169,7 @@ class Metrics:
         self._kafka.set(up)
 
     def compacted(self, *, is_so: bool) -> None:
-        """Set whether the status topic is compacted, as far as that is known."""
+        """Set whether the status topic is compacted; unknown counts as compacted."""
         self._compacted.set(is_so)
 
     def leading(self, is_held: Callable[[], bool]) -> None:
@@ -185,7 +185,7 @@ class Metrics:
         self._rollout = figures
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics that are computed at each scrape: the queue, the rollout."""
+        """Return the metrics that are computed at each scrape: those of queue and rollout."""
         yield from _queue(self._queue())
         yield from _rollout(self._rollout())
 
@@ -214,7 +214,7 @@ def _queue(figures: QueueFigures) -> Iterable[Metric]:
     )
     yield GaugeMetricFamily(
         "penstock_operator_queue_oldest_running_seconds",
-        "Age of the oldest reconciliation under way.",
+        "Age of the oldest reconciliation in progress.",
         figures.oldest_running,
     )
 
@@ -230,11 +230,11 @@ def _rollout(figures: RolloutFigures) -> Iterable[Metric]:
     yield connectors
     yield GaugeMetricFamily(
         "penstock_operator_rollout_stopped",
-        "1: Connectors wait, since too many did not become Ready with the release's change.",
+        "1 if Connectors wait because too many did not become Ready with the change of the release.",
         float(figures.stopped),
     )
     yield GaugeMetricFamily(
         "penstock_operator_rollout_stopped_namespaces",
-        "Namespaces in which no Connector is restarted for the release's change.",
+        "Namespaces in which the rollout has stopped, so that no Connector is restarted.",
         figures.stopped_namespaces,
     )

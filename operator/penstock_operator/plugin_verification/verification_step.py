@@ -1,9 +1,9 @@
-"""Verification of one PluginVersion: when its pod is created and deleted, and what its status reports. Pure.
+"""Decision step for the verification of one PluginVersion: its pod, and its status. Pure.
 
-The result of a pod that has inspected the image is final while the release has the same runtime: image and spec never
-change. Any other end (the image cannot be pulled, no node, not enough memory, an import without an end) is reported, and
-another pod inspects it after a pause, which doubles up to ten minutes. The image is verified again for another runtime, and
-when the ConfigMap of its configuration definitions is missing; until that is decided, the status stays as it is.
+The result of a pod that has inspected the image is final while the release has the same runtime image: image and spec never
+change. Any other end (the image cannot be pulled, no node, not enough memory, an import that does not end) is reported, and
+another pod inspects the image after a pause, which doubles up to ten minutes. The image is verified again for another
+runtime image, and when the ConfigMap of its configuration definitions is missing; until then, the status does not change.
 """
 
 import itertools
@@ -25,29 +25,29 @@ __all__ = ["Finding", "Logged", "Seen", "Step", "failed", "published", "step", "
 
 _BACKOFF: Final = ExponentialBackoff(first=15.0, longest=600.0)
 _SLOT_WAIT: Final = 60.0
-"""Seconds, should no event come: a PluginVersion that waits for a slot is woken when there is one."""
+"""Seconds until the next check for a slot; normally a waiting PluginVersion is woken earlier, when there is one."""
 _NONE: Final = FailedJob()
 _PUBLISHING: Final = 3
-"""Pods to try before the PluginVersion is decided without configuration definitions, because none could be read."""
+"""Number of pods after which a PluginVersion is decided without configuration definitions that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Observations of a PluginVersion that is well-formed.
+    """Observation of a well-formed PluginVersion.
 
     Attributes:
-        name: name of its pod; a pod that follows one which does not terminate has a name that begins with it.
-        pods: its verifying pods. Those of another runtime, which an earlier operator has made, have other names.
-        runtime: the image of the runtime that must verify it.
-        verified_by: the runtime that has verified it, according to the status; empty: none has.
-        said: the verdict in the status; None: none yet.
+        name: name of its pod; names of pods after one that does not terminate begin with it.
+        pods: its verifying pods. Those for another runtime image, of an earlier operator, have other names.
+        runtime: the runtime image that must verify it.
+        verified_by: the runtime image that verified it, according to the status; empty: none has.
+        said: the verdict in the status; None: there is none yet.
         is_lost: whether the ConfigMap that the status names no longer exists.
-        is_decided: whether this operator has decided it since it began. It does so once, whichever runtime the status
-            names: another release with another runtime may watch the same namespace, and the CRD may be an older one.
-        failure: failure of pods before that decided nothing.
-        slot: whether one more verifying pod may live.
-        deadline: seconds that a node has to take the pod, and the pod to end from then on.
-        node_timeout: seconds after which the node of a pod that should have ended is considered lost.
+        is_decided: whether this operator has decided it since its start. It decides once, whichever runtime image the status
+            names: another release with another one may watch the same namespace, and the CRD may be an older one.
+        failure: failed attempts of earlier pods.
+        slot: whether there is a slot for one more verifying pod.
+        deadline: seconds until the pod must have been scheduled, and from then on, seconds until it must have ended.
+        node_timeout: seconds after which the node of a pod that should have ended counts as lost.
         now: seconds since 1970.
     """
 
@@ -67,10 +67,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Findings of a pod that decided, for the status.
+    """Findings of a pod that inspected the image, for the status.
 
     Attributes:
-        classes: the Java classes.
+        classes: its Java classes.
         definitions: the ConfigMap with the configuration definitions, and their digest; None: there are none.
     """
 
@@ -78,14 +78,14 @@ class Finding:
     definitions: PublishedDefinitions | None = None
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the status."""
+        """Return the fields for the status."""
         classes = [c.model_dump(mode="json", by_alias=True) for c in self.classes]
         where = self.definitions.model_dump(mode="json", by_alias=True) if self.definitions is not None else None
         return {name: value for name, value in (("classes", classes), ("definitions", where)) if value}
 
 
 class Logged(NamedTuple):
-    """Configuration definitions in the log of a pod, by their digest."""
+    """Configuration definitions in the log of a pod, and their digest."""
 
     pod: str
     digest: str
@@ -96,16 +96,16 @@ class Step:
     """Next step for a PluginVersion.
 
     Attributes:
-        verdict: for its status.
-        verified_by: for its status.
-        finding: for its status, the findings of a pod; None: keep those in the status.
-        publish: configuration definitions to publish first.
-        failure: to remember.
-        create: the name of a pod to create.
-        delete: pods to delete, once the status is written.
-        requeue_after: check again after so many seconds; None: when something happens.
-        queued: it waits for a slot.
-        is_decided: a pod has decided it.
+        verdict: verdict for its status.
+        verified_by: runtime image for its status.
+        finding: findings for its status; None: keep those in the status.
+        publish: configuration definitions to publish first; None: none.
+        failure: failed attempts to remember.
+        create: name of the pod to create; None: none.
+        delete: pods to delete after the status was written.
+        requeue_after: check again after this many seconds; None: when something happens.
+        queued: whether it waits for a slot.
+        is_decided: whether a pod has decided it.
     """
 
     verdict: Verdict
@@ -121,7 +121,7 @@ class Step:
 
 
 def step(seen: Seen) -> Step:
-    """Return the step for a PluginVersion that is well-formed."""
+    """Return the step for a well-formed PluginVersion."""
     living = tuple(p for p in seen.pods if p.leaving is None)
     is_known = seen.is_decided or seen.verified_by == seen.runtime
     if seen.said is not None and is_known and not seen.is_lost:
@@ -132,7 +132,7 @@ def step(seen: Seen) -> Step:
 
 
 def failed(seen: Seen, reason: str, message: str) -> Step:
-    """Return the step after a pod that decided nothing, or could not be created: another one follows after a pause."""
+    """Return the step after a pod ended without a result or could not be created: it is retried after a pause."""
     attempts = seen.failure.attempts + 1
     pause = _BACKOFF.pause(attempts)
     failure = FailedJob(seen.name, attempts, seen.now + pause, reason, f"{message}; it is retried automatically")
@@ -140,15 +140,15 @@ def failed(seen: Seen, reason: str, message: str) -> Step:
 
 
 def published(found: Step, where: PublishedDefinitions) -> Step:
-    """Return the step after its definitions have been stored in a ConfigMap."""
+    """Return the step after its definitions were stored in a ConfigMap."""
     assert found.finding is not None
     return replace(found, finding=replace(found.finding, definitions=where), publish=None)
 
 
 def unpublished(seen: Seen, found: Step, why: str) -> Step:
-    """Return the step if its definitions cannot be read: another pod tries, and the third one decides without them."""
+    """Return the step if its definitions cannot be read: another pod is tried, and after the third it is decided anyway."""
     before = seen.failure.attempts if seen.failure.reason == Reason.DEFINITIONS_UNPUBLISHED else 0
-    cause = f"configuration definitions are not published: {why}"
+    cause = f"cannot publish its configuration definitions: {why}"
     if before + 1 >= _PUBLISHING:
         verdict = replace(found.verdict, message=f"{found.verdict.message}; {cause}")
         return replace(found, verdict=verdict, publish=None)
@@ -157,7 +157,7 @@ def unpublished(seen: Seen, found: Step, why: str) -> Step:
 
 
 def _as_before(seen: Seen, found: Step) -> Step:
-    """Keep the findings of an earlier runtime until this one has decided."""
+    """Return the step with the status for an earlier runtime image until this one has decided."""
     if seen.said is None or not seen.verified_by or found.is_decided:
         return found
     return replace(found, verdict=seen.said, verified_by=seen.verified_by)
@@ -166,7 +166,7 @@ def _as_before(seen: Seen, found: Step) -> Step:
 def _next_step(seen: Seen) -> Step:
     away = [p for p in seen.pods if p.is_on_lost_node(seen.now, seen.node_timeout)]
     pod = next((p for p in sorted(seen.pods, key=lambda p: p.created) if p not in away), None)
-    doing = "a pod inspects the image, and imports the classes that it declares"
+    doing = "a pod inspects the image and imports the declared classes"
     verdict, failure = _waits(seen.failure, Reason.VERIFYING, doing), seen.failure
     if pod is None:
         if failure.retry_at is not None and failure.retry_at > seen.now:
@@ -195,7 +195,7 @@ def _free_name(seen: Seen) -> str:
 
 
 def _waits(failure: FailedJob, reason: str, message: str) -> Verdict:
-    """Return the verdict while another pod inspects the image: an earlier failure stays, since users want to know it."""
+    """Return the verdict while another pod inspects the image; it keeps reporting an earlier failure."""
     if failure.attempts:
         return Verdict(Kind.UNDER_WAY, failure.reason, failure.message)
     return Verdict(Kind.UNDER_WAY, reason, message)
@@ -217,7 +217,7 @@ def _after_end(seen: Seen, pod: JobPod) -> Step:
         if ended.code == ExitCode.CONFIG_INVALID:
             verdict = Verdict(Kind.STALLED, Reason.VERIFICATION_FAILED, message)
             return Step(verdict, seen.runtime, Finding(), delete=gone, is_decided=True)
-    if pod.leaving is not None and seen.failure.attempts:  # counted already
+    if pod.leaving is not None and seen.failure.attempts:  # already counted
         left = (pod.leaves_by or seen.now) + seen.node_timeout - seen.now
         return Step(_waits(seen.failure, "", ""), failure=seen.failure, requeue_after=left)
     return replace(failed(seen, *_cause(pod, ended)), delete=gone)
@@ -241,5 +241,5 @@ def _overdue(seen: Seen, pod: JobPod) -> tuple[str, str]:
     if pod.hindrance is not None:
         return pod.hindrance
     if not pod.node:
-        return Reason.UNSCHEDULABLE, f"no node took the verifying pod within {seen.deadline:.0f} s"
-    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, which is past its deadline"
+        return Reason.UNSCHEDULABLE, f"the verifying pod was not scheduled within {seen.deadline:.0f} s"
+    return Reason.NODE_LOST, f"node {pod.node} does not stop pod {pod.name}, which is past its deadline"

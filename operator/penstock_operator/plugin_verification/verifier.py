@@ -29,20 +29,20 @@ from penstock_operator.settings import Settings
 __all__ = ["Verifier"]
 
 _AT_ONCE: Final = 4
-"""Limit of verifying pods of a release; lower if `limits.jobPods` is lower."""
+"""Maximum number of verifying pods of a release, if `limits.jobPods` is not lower."""
 _LOG_BYTES: Final = 2 * LARGEST
-"""Limit of a pod's log: the definitions in base64, and earlier output of the image, of which the pod shows 64 KiB."""
+"""Maximum bytes of a pod's log: definitions in base64, and earlier output of the image, limited to 64 KiB by the pod."""
 
 
 class Verifier:
     """Verifier of PluginVersions. Used only in the event loop's thread.
 
-    Failures are remembered only in this process: another operator retries immediately.
+    Failures are kept only in memory: another operator retries immediately.
 
     Args:
         settings: settings of the release.
         run: runs a blocking call.
-        wake: called with a PluginVersion that waited for its turn.
+        wake: called with a waiting PluginVersion when there is a slot for it.
     """
 
     def __init__(self, settings: Settings, run: Run, wake: Callable[[Key], None]) -> None:
@@ -54,10 +54,10 @@ class Verifier:
         self._open: set[Key] = set()
 
     async def verify(self, kube: Kube, key: Key, document: Mapping[str, Any], now: float) -> Step | None:
-        """Do the next step for a PluginVersion, except deletions: call `finish` once the status is written.
+        """Carry out the next step for a PluginVersion, except deletions: call `finish` after writing the status.
 
         Returns:
-            None: it cannot be used, and no pod inspects its image.
+            The step; None: the PluginVersion cannot be used, and its image is not inspected.
 
         Raises:
             OperatorError: a request to the API server failed.
@@ -90,7 +90,7 @@ class Verifier:
         return found
 
     async def finish(self, kube: Kube, key: Key, document: Mapping[str, Any], found: Step) -> None:
-        """Delete the pods of a step, whose status is written, and the definitions that it no longer names."""
+        """Delete the pods of a step after its status was written, and the definitions that the status no longer names."""
         if found.is_decided:
             self._decided[key] = document["metadata"]["uid"]
             self._open.discard(key)
@@ -113,7 +113,7 @@ class Verifier:
         self._open.discard(key)
 
     def undecided(self) -> Collection[Key]:
-        """Return those that take slots or wait: if deletions were missed, check whether they still exist."""
+        """Return the PluginVersions that occupy slots or wait, to check whether they exist if deletions were missed."""
         return tuple(self._open)
 
     async def _publish(self, kube: Kube, key: Key, document: Mapping[str, Any], seen: Seen, found: Step) -> Step:

@@ -1,4 +1,4 @@
-"""Render the pod that verifies a PluginVersion: no Secrets, no token, a limit of memory and of time. Pure."""
+"""Render the pod that verifies a PluginVersion, without Secrets and token, and with limits of memory and time. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ _END: Final = "-verify-"
 
 
 def name_of(document: Mapping[str, Any], settings: Settings) -> str:
-    """Return the name of the first verifying pod of a PluginVersion for this release and its runtime."""
+    """Return the name of the first verifying pod of a PluginVersion for this release and its runtime image."""
     metadata = document["metadata"]
     end = _END + names.digest(metadata["uid"], settings.release.label, settings.images.runtime)[:10]
     begin: str = metadata["name"].replace(".", "-")[: _HOST_NAME - len(end) - 3]
@@ -43,19 +43,19 @@ def verifying_pod(name: str, document: Mapping[str, Any], offer: PluginMount, se
 
     Args:
         name: name of the pod.
-        document: the PluginVersion; Kubernetes deletes the pod together with it.
+        document: the PluginVersion, with which Kubernetes deletes the pod.
         offer: the plugins that it declares.
         settings: settings of the release.
     """
     own, deadline = document["metadata"], settings.job.deadline_seconds
     mount = offer.numbered(0, ("connector",))
-    # Half of the time is for the image to be pulled.
+    # Half of the time is reserved for pulling the image.
     request = VerificationRequest(mount=mount, seconds=deadline / 2)
     pod_settings = replace(PodSettings.of(settings, ()), resources=job_resources(settings))
     command = layout.VERIFY_MODULE, layout.VERIFY_FILE
     spec = pod_spec(settings, layout.JOB_CONTAINER, command, pod_settings, (mount,), reports_missing=False)
     folder, _, file = layout.VERIFY_FILE.rpartition("/")
-    # An annotation, since it goes with the pod; an environment variable is shorter than 64 classes may be.
+    # An annotation, since it belongs to the pod; 64 classes may be too long for an environment variable.
     item = {"path": file, "fieldRef": {"fieldPath": f"metadata.annotations['{_REQUEST_ANNOTATION}']"}}
     spec["volumes"].insert(0, {"name": "request", "downwardAPI": {"items": [item]}})
     spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": folder})

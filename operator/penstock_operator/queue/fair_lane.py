@@ -1,4 +1,4 @@
-"""Keys that wait for a time, and then for their turn. Namespaces take turns, so that none delays another."""
+"""Keys that wait until they are due, and then for their turn. Namespaces take turns, so that none delays another."""
 
 import heapq
 import itertools
@@ -15,12 +15,12 @@ _NEVER: Final = float("inf")
 
 
 class Lane:
-    """Entries of a work queue. The cost of a turn does not depend on the number of keys and namespaces.
+    """Entries of a work queue. The cost of a turn does not depend on the number of namespaces.
 
-    Entries are not removed: when the turn of one comes, `counts` decides whether it is still valid.
+    Entries are not removed: when it is the turn of one, `counts` decides whether it is still valid.
 
     Args:
-        counts: whether the entry of this key and time is still valid.
+        counts: returns whether the entry of this key and time is still valid.
     """
 
     def __init__(self, counts: Callable[[Key, float], bool]) -> None:
@@ -29,14 +29,14 @@ class Lane:
         self._later: list[_Entry] = []
         self._due: dict[str, list[_Entry]] = {}
         self._turns: deque[str] = deque()
-        """Namespaces in `_due` in the order of their turns; after its turn a namespace goes to the end."""
+        """Namespaces in `_due` in the order of their turns; after its turn, a namespace is moved to the end."""
 
     def put(self, key: Key, when: float) -> None:
-        """Add a key, to be taken at this time or later."""
+        """Add a key that is due at this time."""
         heapq.heappush(self._later, (when, next(self._numbers), key))
 
     def take(self, now: float) -> Key | None:
-        """Take a key whose time has come: the one that has waited longest in the namespace whose turn it is."""
+        """Take the longest waiting due key of the namespace whose turn it is; None: no key is due."""
         while self._later and self._later[0][0] <= now:
             entry = heapq.heappop(self._later)
             namespace = entry[2].namespace
@@ -56,7 +56,7 @@ class Lane:
         return None
 
     def wait(self, now: float) -> float:
-        """Return the seconds until a key is due, after `take` found none; infinite: there is none."""
+        """Return the seconds until a key is due, after `take` returned None; infinity: there is none."""
         while self._later and not self._counts(self._later[0][2], self._later[0][0]):
             heapq.heappop(self._later)
         return self._later[0][0] - now if self._later else _NEVER

@@ -1,6 +1,6 @@
-"""Index of all connectors: finds those that an event about another object concerns. Pure, and only a hint.
+"""Index of all connectors, to find those that an event about another object concerns. Pure, and only a hint.
 
-Decisions use data read from the API server; a name that is missing here costs a delay until the next resync.
+Decisions use data read from the API server; a connector that is missing here is only delayed until the next resync.
 """
 
 from collections import defaultdict
@@ -33,10 +33,10 @@ class _Known:
 
 
 class ConnectorIndex:
-    """Connectors that the watch has seen. Used in one thread. The cost of a query depends only on its result.
+    """Connectors that the watch has reported. Used in one thread. The cost of most queries depends only on their result.
 
     Args:
-        worker: the worker configuration as written; Secrets that it names concern every connector.
+        worker: the worker configuration, with unresolved variables; its Secrets concern every connector.
     """
 
     def __init__(self, worker: Mapping[str, str]) -> None:
@@ -59,14 +59,14 @@ class ConnectorIndex:
         return before is None or before.mark != known.mark or (before.has_status and not known.has_status)
 
     def gone(self, key: Key) -> None:
-        """Remove a deleted Connector. It keeps its claim of a name until `forget`, because its pods may still run."""
+        """Remove a deleted Connector. It keeps its Connect name until `forget`, because its pods may still run."""
         before = self._known.get(key)
         if before is not None:
             self._drop(key)
             self._ending[key] = before.connect_name, before.age
 
     def forget(self, key: Key) -> None:
-        """Remove the claim of a deleted Connector whose pods are gone."""
+        """Forget the Connect name of a deleted Connector whose pods no longer exist."""
         self._ending.pop(key, None)
 
     def __contains__(self, key: Key) -> bool:
@@ -85,11 +85,11 @@ class ConnectorIndex:
         return ("uid", uid) in self._found_by
 
     def named(self, connect_name: str) -> Collection[Key]:
-        """Return the Connectors that claim a Connect name."""
+        """Return the Connectors that request a Connect name."""
         return self._by("name", connect_name)
 
     def claimants(self, connect_name: str) -> Mapping[Key, Age]:
-        """Return the Connectors that claim a Connect name, with their ages; also deleted ones whose pods may still run."""
+        """Return the Connectors that request a Connect name with their ages, including deleted ones until `forget`."""
         ending = {key: age for key, (name, age) in self._ending.items() if name == connect_name}
         return {**ending, **{key: self._known[key].age for key in self.named(connect_name)}}
 
@@ -98,13 +98,13 @@ class ConnectorIndex:
         return self._by("namespace", namespace)
 
     def with_secret(self, namespace: str, secret: str) -> Collection[Key]:
-        """Return the Connectors of a namespace whose configuration, or that of the worker, names the secret."""
+        """Return the Connectors of a namespace whose own or worker configuration refers to the Secret."""
         return self.of_namespace(namespace) if secret in self._of_all else self._by("secret", namespace, secret)
 
     def bound_by(self, namespace: str, policy: str, selector: ConnectorSelector | None) -> Collection[Key]:
-        """Return the Connectors of a namespace that name the TopicCreationPolicy, or match its selector.
+        """Return the Connectors of a namespace that name the TopicCreationPolicy or match its selector.
 
-        Checks each Connector of the namespace.
+        This checks each Connector of the namespace.
         """
         named = self._by("policy", namespace, policy)
         if selector is None:
@@ -113,11 +113,11 @@ class ConnectorIndex:
         return list(dict.fromkeys((*named, *taken)))
 
     def policies_of(self, key: Key, selectors: Mapping[str, ConnectorSelector | None]) -> frozenset[str]:
-        """Return the TopicCreationPolicies that a Connector names, or that select it.
+        """Return the TopicCreationPolicies that a Connector names or that select it.
 
         Args:
             key: key of the Connector.
-            selectors: of all policies of its namespace, by name.
+            selectors: selectors of all policies of its namespace, by name.
         """
         known = self._known.get(key)
         if known is None:
@@ -128,7 +128,7 @@ class ConnectorIndex:
         return frozenset((*taken, *(() if known.policy is None else (known.policy,))))
 
     def of_class(self, namespace: str, names: Collection[str]) -> Collection[Key]:
-        """Return the Connectors of a namespace that request a plugin with one of these names, or whose worker does."""
+        """Return the Connectors of a namespace that request a plugin with one of these class names, also by the worker."""
         return list({key: None for name in names for key in self._by("class", namespace, name)})
 
     def running(self, namespace: str, plugin_version: str) -> Collection[Key]:
@@ -172,7 +172,7 @@ def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Kno
     reference = spec.get("topicCreationPolicyRef") or {}
     versions = (body.get("status") or {}).get("pluginVersions")
     labels = {str(n): str(t) for n, t in (metadata.get("labels") or {}).items()}
-    # Everything that a write of only the status does not change. The generation represents the spec.
+    # Everything that a write of the status does not change. The generation represents the spec.
     mark = (
         metadata.get("uid"),
         metadata.get("generation"),
@@ -190,13 +190,13 @@ def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Kno
         labels=labels,
         class_names=_class_names(spec, worker),
         plugin_versions=frozenset(map(str, versions)) if isinstance(versions, list) else frozenset(),
-        # The schema's default of the field is -1.
+        # The default value of the field in the schema is -1.
         has_status=((body.get("status") or {}).get("observedGeneration") or -1) > 0,
     )
 
 
 def _class_names(spec: Mapping[str, Any], worker: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the requested plugins that are not built into Penstock."""
+    """Return the class names of the requested plugins that are not built into Penstock."""
     config = spec.get("config")
     texts = {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}
     asked = asked_plugins(str(spec.get("class") or ""), None, texts, worker)

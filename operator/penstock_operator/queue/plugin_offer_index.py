@@ -1,7 +1,7 @@
 """Index of the offers of all PluginVersions by namespace, as the watch saw them last. Pure, and only a hint.
 
-The plugins that a Connector runs are resolved from data read from the API server; this index announces newer versions
-without a request.
+The plugins of a Connector are resolved from data read from the API server; this index serves to report newer versions
+without requests.
 """
 
 from collections import defaultdict
@@ -20,8 +20,8 @@ class KnownOffers:
     """Offers of the PluginVersions of a namespace.
 
     Attributes:
-        offers: by name.
-        unverified: why PluginVersions of these have not been verified, by name.
+        offers: the offers, sorted by name.
+        unverified: by name, why a PluginVersion has not been verified.
     """
 
     offers: Sequence[PluginMount]
@@ -38,7 +38,7 @@ class PluginOfferIndex:
         self._is_complete = False
 
     def known(self) -> Collection[tuple[str, str]]:
-        """Return the namespaces and names of all. Call it before a list is read, for `listed`."""
+        """Return namespace and name of each known PluginVersion. Call it before a list request, and pass it to `listed`."""
         self._gone.clear()
         return self._names()
 
@@ -60,11 +60,11 @@ class PluginOfferIndex:
         self._gone.add((metadata["namespace"], metadata["name"]))
 
     def listed(self, documents: Iterable[Mapping[str, Any]], known: Collection[tuple[str, str]]) -> None:
-        """Apply a list of all PluginVersions that exist: deletions may have been missed.
+        """Update the index from a list of all existing PluginVersions, since deletions may have been missed.
 
         Args:
             documents: the list.
-            known: those that were known before it was read.
+            known: result of `known` before the list was requested.
         """
         there = {(d["metadata"]["namespace"], d["metadata"]["name"]): d for d in documents}
         for namespace, name in {*known} - there.keys():
@@ -74,7 +74,7 @@ class PluginOfferIndex:
         self._is_complete = True
 
     def of(self, namespace: str) -> KnownOffers | None:
-        """Return the offers of a namespace, by name; None: it is not known yet which there are."""
+        """Return the offers of a namespace; None: they are not known yet."""
         if not self._is_complete:
             return None
         offers = self._offers.get(namespace, {})

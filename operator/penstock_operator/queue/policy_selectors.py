@@ -1,7 +1,7 @@
 """Selectors of the TopicCreationPolicies, as the watch saw them last. Pure, and only a hint.
 
-The policy of a Connector is resolved from data read from the API server; this index finds the Connectors that a change
-concerns.
+The policy of a Connector is resolved from data read from the API server; this index serves to find the Connectors that a
+change concerns.
 """
 
 from collections import defaultdict

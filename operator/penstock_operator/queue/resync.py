@@ -1,4 +1,4 @@
-"""Resync: reconciles every connector once per period, and finds records of deleted ones, for changes without an event."""
+"""Resync: reconcile every connector once per period, and find records of deleted ones, in case events were missed."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ PERIOD: Final = 600.0
 def spread(
     keys: Collection[Key], seconds: float, chance: Callable[[], float] = random.random
 ) -> Iterator[tuple[Key, float]]:
-    """Give each key a delay within `seconds`, evenly and in random order."""
+    """Yield each key with a delay within `seconds`, evenly distributed and in random order."""
     part = seconds / max(len(keys), 1)
     order = sorted(keys, key=lambda _: chance())
     for n, key in enumerate(order):
@@ -27,9 +27,9 @@ def spread(
 
 
 def orphans(status: StatusTopic, index: ConnectorIndex, settings: Settings) -> Iterator[Key]:
-    """Yield deleted Connectors with a claim of this release: their records must be removed.
+    """Yield deleted Connectors with a claim of this release, whose records must be removed.
 
-    A claim without a cluster is skipped: its Connector may be in another cluster.
+    A claim of another installation is skipped, since its Connector may exist in another cluster.
     """
     live = frozenset(index.uids())
     for name in status.names():
@@ -48,7 +48,7 @@ async def resync(
     *,
     period: float = PERIOD,
 ) -> None:
-    """Add every key and every orphan once in each period, endlessly."""
+    """Add every connector and every orphan once per period, until cancelled."""
     while True:
         keys = {*index.all(), *(orphans(status, index, settings) if status.caught_up else ())}
         for key, delay in spread(keys, period):

@@ -1,4 +1,4 @@
-"""Limit bursts of events: the first is due immediately, then one per interval, including the last event. Pure."""
+"""Limit bursts of events: one turn immediately, then at most one per interval, and one after the last event. Pure."""
 
 from penstock_operator.key import Key
 
@@ -6,21 +6,21 @@ __all__ = ["Throttle"]
 
 
 class Throttle:
-    """Times at which keys are due again. Used in one thread.
+    """Throttle of the events of each key. Used in one thread.
 
     Args:
-        seconds: between two turns of a key.
-        gathered: seconds from the first event to its turn, so that others that come soon share it.
+        seconds: minimum seconds between turns of a key.
+        gathered: seconds from an event to its turn, so that events that follow soon share the turn.
     """
 
     def __init__(self, seconds: float, gathered: float = 0.0) -> None:
         self._seconds = seconds
         self._gathered = gathered
         self._turns: dict[Key, float] = {}
-        """Last turn of each key, or the next one that is due."""
+        """Next turn of each key or, if there is none, the last one."""
 
     def delay(self, key: Key, now: float) -> float:
-        """Return the seconds until the turn for an event that has come now."""
+        """Return the seconds until the turn for an event that occurs now."""
         turn = self._turns.get(key)
         if turn is None or now - turn >= self._seconds:
             turn = now + self._gathered

@@ -1,10 +1,10 @@
-"""Work queue: each key once, one run per key at a time, a bounded number of parallel runs, back-off after failures.
+"""Work queue: each key once, one run per key at a time, a limited number of parallel runs, backoff after failures.
 
-Urgent keys, those with a change of a user or a task, go before the others: ten thousand connectors that are reconciled
-after a start, or created by others, do not delay a change. The others always get a share of the runs. In both groups
-namespaces take turns.
+Urgent keys, for a change by a user or a task, have precedence: ten thousand connectors that are reconciled after a start,
+or created by others, do not delay a change. The other keys always get a share of the runs. In both groups, namespaces take
+turns.
 
-Used in one event loop's thread. Times are of its clock, seconds.
+Used in the event loop's thread. Times are in seconds of its clock.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 _LIMIT: Final = 120.0
 _HOT: Final = 5
 _COOL: Final = 1.0
-"""After `_HOT` failures in a row even an event runs a key only `_COOL` seconds after it has ended."""
+"""Seconds after the end of a run within which, after `_HOT` consecutive failures, not even an event runs the key."""
 _TURN: Final = 8
-"""One of this many runs is of a key that is not urgent, if there is one."""
+"""One in this many runs is for a key that is not urgent, if there is one."""
 
 current_key: ContextVar[Key | None] = ContextVar("current_key", default=None)
 """Key of the current run, for log lines."""
@@ -41,10 +41,10 @@ class WorkQueue:
     """Keys to reconcile.
 
     Args:
-        work: called for a key; returns the seconds after which to call it again, None: only at an event.
-        slots: how many runs there may be in parallel.
-        limit: how long one run may take, seconds.
-        chance: a random number from 0 to 1.
+        work: called for a key; returns the seconds until the next call, None: only at an event.
+        slots: maximum number of parallel runs.
+        limit: maximum seconds of one run.
+        chance: returns a random number from 0 to 1.
         on_done: called after every run with its outcome (`done`, `error`, `timeout`) and its seconds.
     """
 
@@ -63,16 +63,16 @@ class WorkQueue:
         self._chance = chance
         self._on_done = on_done
         self._due: dict[Key, float] = {}
-        # By urgency. A lane may hold entries that are no longer in `_due`.
+        # By urgency. A lane may contain entries that are no longer in `_due`.
         self._lanes = {urgent: self._lane(urgent=urgent) for urgent in (True, False)}
         self._urgent: set[Key] = set()
         self._known: set[Key] = set()
         self._runs = 0
         self._running: dict[Key, float] = {}
-        self._begun: dict[Key, asyncio.Task[None]] = {}  # only tasks that have done their first step
+        self._begun: dict[Key, asyncio.Task[None]] = {}  # only tasks that have executed their first step
         self._tasks: set[asyncio.Task[None]] = set()
         self._failures: dict[Key, int] = {}
-        self._ended: dict[Key, float] = {}  # of keys that failed
+        self._ended: dict[Key, float] = {}  # end of the last run, for keys that failed
         self._blockers: set[str] = set()
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -83,9 +83,9 @@ class WorkQueue:
         self._scheduler = self._loop.create_task(self._schedule(), name="work queue")
 
     def add(self, key: Key, delay: float = 0.0) -> None:
-        """Run a key after `delay` seconds at the latest; if it runs now, once more after that.
+        """Run a key after `delay` seconds at the latest; a key that is running now runs once more.
 
-        Without a delay, a key that waits for its back-off runs immediately.
+        Without a delay, a key in backoff runs immediately.
         """
         when = self._loop.time() + delay
         if key not in self._running:
@@ -93,18 +93,18 @@ class WorkQueue:
         self._put(key, when)
 
     def add_urgent(self, key: Key) -> None:
-        """Add a key as urgent; a key that has never run is not urgent."""
+        """Run a key as urgent, unless it has never run before: then it is added without urgency."""
         when = self._loop.time()
         if key not in self._running:
             when = max(when, self._not_before(key))
         self._put(key, when, urgent=key in self._known)
 
     def forget(self, key: Key) -> None:
-        """Remove a deleted key; if it is added again, it is new."""
+        """Forget a deleted key, so that it counts as new if it is added again."""
         self._known.discard(key)
 
     def block(self, reason: str) -> None:
-        """Start no more runs until `unblock` with the same reason."""
+        """Start no more runs until `unblock` is called with the same reason."""
         self._blockers.add(reason)
 
     def unblock(self, reason: str) -> None:
@@ -113,7 +113,7 @@ class WorkQueue:
         self._news.set()
 
     def interrupt(self) -> None:
-        """Cancel the current runs; their keys are due again, as soon as nothing blocks the queue."""
+        """Cancel the current runs; their keys are due again as soon as nothing blocks the queue."""
         for key, task in [*self._begun.items()]:
             self._put(key, self._loop.time())
             task.cancel()
@@ -132,7 +132,7 @@ class WorkQueue:
                 await asyncio.wait(late, timeout=1.0)
 
     def figures(self) -> QueueFigures:
-        """Return the current figures. Usable by any thread."""
+        """Return the current figures. Thread-safe."""
         now = self._loop.time()
         # `copy` is atomic; a list of the items is not, because a garbage collection may switch threads.
         running, all_due = self._running.copy(), self._due.copy()
@@ -169,7 +169,7 @@ class WorkQueue:
                 pass
 
     def _start_due_keys(self) -> float | None:
-        """Start runs while there are slots. Return the seconds until the next key is due, None: wait for an event."""
+        """Start runs while there are slots. Return the seconds until the next key is due; None: wait for an event."""
         while len(self._running) < self._slots and not self._blockers:
             now = self._loop.time()
             lanes = [self._lanes[urgent] for urgent in self._turns()]
@@ -181,12 +181,12 @@ class WorkQueue:
         return None
 
     def _turns(self) -> tuple[bool, ...]:
-        """Return the lanes in the order of this turn."""
+        """Return the order in which the lanes are tried in this turn, by urgency."""
         return (False, True) if self._runs % _TURN == _TURN - 1 else (True, False)
 
     def _lane(self, *, urgent: bool) -> Lane:
         def counts(key: Key, when: float) -> bool:
-            # A running key is added again when its run ends.
+            # A running key is put again when its run ends.
             return self._due.get(key) == when and (key in self._urgent) == urgent and key not in self._running
 
         return Lane(counts)
@@ -222,17 +222,19 @@ class WorkQueue:
             again = self._failed(key)
             if isinstance(e, TimeoutError) and limit.expired():
                 outcome = "timeout"
-                log.error("Reconciling took longer than %.0f s and was given up; again in %.1f s", self.limit, again)
+                log.error(
+                    "Reconciliation took longer than %.0f s and was cancelled; retrying in %.1f s", self.limit, again
+                )
             elif isinstance(e, OperatorError):
-                log.warning("Reconciling failed, again in %.1f s: %s", again, e)
+                log.warning("Reconciliation failed, retrying in %.1f s: %s", again, e)
             else:
-                log.exception("Reconciling failed, again in %.1f s", again)
+                log.exception("Reconciliation failed, retrying in %.1f s", again)
         finally:
             self._ended_now(key)
             self._on_done(outcome, self._loop.time() - begun)
             if again is not None:
                 self._put(key, self._loop.time() + again, urgent=True)
-            if key in self._due:  # the run itself may have added it, or have been interrupted
+            if key in self._due:  # the run may have added it, or was interrupted
                 when, urgent = max(self._due.pop(key), self._not_before(key)), key in self._urgent
                 self._urgent.discard(key)
                 self._put(key, when, urgent=urgent)

@@ -1,4 +1,4 @@
-"""Rollout of a change of the release to its Connectors: a few at a time, stopped where they fail."""
+"""Rollout of a change of the release to its Connectors: a few at a time, and stopped where they fail."""
 
 from penstock_operator.rollout.limiter import RolloutLimiter
 

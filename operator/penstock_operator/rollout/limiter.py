@@ -1,8 +1,7 @@
-"""Limit how many Connectors restart together for a change of the release, and stop the rollout where they fail.
+"""Limit how many Connectors restart at the same time for a change of the release, and stop the rollout where they fail.
 
-The limiter counts each Connector's `Progress`. The cost of a call does not depend on the number of Connectors, except
-when
-the rollout stops or continues: then all Connectors that wait are reconciled again.
+The limiter counts each Connector's `Progress`. The cost of a call does not depend on the number of Connectors, except when
+the rollout stops or continues: then all waiting Connectors are reconciled again.
 """
 
 import heapq
@@ -22,12 +21,12 @@ __all__ = ["RolloutLimiter"]
 log = logging.getLogger(__name__)
 
 _MIN_FAILURES: Final = 2
-"""If only one Connector or namespace fails, the problem may be local; with two, the release is the likely cause."""
+"""Minimum number of failed Connectors or namespaces that stops the rollout: a single failure may have a local cause."""
 _WAKE_WITHIN: Final = 10.0
 """Seconds over which waiting Connectors are reconciled when the rollout stops or continues."""
 _MAX_NAMES: Final = 3
 _RELEASE: Final = ""
-"""Name of the whole release among the names of stopped namespaces."""
+"""Entry for the whole release among the stopped namespaces."""
 _IN_USE: Final = "the last good configuration stays in use"
 
 
@@ -37,7 +36,7 @@ class RolloutLimiter:
     Args:
         limits: limits of the release.
         clock: seconds since 1970.
-        wake: called with a Connector to reconcile, and after how many seconds.
+        wake: called with a Connector to reconcile and the delay in seconds.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class RolloutLimiter:
         self._restarting = 0
         self._planning = 0
         self._failed: dict[str, dict[Key, None]] = {}
-        self._waiting: dict[str, dict[Key, None]] = {}  # by namespace, the next one first
+        self._waiting: dict[str, dict[Key, None]] = {}  # by namespace, in the order of waiting
         self._woken: set[Key] = set()
         self._before: dict[Key, Progress | None] = {}
         self._deadlines: list[tuple[float, Key]] = []
@@ -71,7 +70,7 @@ class RolloutLimiter:
             return Permission(
                 False,
                 Reason.ROLLOUT_QUEUED,
-                f"the operator still reads which Connectors are being restarted; {_IN_USE}",
+                f"the operator is still determining which Connectors are being restarted; {_IN_USE}",
             )
         if (stopped := self._why_stopped(key.namespace)) is not None:
             return Permission(False, Reason.ROLLOUT_STOPPED, f"{stopped}; {_IN_USE}")
@@ -81,7 +80,7 @@ class RolloutLimiter:
         return Permission(False, Reason.ROLLOUT_QUEUED, f"waits for its turn: {most}; {_IN_USE}")
 
     def update(self, key: Key, progress: Progress | None) -> None:
-        """Set a Connector's progress, and wake the Connectors that may follow. None: it should have no tasks."""
+        """Set a Connector's progress (None: it should have no tasks), and wake the Connectors that may restart next."""
         self._expire()
         self._before[key] = self._progress.get(key)
         self._set(key, progress)
@@ -95,7 +94,7 @@ class RolloutLimiter:
         del self._before[key]
 
     def revert(self, key: Key) -> None:
-        """Undo the last update of a Connector whose reconciliation failed; Connectors that wait go first."""
+        """Undo the last update of a Connector whose reconciliation failed, and wake others that may restart instead."""
         self._expire()
         self._set(key, self._before.pop(key, self._progress.get(key)))
         self._wake_next()
@@ -103,7 +102,7 @@ class RolloutLimiter:
     # At the operator's start
 
     def load(self, progress: Iterable[tuple[Key, Progress | None]]) -> None:
-        """Set the progress that all Connectors had at this operator's start; no permission is granted before."""
+        """Set the progress of all Connectors at the operator's start, before which no permission is granted."""
         forgotten, self._forgotten = self._forgotten or set(), None
         for key, loaded in progress:
             if key not in self._progress and key not in forgotten:
@@ -115,11 +114,11 @@ class RolloutLimiter:
 
     @property
     def limit(self) -> int:
-        """Return how many Connectors may restart together."""
+        """Return how many Connectors may restart at the same time."""
         return self.limits.of(len(self._progress))
 
     def figures(self) -> RolloutFigures:
-        """Return the current counts. Usable by any thread."""
+        """Return the current counts. Thread-safe."""
         return RolloutFigures(
             waiting=sum(map(len, self._waiting.copy().values())) + len(self._woken),
             restarting=self._restarting,
@@ -195,7 +194,7 @@ class RolloutLimiter:
     def _why_stopped(self, namespace: str) -> str | None:
         failed = self._failed.get(namespace, {})
         names = ", ".join(k.name for k in islice(failed, _MAX_NAMES)) + (", ..." if len(failed) > _MAX_NAMES else "")
-        what = "were Ready before they were restarted for it, and are not since"
+        what = "were Ready before they were restarted for it, and have not been since"
         if self._namespace_stops(namespace):
             return f"stopped in this namespace: {names} {what}; fix, pause or stop them, or revert the change"
         if self._release_stops():
@@ -204,7 +203,7 @@ class RolloutLimiter:
         return None
 
     def _check_stop(self, namespace: str) -> None:
-        """Log that the rollout stops or continues, and wake the Connectors that wait, to update their status."""
+        """Log that the rollout stops or continues, and wake waiting Connectors to update their status."""
         for name, stops in ((namespace, self._namespace_stops(namespace)), (_RELEASE, self._release_stops())):
             if stops == (name in self._stopped):
                 continue
@@ -213,7 +212,7 @@ class RolloutLimiter:
             if stops:
                 failed = [k for n, keys in self._failed.items() if name in (_RELEASE, n) for k in keys]
                 log.warning(
-                    "The rollout %s stops: not Ready since their restart are %s%s",
+                    "The rollout %s stops: these Connectors are not Ready since their restart: %s%s",
                     where,
                     ", ".join(map(str, failed[:10])),
                     ", ..." if len(failed) > 10 else "",

@@ -1,6 +1,6 @@
 """Progress of one Connector in the rollout of a change of the release. Pure.
 
-Its last restart is kept in the Connector's status (`status.operatorState.rollout`), where the next operator finds it.
+The last restart is stored in the Connector's status (`status.operatorState.rollout`), from which the next operator reads it.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from penstock_operator.status_fields import in_status, read
 __all__ = ["GRANTED", "Permission", "Phase", "Progress", "RolloutRestart", "progress_of", "progress_of_status"]
 
 _NOT_READY_BEFORE: Final = 60.0
-"""Limit in seconds on how long a restart counts if the Connector was not Ready before: it may never become Ready."""
+"""Maximum seconds for which a restart counts if the Connector was not Ready before, as it may never become Ready."""
 
 
 class Phase(Enum):
@@ -32,9 +32,9 @@ class RolloutRestart:
     """Last restart for a change of the release.
 
     Attributes:
-        release: its hash (`plan_hashes.release_hash`).
-        since: the time of the restart, seconds since 1970.
-        counts: the Connector was Ready before, with state Running. If it does not become Ready again, it has failed.
+        release: hash of the release (`plan_hashes.release_hash`).
+        since: time of the restart, in seconds since 1970.
+        counts: whether the Connector was Ready before, with state Running, so that it has failed if it is not Ready again.
     """
 
     release: str = ""
@@ -48,10 +48,10 @@ class Progress:
 
     Attributes:
         phase: phase of the rollout.
-        until: the time at which RESTARTING ends at the latest, seconds since 1970.
+        until: latest end of RESTARTING, in seconds since 1970; None: another phase.
         fails: whether it is FAILED after that time.
-        waits: for the permission to restart.
-        planning: the new plan is still being made.
+        waits: whether it waits for the permission to restart.
+        planning: whether planning for the change is in progress.
     """
 
     phase: Phase = Phase.RESTING
@@ -63,7 +63,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Permission to restart a Connector for a change of the release; if not granted, reason and message for its status."""
+    """Permission to restart a Connector for a change of the release; if it is not granted, with reason and message."""
 
     granted: bool
     reason: str = ""
@@ -80,8 +80,8 @@ def progress_of(
 
     Args:
         restart: its restart for the current release; None: there was none.
-        ready_since: when it became Ready, seconds since 1970; None: it is not Ready.
-        replaced: all of its new pods have started.
+        ready_since: when it became Ready, in seconds since 1970; None: it is not Ready.
+        replaced: whether all of its new pods have started.
         now: seconds since 1970.
         limits: limits of the release.
     """
@@ -98,11 +98,11 @@ def progress_of(
 
 
 def progress_of_status(body: Mapping[str, Any], release: str, now: float, limits: Rollout) -> Progress | None:
-    """Return the progress of a Connector as the API server returns it; None: it should have no tasks.
+    """Return the progress of a Connector according to its status; None: it should have no tasks.
 
     Args:
-        body: the Connector.
-        release: the hash of the current release.
+        body: the Connector, as returned by the API server.
+        release: hash of the current release.
         now: seconds since 1970.
         limits: limits of the release.
     """

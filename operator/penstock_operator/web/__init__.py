@@ -1,1 +1,1 @@
-"""Operator's side of the console: what it shows, who may act, and how operators on standby pass its users on."""
+"""Operator's part of the console: its data, access control, and the relay from standbys to the leader."""

@@ -1,10 +1,10 @@
-"""Users of the console, and what they may do, as the API server decides.
+"""Users of the console and their permissions, which the API server decides.
 
-A request with a token: every question about its user, and every patch, is sent with that token and nothing else. The
-operator needs no right for this, and lends none.
+For a request with a token, every review of its user and every patch is sent with only that token. The operator needs no
+permission for this, and grants none.
 
-A request from an authenticating proxy names its user: a SubjectAccessReview decides, and the operator patches. A
-ValidatingAdmissionPolicy limits it to the state and Penstock's annotations.
+A request from an authenticating proxy names its user: a SubjectAccessReview decides, and the operator sends the patch. A
+ValidatingAdmissionPolicy restricts such patches to the state and Penstock's annotations.
 """
 
 import asyncio
@@ -33,26 +33,26 @@ log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "penstock-console"
 SECRET_FILE: Final = Path("/etc/penstock/console-proxy/secret")
-"""File with the secret of the proxy, from a Secret. It is read for each request, so that it can be changed."""
+"""File with the proxy's secret, from a mounted Secret. It is read for each request, so that the secret can be changed."""
 _MERGE: Final = "application/merge-patch+json"
 _GROUP: Final = CONNECTOR.api_version.partition("/")[0]
 _KEPT: Final = 10.0
-"""Seconds for which a token's user, and what users may do, are not asked again. A patch is always decided again."""
+"""Seconds for which a token's user and users' permissions are cached. For a patch, permissions are always checked."""
 _MOST: Final = 1_000
 _NAME_LENGTH: Final = 200
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
-"""Name of an object. The API server takes `a/status`, even encoded, for a subresource of `a`."""
+"""Pattern of an object's name. The API server treats `a/status`, even encoded, as a subresource of `a`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenUser(User):
-    """User who has sent a token."""
+    """User who was authenticated by a token."""
 
     token: str = field(default="", repr=False, compare=False)
 
 
 class KubernetesAccess:
-    """Access with the users' own rights. Used in one event loop.
+    """Access with the users' own permissions. Used in one event loop.
 
     Args:
         settings: settings of the console.
@@ -71,12 +71,12 @@ class KubernetesAccess:
         self._rights: Recent[tuple[object, ...], bool] = Recent(_KEPT, _MOST)
 
     async def user(self, headers: Mapping[str, str]) -> User | None:
-        """Return the user who sent a request with these headers; None: nobody is authenticated.
+        """Return the user of a request with these headers; None: no user is authenticated.
 
-        A proxy that proves itself is believed first: it may forward a token that only it understands.
+        An authenticated proxy has precedence, since it may forward a token that only it understands.
 
         Raises:
-            OperatorError: the API server cannot be asked.
+            OperatorError: the request to the API server failed.
         """
         if self._settings.proxy.secret_name:
             secret = await asyncio.to_thread(self._proxy_secret)
@@ -92,7 +92,7 @@ class KubernetesAccess:
         """Return whether the user may patch a Connector.
 
         Raises:
-            OperatorError: the API server cannot be asked.
+            OperatorError: the request to the API server failed.
         """
         if not self._settings.actions.enabled or not _are_names(namespace, name):
             return False
@@ -101,11 +101,11 @@ class KubernetesAccess:
         return await self._rights.get(key, lambda: self._run(self._may_patch, user, namespace, name))
 
     async def patch(self, user: User, namespace: str, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Apply a JSON merge patch to a Connector for the user, with their rights; return the Connector.
+        """Apply a JSON merge patch to a Connector with the user's permissions, and return the Connector.
 
         Raises:
-            Denied: the user may not, the Connector does not exist, or the API server refuses the patch.
-            OperatorError: the API server cannot be asked.
+            Denied: the user lacks permission, the Connector does not exist, or the API server refuses the patch.
+            OperatorError: the request to the API server failed.
         """
         if not self._settings.actions.enabled:
             raise Denied("actions are not enabled in this console (console.actions.enabled of the chart)")
@@ -116,7 +116,11 @@ class KubernetesAccess:
         patched = await self._run(self._patch, user, namespace, name, patch)
         fields = ", ".join(sorted(_fields(patch)))
         log.info(
-            "Connector %s/%s was changed in the console by %s: %s", namespace, name, user.name[:_NAME_LENGTH], fields
+            "Connector %s/%s was changed in the console by user %s: %s",
+            namespace,
+            name,
+            user.name[:_NAME_LENGTH],
+            fields,
         )
         return patched
 
@@ -127,11 +131,11 @@ class KubernetesAccess:
             log.error("cannot read the secret of the console's proxy: %s; no request from it is accepted", e.strerror)
             return b""
         if len(secret) < SHORTEST_SECRET:
-            log.error("The secret of the console's proxy is shorter than %d bytes; it is not accepted", SHORTEST_SECRET)
+            log.error("cannot accept the secret of the console's proxy: it has fewer than %d bytes", SHORTEST_SECRET)
         return secret
 
     def _owner(self, token: str) -> User | None:
-        """Return the user whom a token belongs to; None: the API server does not accept it."""
+        """Return the user to whom a token belongs; None: the API server does not accept it."""
         doing = "Asking for the user of a token"
         answer = self._ask(SELF_REVIEW, {}, doing, token)
         if answer.code == 401:
@@ -173,7 +177,7 @@ class KubernetesAccess:
         return cast("Mapping[str, Any]", json.loads(answer.body))
 
     def _ask(self, kind: Kind, spec: Mapping[str, Any], doing: str, token: str | None) -> Answer:
-        """Send a review; with a token as its user, otherwise as the operator."""
+        """Send a review as the user of the token, or without one as the operator."""
         body = {"apiVersion": kind.api_version, "kind": kind.kind, **({"spec": spec} if spec else {})}
         server = self._server if token is None else self._bare
         return server.request(
@@ -200,7 +204,7 @@ def _digest(token: str) -> bytes:
 
 
 def _fields(patch: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Return the fields of a patch, without their values: for the log."""
+    """Yield the paths of the fields in a patch, without their values, for the log."""
     for name, value in patch.items():
         where = f"{path}.{name}" if path else name
         if isinstance(value, Mapping) and value:

@@ -1,4 +1,4 @@
-"""Console of an operator: the web server of the one that leads, a relay to it on standby."""
+"""Console of an operator: a web server if it leads, or a relay to the leader if it is a standby."""
 
 import asyncio
 import importlib.metadata
@@ -28,21 +28,21 @@ POD_IP_VARIABLE: Final = "PENSTOCK_POD_IP"
 _CLUSTER_DOMAIN: Final = "cluster.local"
 _CONNECT_SECONDS, _READ_SECONDS = 2.0, 5.0
 _CALLS: Final = 8
-"""Requests to the API server at a time. Those of the reconciliations do not wait for them."""
+"""Maximum number of parallel requests to the API server. Requests of reconciliations do not wait for them."""
 _CALL_SECONDS: Final = 15.0
 _VERSION: Final = importlib.metadata.version("penstock")
 
 
 def console_address(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the address at which other operators reach this one's console; empty: there is none."""
+    """Return the address of this operator's console for other operators; empty: there is none."""
     ip = environment.get(POD_IP_VARIABLE)
     return address_text(ip, settings.console.port) if settings.console.enabled and ip else ""
 
 
 def host_names(settings: Settings) -> frozenset[str]:
-    """Return the names of the console: those of its Service, and `console.hosts`.
+    """Return the host names of the console: those of its Service, and `console.hosts`.
 
-    `<service>.<namespace>` is left out: if the namespace is named like a top-level domain, somebody could register it.
+    `<service>.<namespace>` is not one: if the namespace has the name of a top-level domain, anyone could register it.
     """
     service = settings.console.service
     full = f"{service}.{settings.release.namespace}.svc"
@@ -51,16 +51,16 @@ def host_names(settings: Settings) -> frozenset[str]:
 
 
 class Console:
-    """Console of one operator. Created and used in one event loop. It never ends the operator.
+    """Console of one operator. Created and used in one event loop. It never stops the operator.
 
     Attributes:
-        source: filled by the operator while it leads.
+        source: source of its data, filled by the operator while it leads.
 
     Args:
         settings: settings of the release.
         kube: the API server.
         metrics: counts requests.
-        leader: returns the address of the console of the operator that leads; None: it is not known.
+        leader: returns the address of the leader's console; None: it is unknown.
     """
 
     def __init__(self, settings: Settings, kube: Kube, metrics: Metrics, leader: Callable[[], str | None]) -> None:
@@ -77,7 +77,7 @@ class Console:
         self._is_closed = False
 
     async def stand_by(self) -> None:
-        """Pass connections on to the operator that leads, until `serve`."""
+        """Relay connections to the leader until `serve` is called."""
         async with self._changing:
             port = self._settings.console.port
             try:
@@ -89,7 +89,7 @@ class Console:
                 await self._relay.start()
 
     async def serve(self) -> None:
-        """Serve the console, as the operator that leads."""
+        """Serve the console, as the leader."""
         async with self._changing:
             if self._server is not None or self._is_closed:
                 return
@@ -117,7 +117,7 @@ class Console:
             except ConnectError as e:
                 log.error("%s", e)
             else:
-                log.info("The console is served on port %d", self._server.port)
+                log.info("The console listens on port %d", self._server.port)
 
     async def close(self) -> None:
         """Stop serving."""
@@ -136,10 +136,11 @@ class Console:
 def _listener(port: int) -> socket.socket:
     """Return a socket that listens on all interfaces.
 
-    Relay and web server share it, so that no connection is refused between them: this would end `kubectl port-forward`.
+    Relay and web server share it, so that no connection is refused during the change from one to the other, which would end
+    `kubectl port-forward`.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is in use.
     """
     is_dual = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if is_dual else socket.AF_INET

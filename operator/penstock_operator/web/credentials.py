@@ -1,4 +1,4 @@
-"""Credentials in the headers of a request: a token, or the user whom an authenticating proxy names. Pure."""
+"""Credentials in the headers of a request: a token, or a user named by an authenticating proxy. Pure."""
 
 import base64
 import binascii
@@ -13,13 +13,13 @@ from penstock_web.access import User
 __all__ = ["SECRET_HEADER", "SHORTEST_SECRET", "proxied_user", "token_of"]
 
 SECRET_HEADER: Final = "X-Penstock-Proxy-Secret"  # noqa: S105 (its name)
-"""Header with which an authenticating proxy proves itself."""
+"""Header with the secret that authenticates the proxy."""
 SHORTEST_SECRET: Final = 16
-"""Bytes of the shortest secret that is accepted."""
+"""Minimum bytes of an accepted secret."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{1,8192}", re.ASCII)
 _AUTHENTICATED: Final = "system:authenticated"
 _RESERVED: Final = "system:"
-"""Prefix of Kubernetes' own users and groups, such as `system:masters`. An identity provider must not assign them."""
+"""Prefix of Kubernetes' users and groups, such as `system:masters`, which an identity provider must not assign."""
 
 
 def token_of(headers: Mapping[str, str]) -> str | None:
@@ -37,11 +37,11 @@ def token_of(headers: Mapping[str, str]) -> str | None:
 
 
 def proxied_user(headers: Mapping[str, str], secret: bytes, proxy: ConsoleProxy) -> User | None:
-    """Return the user whom the proxy names; None: it names nobody, or the request does not come from the proxy.
+    """Return the user whom the proxy names; None: it names none, or the request was not sent by the proxy.
 
     Args:
-        headers: headers of the request. Each may be there only once.
-        secret: secret that the proxy and the operator share.
+        headers: headers of the request. Each may occur only once.
+        secret: secret shared by the proxy and the operator.
         proxy: names of the headers.
     """
     given = (_only(headers, SECRET_HEADER) or "").encode(errors="surrogateescape")
@@ -56,6 +56,6 @@ def proxied_user(headers: Mapping[str, str], secret: bytes, proxy: ConsoleProxy)
 
 
 def _only(headers: Mapping[str, str], name: str) -> str | None:
-    """Return the value of a header, empty if it is missing; None: it is there twice."""
+    """Return the value of a header, empty if it is missing; None: it occurs more than once."""
     values = [value for key, value in headers.items() if key.lower() == name.lower()]
     return None if len(values) > 1 else "".join(values)

@@ -1,4 +1,4 @@
-"""Resources that the watches deliver, for the console. Usable by many threads."""
+"""Resources reported by the watches, for the console. Thread-safe."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ __all__ = ["Documents", "trimmed"]
 
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _INTERNED: Final = 64
-"""Characters up to which a text is kept once for all documents: names of fields and properties, states, reasons."""
+"""Maximum characters of strings that all documents share: names of fields and properties, states, reasons."""
 
 
 class Documents:
@@ -32,7 +32,7 @@ class Documents:
         self._lists: dict[Kind, tuple[Document, ...]] = {}
 
     def seen(self, kind: Kind, event: Mapping[str, Any]) -> None:
-        """Process an event of a watch. Other kinds than these three are ignored."""
+        """Process an event of a watch. Kinds that the console does not show are ignored."""
         if kind not in self._known:
             return
         metadata = event["object"]["metadata"]
@@ -81,7 +81,7 @@ class Documents:
 
 
 def trimmed(document: Mapping[str, Any]) -> Document:
-    """Return a copy without `managedFields` and kubectl's copy of the manifest, which no page shows."""
+    """Return a copy without `managedFields` and kubectl's copy of the manifest, which the console does not show."""
     metadata = {n: v for n, v in document["metadata"].items() if n != "managedFields"}
     if annotations := metadata.get("annotations"):
         metadata["annotations"] = {n: v for n, v in annotations.items() if n != _APPLIED}

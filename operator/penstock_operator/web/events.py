@@ -1,4 +1,4 @@
-"""Select and read Events about a Connector. Pure."""
+"""Select and convert Events about a Connector. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +12,11 @@ __all__ = ["events_about", "is_pod_of"]
 
 _MOST: Final = 100
 _OF_CONNECTOR: Final = re.compile(r"[0-9]+-[0-9]+(-e[0-9]+)?|(plan|prepare|reset|offsets)-[0-9a-f]{10}", re.ASCII)
-"""End of the name of a task pod, of an executor, or of a job pod (`penstock_operator.names`)."""
+"""Pattern of the suffix of a task pod's, executor's or job pod's name (`penstock_operator.names`)."""
 
 
 def is_pod_of(connector: str, pod: str) -> bool:
-    """Return whether the name is that of a pod of the Connector."""
+    """Return whether this is the name of a pod of the Connector."""
     return pod.startswith(f"{connector}-") and _OF_CONNECTOR.fullmatch(pod, len(connector) + 1) is not None
 
 
@@ -25,7 +25,7 @@ def events_about(connector: str, uid: str, documents: Iterable[Mapping[str, Any]
 
     Args:
         connector: name of the Connector.
-        uid: its uid; Events about an earlier one of the same name are left out.
+        uid: its uid; Events about an earlier Connector of the same name are omitted.
         documents: Events of its namespace (events.k8s.io/v1).
     """
     found = []
@@ -41,7 +41,7 @@ def events_about(connector: str, uid: str, documents: Iterable[Mapping[str, Any]
 
 def _event(document: Mapping[str, Any], name: str) -> Event:
     series = document.get("series") or {}
-    # Kubelets write Events of the older kind, whose times and counts have other names.
+    # Kubelets write Events of the older API, whose times and counts have other names.
     times = (series.get("lastObservedTime"), document.get("deprecatedLastTimestamp"), document.get("eventTime"))
     created = instant((document.get("metadata") or {}).get("creationTimestamp"))
     return Event(

@@ -1,6 +1,6 @@
-"""Figures of tasks in the last hour, from their reports in the status topic. Usable by many threads.
+"""Measurements of tasks in the last hour, from their reports in the status topic. Thread-safe.
 
-Kafka keeps earlier reports of a task until it compacts the topic. So an operator that starts has most of the last hour.
+Kafka keeps earlier reports of a task until it compacts the topic, so an operator that starts gets most of the last hour.
 """
 
 import re
@@ -18,22 +18,22 @@ __all__ = ["History"]
 
 _SECONDS: Final = 3_600.0
 _POINTS: Final = 60
-"""Measurements that are kept of a task, which measures once a minute."""
+"""Maximum number of measurements of a task, which measures once a minute."""
 _MOST_TASKS: Final = 5_000
-"""Tasks whose measurements are kept: some 40 MB. Further ones have none until others have ended for an hour."""
+"""Maximum number of tasks with measurements, about 40 MB. More tasks get none until others have been silent for an hour."""
 _TIMES: Final = re.compile(rb'"(?:figuresAt|since)":([0-9]{1,15})')
 _AHEAD: Final = 300.0
-"""Seconds that a task's clock may be ahead of this one; a later time is not believed."""
+"""Maximum seconds that a task's clock may be ahead of this one; reports with a later time are ignored."""
 
 
 @dataclass(slots=True)
 class _Task:
-    """Figures of one task.
+    """Measurements of one task.
 
     Attributes:
-        at: time of the last report, in seconds.
-        incarnation: its pod and number of starts.
-        delivered: records that this incarnation had delivered then; None: unknown.
+        at: time of the last report, in seconds since 1970.
+        incarnation: uid of its pod, and its incarnation.
+        delivered: number of records that this incarnation had delivered by then; None: unknown.
         points: measurements, the oldest first.
     """
 
@@ -44,7 +44,7 @@ class _Task:
 
 
 class History:
-    """Figures of all tasks of a release, by the uids of their Connectors.
+    """Measurements of all tasks of a release, by the uid of the Connector.
 
     Args:
         on_change: called after each new measurement.
@@ -60,7 +60,7 @@ class History:
         self._sorted: dict[str, tuple[Measurement, ...]] = {}
 
     def put_record(self, value: bytes) -> None:
-        """Process the value of a report's record. Records that are older than an hour are not parsed."""
+        """Process the value of a report record. Records that are more than an hour old are not parsed."""
         now = self._clock()
         times = [int(found) / 1000 for found in _TIMES.findall(value)]
         if not times or max(times) < now - _SECONDS:
@@ -71,8 +71,8 @@ class History:
     def put(self, report: Report) -> None:
         """Process a report.
 
-        The rate is that between two reports of one incarnation of a task. An incarnation has delivered nothing when it
-        starts to run.
+        Rates are computed between two reports of the same incarnation of a task. When an incarnation starts to run, it has
+        delivered no records.
         """
         if report.figures_at is None or report.delivered is None:
             if report.state != "RUNNING" or report.progress != "none":
@@ -112,9 +112,9 @@ class History:
         return True
 
     def of(self, uid: str) -> Sequence[Measurement]:
-        """Return the measurements of a Connector's tasks of the last hour, the oldest first.
+        """Return the measurements of a Connector's tasks in the last hour, the oldest first.
 
-        Returns the same object as before unless something has changed.
+        The same object is returned as long as nothing has changed.
         """
         begin = self._clock() - _SECONDS
         with self._lock:

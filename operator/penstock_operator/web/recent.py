@@ -1,4 +1,4 @@
-"""Keep results of slow calls for some seconds. Used in one event loop."""
+"""Cache results of slow calls for some seconds. Used in one event loop."""
 
 import asyncio
 import time
@@ -13,12 +13,12 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Results by key. Those who request a key together share one call, and its error, too.
+    """Cache of results by key. Concurrent requests of a key share one call, and also its error.
 
     Args:
-        seconds: how long a result is kept.
-        most: results that are kept.
-        clock: monotonic seconds.
+        seconds: seconds for which a result is cached.
+        most: maximum number of cached results.
+        clock: monotonic clock, in seconds.
     """
 
     def __init__(self, seconds: float, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,7 +28,7 @@ class Recent(Generic[K, V]):
         self._results: OrderedDict[K, tuple[float, asyncio.Task[V]]] = OrderedDict()
 
     async def get(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
-        """Return the result of `call`, or that of a call for the same key in the last seconds."""
+        """Return the result of `call`, or a cached result for the same key."""
         now = self._clock()
         while self._results and (len(self._results) > self._most or self._is_old(now)):
             self._results.popitem(last=False)
@@ -37,14 +37,14 @@ class Recent(Generic[K, V]):
             task = asyncio.ensure_future(_result(call))
             task.add_done_callback(_retrieved)
             known = self._results[key] = now, task
-        return await asyncio.shield(known[1])  # others may wait for it, too
+        return await asyncio.shield(known[1])  # others may also wait for it
 
     def _is_old(self, now: float) -> bool:
         return now - next(iter(self._results.values()))[0] >= self._seconds
 
 
 def _retrieved(task: asyncio.Task[V]) -> None:
-    """Mark an error as handled: those who waited for it may have given up."""
+    """Mark an error as handled, since the callers that waited for it may have been cancelled."""
     if not task.cancelled():
         task.exception()
 

@@ -1,6 +1,6 @@
-"""Pass connections to the console on to the operator that leads, from one on standby, which watches nothing.
+"""Relay connections to the console from a standby, which watches nothing, to the leader.
 
-A Service selects all operators, and needs no right to select one of them.
+So the Service can select all operators, and the operator needs no permission to change its selector.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 _CONNECT_SECONDS: Final = 3.0
 _READ_SECONDS: Final = 30.0
 _MOST: Final = 320
-"""Connections at a time: more than the leader accepts, so that it chooses which of them end."""
+"""Maximum number of connections: more than the leader accepts, so that the leader decides which ones to close."""
 _PIECE: Final = 16 << 10
-_NOBODY: Final = b"No operator leads this release at the moment. This page tries again in 5 seconds.\n"
+_NOBODY: Final = b"No operator leads this release at the moment. This page retries in 5 seconds.\n"
 _ANSWER: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nRefresh: 5\r\n"
     b"Cache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(_NOBODY), _NOBODY)
@@ -34,18 +34,18 @@ def address_text(ip: str, port: int) -> str:
 
 
 def host_and_port(address: str) -> tuple[str, int] | None:
-    """Return the parts of such an address; None: it is none."""
+    """Return host and port of such an address; None: it is invalid."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     return (host, int(port)) if host and port.isascii() and port.isdecimal() and 0 < int(port) < 65536 else None
 
 
 class Relay:
-    """Passes on the bytes of connections, until closed.
+    """Relay of TCP connections to the leader.
 
     Args:
-        listener: socket whose connections it accepts. It stays open when the relay is closed.
-        leader: returns the address of the operator that leads; None: it is not known.
+        listener: socket whose connections it accepts, and which stays open when the relay is closed.
+        leader: returns the address of the leader; None: it is unknown.
     """
 
     def __init__(self, listener: socket.socket, leader: Callable[[], str | None]) -> None:
@@ -57,7 +57,7 @@ class Relay:
         self._is_closed = False
 
     async def start(self) -> None:
-        """Accept connections."""
+        """Start to accept connections."""
         self._server = await asyncio.start_server(
             self._connected, sock=self._listener.dup(), limit=_PIECE, start_serving=False
         )
@@ -65,8 +65,8 @@ class Relay:
         await self._server.start_serving()
 
     async def close(self) -> None:
-        """Accept no further connections, and close all that were accepted."""
-        self._is_closed = True  # connections that were accepted just now are reported while it stops listening
+        """Stop accepting connections, and close all that were accepted."""
+        self._is_closed = True  # connections that were just accepted may still be reported while it stops listening
         if self._server is not None:
             await stop_listening(self._server)
         transports = [*self._connections.values()]
@@ -77,11 +77,11 @@ class Relay:
         await abort(transports)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection in a task that `close` knows from the start, and close it even if the task never ran."""
+        """Relay a connection in a task that `close` can cancel, and close it even if the task never runs."""
         if self._is_closed or len(self._connections) >= _MOST:
             writer.close()
             return
-        writer.transport.set_write_buffer_limits(0)  # `drain` waits until all is sent
+        writer.transport.set_write_buffer_limits(0)  # so that `drain` waits until all bytes are sent
         task = asyncio.create_task(self._serve(reader, writer))
         self._connections[task] = writer.transport
 
@@ -102,12 +102,12 @@ class Relay:
         target = host_and_port(self._leader() or "")
         try:
             if target is None:
-                raise OSError("its address is not known")
+                raise OSError("its address is unknown")
             async with asyncio.timeout(_CONNECT_SECONDS):
                 inner_reader, inner_writer = await asyncio.open_connection(*target, limit=_PIECE)
         except (OSError, TimeoutError) as e:
-            log.debug("The console of the operator that leads is not reached: %s", e)
-            async with asyncio.timeout(_CONNECT_SECONDS):  # a client that is reset while it writes gets no answer
+            log.debug("Cannot reach the console of the leader: %s", e)
+            async with asyncio.timeout(_CONNECT_SECONDS):  # after a reset, the client would not read the response
                 await reader.read(_PIECE)
             await _send(writer, _ANSWER)
             return
@@ -115,7 +115,7 @@ class Relay:
             async with asyncio.TaskGroup() as both:
                 asking = both.create_task(_copy(reader, inner_writer))
                 await _copy(inner_reader, writer)
-                asking.cancel()  # the leader has ended: a client that stays silent would hold its place forever
+                asking.cancel()  # the leader has closed the connection; a silent client would otherwise keep it open forever
         except* OSError:
             pass
         finally:
@@ -123,14 +123,14 @@ class Relay:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy until the sender closes its side; then close that side of the other connection."""
+    """Copy until the sender closes its side, then close that side of the other connection, too."""
     while piece := await reader.read(_PIECE):
         await _send(writer, piece)
     writer.write_eof()
 
 
 async def _send(writer: asyncio.StreamWriter, piece: bytes) -> None:
-    """Send a piece.
+    """Send a piece, and wait until the receiver has read it.
 
     Raises:
         TimeoutError: the receiver does not read it in time.

@@ -1,4 +1,4 @@
-"""Resources and figures that the console shows, from the watches and the status topic of the operator that leads."""
+"""Resources and measurements for the console, from the watches and the status topic of the leader."""
 
 import json
 import time
@@ -26,17 +26,17 @@ from penstock_web.source import Document, Event, Measurement
 __all__ = ["OperatorSource"]
 
 _KEPT: Final = 5.0
-"""Seconds for which Events and offsets are not read again."""
+"""Seconds for which Events and offsets are cached."""
 _PAUSE: Final = 1.0
-"""Seconds between two updates of open pages."""
+"""Minimum seconds between updates of open pages."""
 _MOST: Final = 20
-"""Results that are kept. A list of offsets may have a mebibyte."""
+"""Maximum number of cached results. A list of offsets may have 1 MiB."""
 _MOST_EVENTS: Final = 1_000
-"""Events of pods that are read in a namespace. Most are of starts, and Kubernetes deletes them after an hour."""
+"""Maximum number of Events read per request. Most are about starts of pods, and Kubernetes deletes them after an hour."""
 
 
 class OperatorSource:
-    """Source of the console. `documents` and `history` are filled by the operator.
+    """Source of the console's data. The operator fills `documents` and `history_of_tasks`.
 
     Args:
         settings: settings of the release.
@@ -55,7 +55,7 @@ class OperatorSource:
         self.history_of_tasks = History(self._revision.grow, time.time)
         self.documents = Documents(self._revision.grow, self.history_of_tasks.forget)
         self.cluster_id: Callable[[], str | None] = lambda: None
-        """Callable that returns the id of the Kafka cluster; None: it is not known yet."""
+        """Callable that returns the id of the Kafka cluster; None: it is unknown yet."""
         self._events: Recent[Key, Sequence[Event]] = Recent(_KEPT, _MOST)
         self._offsets: Recent[Key, Mapping[str, Any] | None] = Recent(_KEPT, _MOST)
 
@@ -108,7 +108,7 @@ class OperatorSource:
         )
 
     async def offsets(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """Return the last list of a Connector's offsets; None: it was not listed.
+        """Return the last list of a Connector's offsets; None: there is none.
 
         Raises:
             OperatorError: it cannot be read.

@@ -1,6 +1,6 @@
-"""Trials of transforms on a pasted record, in a child process, because the operator runs no plugins itself.
+"""Trials of transforms on a pasted record, in a child process, because the operator itself does not run plugins.
 
-Only what everybody may see of a configuration is used, and no variable is resolved: a trial reveals nothing.
+A trial reveals no secrets: it uses only the values that the console shows, and resolves no variable.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ _INSTEAD: Final = "use penstock transform"
 
 
 class Trials:
-    """Tries the chains of Connectors, one at a time. Used in one event loop.
+    """Runner of trials of Connectors' chains, one at a time. Used in one event loop.
 
     Args:
-        source: resources.
+        source: source of the resources.
         command: program that tries a chain.
-        seconds: time for it.
+        seconds: timeout of a trial.
     """
 
     def __init__(self, source: WebSource, command: Sequence[str] = _COMMAND, seconds: float = _SECONDS) -> None:
@@ -44,7 +44,7 @@ class Trials:
         self._place = asyncio.Lock()
 
     async def __call__(self, connector: Document, record: str) -> str:
-        """Return what each step of a Connector's chain does to a record in JSON.
+        """Return the result of each step of a Connector's chain for a record in JSON, as text.
 
         Raises:
             ConnectError: the chain cannot be tried here; the message has the remedy.
@@ -62,12 +62,12 @@ class Trials:
                 cause = f"they took longer than {self._seconds:.0f} s"
                 raise ConnectError(f"cannot try the transforms: {cause}; {_INSTEAD}") from None
         if code != 0:
-            cause = error.strip() or f"the process ended with exit code {code}, as at a limit of time; {_INSTEAD}"
+            cause = error.strip() or f"the process ended with exit code {code}, for example at a time limit; {_INSTEAD}"
             raise ConnectError(f"cannot try the transforms: {cause}")
         return out or "There is no record.\n"
 
     def _manifest(self, connector: Document) -> Mapping[str, Any]:
-        """Return a Connector with only the chain. May block."""
+        """Return a Connector with only the chain, for the trial. May block."""
         metadata, status = connector["metadata"], connector.get("status") or {}
         knowledge = knowledge_of(self._source, str(metadata.get("namespace") or ""))
         shown = shown_config(connector, knowledge, self._source.worker())
@@ -93,10 +93,10 @@ def _obstacle(chain: Mapping[str, str]) -> str | None:
     """Return why the operator cannot try a chain; None: it can."""
     steps = [a for a in asked_plugins("", None, chain, {}) if a.kind in ("transform", "predicate")]
     if others := [a.name for a in steps if not is_built_in(a.kind, a.name)]:
-        return f"it has built-in transforms only, and not {', '.join(others)}"
-    # A type with `${` that is no variable is a name that `asked_plugins` leaves out.
+        return f"it has only the built-in transforms, and not {', '.join(others)}"
+    # `asked_plugins` omits a type that contains `${`, even if it is not a variable.
     if unknown := [n for n, value in chain.items() if has_variable(value) or (n.endswith(".type") and "${" in value)]:
-        return f"only pods of the connector know the values of {', '.join(unknown)}"
+        return f"only pods of the connector can resolve the values of {', '.join(unknown)}"
     if hidden := [name for name, value in chain.items() if value == HIDDEN]:
-        return f"the values of {', '.join(hidden)} are not shown"
+        return f"the values of {', '.join(hidden)} are hidden in the console"
     return None

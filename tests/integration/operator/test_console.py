@@ -212,7 +212,7 @@ def test_while_nobody_leads_users_are_told_so(start: Start, api: Api, namespace:
         status, text = ask(port_of(running))
     assert (status, text) == (
         503,
-        "No operator leads this release at the moment. This page tries again in 5 seconds.\n",
+        "No operator leads this release at the moment. This page retries in 5 seconds.\n",
     )
 
 

@@ -256,7 +256,7 @@ def test_no_token_and_no_value_reaches_the_log(
     user = run(kube, ACTIONS, secret, lambda a: a.user(bearer(token)))
     own = [r for r in caplog.records if r.name.startswith("penstock")]
     assert [r.getMessage() for r in own if r.levelno == logging.INFO] == [
-        f"Connector {namespace}/orders-in was changed in the console by system:serviceaccount:{namespace}:ann: "
+        f"Connector {namespace}/orders-in was changed in the console by user system:serviceaccount:{namespace}:ann: "
         "metadata.annotations.penstock.dev/alter-offsets, spec.state"
     ]
     assert token not in caplog.text + repr(user)

@@ -419,7 +419,7 @@ def test_a_server_that_is_unavailable_is_reported_without_urllib_s_layers(tmp_pa
 
 def test_credentials_that_are_not_accepted_are_no_fault_of_the_user(spoilt: Kube, faults: FaultProxy) -> None:
     faults.spoil(fail(401, reason="Unauthorized", message="Unauthorized"))
-    with pytest.raises(Unavailable, match="does not accept our credentials"):
+    with pytest.raises(Unavailable, match="does not accept the operator's credentials"):
         spoilt.get(CONFIG_MAP, "shop", "a")
 
 
@@ -456,7 +456,7 @@ class _InTwoMinutes:
 def test_outside_of_a_cluster_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KUBECONFIG", str(_kubeconfig(tmp_path, "http://127.0.0.1:1")))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(ConfigError, match="Outside of a cluster give --kubeconfig"):
+    with pytest.raises(ConfigError, match="Outside of a cluster, set --kubeconfig"):
         Kube.connect()
 
 

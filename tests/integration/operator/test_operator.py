@@ -275,7 +275,7 @@ def test_an_operator_whose_watch_dies_ends_with_an_error(begin: Begin, faults: F
     running = begin().until_ready()
     faults.spoil(fail(404, reason="NotFound"), path="connectors", times=None)
     faults.hang_up()
-    assert "kopf has ended" in str(running.wait())
+    assert "kopf has stopped" in str(running.wait())
 
 
 @pytest.fixture
@@ -329,7 +329,7 @@ def test_the_process_ends_as_asked_and_its_log_is_json(
     one.send_signal(signal.SIGTERM)
     _, rest = one.communicate(timeout=30)
     assert one.returncode == 0
-    assert "has ended as asked" in json.loads(rest.splitlines()[-1])["message"]
+    assert "has stopped as requested" in json.loads(rest.splitlines()[-1])["message"]
 
 
 def test_a_wrong_configuration_ends_the_process_with_everything_that_is_wrong_in_its_pods_status(

@@ -156,7 +156,7 @@ def test_the_api_server_is_unavailable_for_a_minute(site: Site) -> None:
     before = live(site)
     site.server.cluster("stop", "--kill", "kube-apiserver")
     try:
-        operator.until(lambda: operator.logged("Lease could not be renewed"), "it is noticed")
+        operator.until(lambda: operator.logged("Cannot renew the Lease"), "it is noticed")
         begun = time.monotonic()
         operator.until(lambda: time.monotonic() - begun > 60, "a minute", 90)  # and it does not end meanwhile
         assert operator.probe("healthz")[0] == 200

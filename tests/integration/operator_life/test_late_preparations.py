@@ -80,7 +80,7 @@ def test_tasks_that_somebody_else_has_shut_out_stay_away_until_a_person_says_so(
 ) -> None:
     running(life, journal)
     late.goes_on(owner="another-cluster")
-    found = life.until("orders", lambda b: "another process has started" in condition(b, "Ready"), "it says so", 120)
+    found = life.until("orders", lambda b: "has started a connector with" in condition(b, "Ready"), "it says so", 120)
     assert f"the name {life.namespace}.orders in Kafka" in condition(found, "Ready")
     life.until("orders", lambda b: all(t.get("losses", 0) >= 3 for t in b["status"]["tasks"]), "tried again", 180)
     assert len(late.prepared) == 1

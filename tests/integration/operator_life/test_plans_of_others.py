@@ -35,7 +35,7 @@ def test_hundreds_of_configmaps_labelled_as_plans_neither_stop_their_connector_n
     site.change("orders", state="Paused")
     site.until("orders", lambda b: b["status"]["state"] == "Paused", "it is paused")
     assert set(site.kubelet.pods.objects) == pods, "its tasks go on, and it is not planned again"
-    assert operator.logged("or more ConfigMaps carry the labels of its plans")
+    assert operator.logged("or more ConfigMaps have the labels of its plans")
     site.check()
 
 

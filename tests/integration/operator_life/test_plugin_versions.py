@@ -87,7 +87,7 @@ def test_a_new_connector_takes_the_version_before_one_whose_image_cannot_be_pull
     site.until(
         "orders",
         lambda b: (
-            "PluginVersion files-2.0.0 is newer, 2.0.0, and is not used before it is verified"
+            "PluginVersion files-2.0.0 has the newer version 2.0.0, but is not used until it is verified"
             in condition(b, "ConfigValid")
         ),
         "it names the newer one",
@@ -218,11 +218,11 @@ def test_a_log_that_is_gone_leaves_it_verified_without_configurations_after_thre
     site.operator().start().ready()
     files = plugin_version(site, "1.0.0")
     site.api.create(files)
-    ready(site, files, "False DefinitionsUnpublished: configuration definitions are not published: the log of pod")
+    ready(site, files, "False DefinitionsUnpublished: cannot publish its configuration definitions: the log of pod")
     until(
         lambda: condition(site.api.get(files), "Ready").startswith("True Verified"), seconds=120, what="it is decided"
     )
-    assert "configuration definitions are not published: the log" in condition(site.api.get(files), "Ready")
+    assert "cannot publish its configuration definitions: the log" in condition(site.api.get(files), "Ready")
     assert "definitions" not in site.api.get(files)["status"]
     assert len(site.kubelet.verified) == 3
     site.check()

@@ -155,7 +155,9 @@ def test_a_resume_waits_for_the_pod_and_its_tasks_start_again(life: Site, lab: L
     life.annotate("orders", reset_offsets="r1")
     assert held.begun.wait(60)
     life.change("orders", state="Running")
-    life.until("orders", lambda b: "which changes the offsets" in condition(b, "Ready"), "it says what it waits for")
+    life.until(
+        "orders", lambda b: "which is changing the offsets" in condition(b, "Ready"), "it says what it waits for"
+    )
     assert life.kubelet.alive(life.key("orders")) == []
     held.go_on.set()
     assert done(life, "r1")["result"] == "Succeeded"

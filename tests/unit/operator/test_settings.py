@@ -110,7 +110,7 @@ def test_a_file_that_holds_something_else_is_refused(given: Any) -> None:
 def test_a_duplicate_key_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "operator.yaml"
     path.write_text("release: {name: p, namespace: n}\nlogLevel: INFO\nlogLevel: DEBUG\n")
-    with pytest.raises(ConfigError, match=r"logLevel: is a duplicate key, found again in line 3"):
+    with pytest.raises(ConfigError, match=r"logLevel: is a duplicate key, repeated in line 3"):
         Settings.read(path)
 
 

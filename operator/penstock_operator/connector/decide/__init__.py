@@ -1,1 +1,1 @@
-"""Decide what follows from what was observed. Pure."""
+"""Decide the next actions from an observation. Pure."""

@@ -1,7 +1,7 @@
-"""Change plugin versions by canary: a few tasks run the new ones first, the others follow if those run well. Pure.
+"""Change plugin versions with canaries: the first tasks run new versions, and the others follow if these succeed. Pure.
 
-`spec.rollout` sets their number, and for how long they must run without a failure. Until then the last plan stays in force;
-the canaries' plan is in the status.
+`spec.rollout` sets the number of canaries, and how long they must run without a failure. Until then the last plan stays in
+force; the status names the canaries' plan.
 """
 
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ from penstock_operator.reasons import Reason
 __all__ = ["Canary", "canary_for", "no_canary", "running_canary"]
 
 _LONGEST: Final = 500
-"""Limit in characters of a canary's failure in the status."""
+"""Maximum characters of a canary's failure in the status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """Tasks that run another plan than the others.
+    """First tasks, which run another plan than the others.
 
     Attributes:
         plan: plan of the first tasks.
         count: number of these tasks.
-        follows: the others get that plan; otherwise the current request is for another set of tasks, which waits for them.
+        follows: whether the others get that plan next. If not, another set of tasks is requested, and waits for the canary.
     """
 
     plan: Plan
@@ -50,7 +50,7 @@ class Canary:
     def seconds_left(
         self, tasks: Mapping[int, PersistedTask], pod_hash: PodHashOf, duration: float, now: float
     ) -> float | None:
-        """Return for how long its tasks must still run without a failure; None: they do not all run now."""
+        """Return the seconds for which its tasks must still run without a failure; None: not all of them run now."""
         mine = [tasks.get(n) for n in range(self.count)]
         since = [
             t.since
@@ -60,16 +60,16 @@ class Canary:
         return None if len(since) < self.count else max(since) + duration - now
 
     def pending(self, last: Plan, persisted: PersistedCanary, left: float | None, duration: float) -> Pending:
-        """Return the contents of `UpdatePending` while the canary runs."""
+        """Return the reason and message of `UpdatePending` while the canary runs."""
         which = "task 0 runs" if self.count == 1 else f"tasks 0 to {self.count - 1} run"
         rest = len(last.tasks) - self.count
         others = "the other stays" if rest == 1 else f"the other {rest} stay"
         what = f"{which} {_new(last, self.plan)}; {others} as before"
         follow = "follows" if rest == 1 else "follow"
-        then = follow if self.follows else f"{follow}, with what else was changed,"
+        then = follow if self.follows else f"{follow}, with all other changes,"
         if persisted.failure:
             failed = (
-                f"{what}, since a canary failed ({persisted.failure}); return to the previous version, or use another. "
+                f"{what}, because a canary failed ({persisted.failure}); set the previous version again, or another. "
             )
             they = "It" if rest == 1 else "They"
             return Pending(
@@ -82,7 +82,7 @@ class Canary:
 
 
 def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
-    """Return the canary for the change from the last plan to the requested one; None: all tasks change together."""
+    """Return the canary for the change from the last plan to the requested one; None: all tasks change at the same time."""
     if not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
         return None
     running = running_canary(observed, last)
@@ -91,14 +91,14 @@ def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
     count, name = observed.connector.spec.rollout.canary_tasks, observed.connector.connect_name
     if last.fence(name) == plan.fence(name):
         return Canary(plan, count)
-    # For example, another number of tasks waits for it.
+    # A change to another set of tasks, for example to another number, waits for the running canary.
     if running is None or _is_other_version(running.plan, plan):
         return None
     return replace(running, count=count, follows=False)
 
 
 def running_canary(observed: Observation, last: Plan) -> Canary | None:
-    """Return the canary that runs, independent of the current request."""
+    """Return the running canary, regardless of the current request; None: there is none."""
     persisted = observed.persisted.canary
     plan = observed.plan(persisted.plan) if persisted is not None else None
     if persisted is None or plan is None or not 0 < persisted.tasks < len(last.tasks):
@@ -117,12 +117,12 @@ def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str
     if canary_for(observed, last, plan) is not None:
         return ()
     if len(last.tasks) != len(plan.tasks):
-        why = f"there were {len(last.tasks)} tasks, and now there are {len(plan.tasks)}"
+        why = f"it changes the number of tasks from {len(last.tasks)} to {len(plan.tasks)}"
     elif (last.kind, last.class_name) != (plan.kind, plan.class_name):
-        why = "the connector is of another class"
+        why = "the connector has another class"
     else:
-        why = "it gives the tasks other parts of the source, which two of them must never read at the same time"
-    return (f"spec.rollout: the change to {_new(last, plan)} had no canary, since {why}",)
+        why = "it distributes the source among the tasks differently, and two tasks must never read the same part"
+    return (f"spec.rollout: the change to {_new(last, plan)} had no canary, because {why}",)
 
 
 def _is_canary_asked(observed: Observation, last: Plan) -> bool:
@@ -130,23 +130,23 @@ def _is_canary_asked(observed: Observation, last: Plan) -> bool:
 
 
 def _is_nothing_to_spare(observed: Observation) -> bool:
-    """Return whether no task works: the Connector was stopped, all have failed, or none has ever been started."""
+    """Return whether no task works, because all are stopped, have failed or were never started."""
     return all(t.state in ("Stopped", "Failed") or not t.incarnation for t in observed.persisted.tasks.values())
 
 
 def _is_other_version(last: Plan, plan: Plan) -> bool:
-    """Return whether a plugin that both have comes from another image, or in another version."""
+    """Return whether a plugin of both plans has another image or version."""
     before, now = _images(last), _images(plan)
     return any(before[plugin] != image for plugin, image in now.items() if plugin in before)
 
 
 def _images(plan: Plan) -> Mapping[tuple[str, str], tuple[str, str]]:
-    """Return the images and versions by place and distribution: one image may hold several versions of a Java class."""
+    """Return images and versions by place and plugin: one image may contain several versions of a Java class."""
     return {(place, m.plugin): (m.image, m.version) for m in plan.mounts for place in m.places}
 
 
 def _new(last: Plan, plan: Plan) -> str:
-    """Return the PluginVersions that it changes to, in words."""
+    """Return the names of the PluginVersions that the new plan changes to, as text."""
     before, there = _images(last), last.plugin_versions
     new = [
         m.name if m.name not in there else f"{m.plugin} {m.version} of {m.name}"

@@ -1,4 +1,4 @@
-"""Determine whether a configuration is valid, invalid or not checked yet, for the condition ConfigValid. Pure."""
+"""Determine the condition ConfigValid: the configuration is valid, invalid, or not checked yet. Pure."""
 
 from collections.abc import Sequence
 
@@ -14,31 +14,31 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 
 
 def valid(observed: Observation, plan: Plan) -> Config:
-    """Return that the plugin accepts the configuration, perhaps with warnings."""
+    """Return the result that the plugin accepts the configuration, with any warnings."""
     warnings = [*plan.warnings, *observed.requested.plugin.passed_over]
     if problem := log_level_problem(observed):
         warnings.append(problem)
     if left := plan.left_behind:
         warnings.append(
-            f"it had another kind before: {left} stay in Kafka under its name, even with deletion.offsets: Reset, and "
-            f"are used again if it returns to that kind"
+            f"the connector had another kind before: {left} stay in Kafka under its name, even with deletion.offsets: "
+            f"Reset, and are used again if it returns to that kind"
         )
     return Config(True, Reason.VALID, warnings or ("the plugin accepts the configuration",))
 
 
 def invalid(problems: Sequence[str]) -> Config:
-    """Return all problems together, so that they can be corrected in one go."""
+    """Return the result that the configuration has these problems: all of them, so that they can be corrected together."""
     count = [f"{len(problems)} problems"] if len(problems) > 1 else []
     return Config(False, Reason.CONFIG_INVALID, [*count, *problems])
 
 
 def unchecked(when: str) -> Config:
-    """Return that the plugin has not answered yet; `when` follows "the configuration"."""
+    """Return the result that the plugin has not checked the configuration yet; `when` follows "the configuration"."""
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
 
 
 def known_config(observed: Observation) -> Config:
-    """Return the result of earlier checks, if no job pod is started to check the configuration."""
+    """Return the result of earlier checks, for a Connector for which no job pod is started."""
     if problems := known_problems(observed):
         return invalid(problems)
     if (plan := observed.plan(observed.requested.hash) or observed.stored_split()) is not None:

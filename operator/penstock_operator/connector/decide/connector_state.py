@@ -22,7 +22,7 @@ class Summary:
 
 
 def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, PersistedTask]) -> Summary:
-    """Summarize the tasks of a plan."""
+    """Return the state and verdict that follow from the tasks of a plan."""
     paused = observed.connector.spec.state is State.PAUSED
     target = "Paused" if paused else "Running"
     if not plan.tasks:

@@ -1,7 +1,7 @@
-"""Decide what to do for a Connector, from one observation of it. Pure; the table of tests is its specification.
+"""Decide the actions for a Connector from one observation of it. Pure; the table of tests is its specification.
 
-This code keeps no state, does not wait and writes nothing: the same observation gives the same decision, and a decision
-that was carried out leads to an observation from which no action follows.
+This code keeps no state, does not wait and writes nothing: the same observation gives the same decision, and after a
+decision was carried out, the next observation requires no action.
 """
 
 from collections.abc import Callable
@@ -41,15 +41,15 @@ __all__ = ["decide"]
 
 _LOOK: Final = 2.0
 _OWNER_LOOK: Final = 10.0
-"""Seconds until the next check of a name's owner, whose end causes no event."""
+"""Seconds until the next check of a name's owner, whose deletion may cause no event."""
 
 
 def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
     """Return the decision.
 
     Args:
-        observed: gathered live, at one moment.
-        pod_hash: returns the hash of the contents that a task's pod must have.
+        observed: the Connector and its surroundings at one moment.
+        pod_hash: returns the hash that a task's pod must have.
     """
     outcome = _outcome(observed, pod_hash)
     offsets, finalizer, is_deleted = OffsetsStep(outcome.persisted), outcome.finalizer, observed.deleting is not None
@@ -110,7 +110,7 @@ def _outcome(observed: Observation, pod_hash: PodHashOf) -> StepOutcome:
 
 
 def _being_deleted(observed: Observation) -> StepOutcome | None:
-    """End the tasks of a deleted Connector, reset its offsets if that is requested, and remove its finalizer."""
+    """Stop the tasks of a deleted Connector, reset its offsets if that is requested, and remove its finalizer."""
     return None if observed.deleting is None else deleting(observed)
 
 
@@ -123,12 +123,12 @@ def _name_of_another(observed: Observation) -> StepOutcome | None:
 
 
 def _asked_to_stop(observed: Observation) -> StepOutcome | None:
-    """End the tasks if `spec.state` is Stopped."""
+    """Stop the tasks if `spec.state` is Stopped."""
     return stopped(observed) if observed.connector.spec.state is State.STOPPED else None
 
 
 def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
-    """Do nothing if its namespace is being deleted: nothing can be created there, and the Connector is deleted soon."""
+    """Do nothing if its namespace is being deleted: no object can be created there, and the Connector is deleted soon."""
     if not observed.namespace_ends:
         return None
     verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
@@ -136,10 +136,10 @@ def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
 
 
 def _offsets_in_use(observed: Observation) -> StepOutcome | None:
-    """Wait while a pod may be changing its offsets: no task starts meanwhile."""
+    """Wait while a pod may be changing its offsets, so that no task starts."""
     if not (busy := observed.pods_changing_offsets):
         return None
-    message = f"the tasks start after the end of {pod_names(busy)}, which changes the offsets"
+    message = f"the tasks wait for {pod_names(busy)}, which is changing the offsets"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
 
 
@@ -147,7 +147,7 @@ def _pods_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
     """Wait while pods of an earlier Connector of this name exist."""
     if not observed.pods.foreign:
         return None
-    message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.pods.foreign))}"
+    message = f"pods of an earlier Connector of this name still exist: {', '.join(sorted(observed.pods.foreign))}"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
 
 
@@ -155,7 +155,7 @@ def _records_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
     """Remove records of an earlier Connector of this name from Kafka, if that is possible now."""
     if not observed.records.has_stale or observed.records.trouble is not None:
         return None
-    message = "records of an earlier Connector of this name are removed"
+    message = "records of an earlier Connector of this name are being removed"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK, forget=True)
 
 
@@ -168,7 +168,7 @@ _BEFORE_TASKS: Final[tuple[Callable[[Observation], StepOutcome | None], ...]] = 
     _pods_of_an_earlier_one,
     _records_of_an_earlier_one,
 )
-"""Checks before its tasks, of which the first that applies decides; each has one reason, or returns None."""
+"""Checks before the steps for tasks. Each returns its outcome, or None if it does not apply; the first outcome counts."""
 
 
 def _running(observed: Observation, pod_hash: PodHashOf) -> StepOutcome:
@@ -192,7 +192,7 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> StepOutcome:
 
 
 def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """Report in the outcome that a change of policies has not reached a source: it keeps the last good rules."""
+    """Report in the outcome that a change of policies is not applied to a source, which keeps the last good rules."""
     problem, last = observed.requested.policy.problem, observed.plan(observed.persisted.plan)
     if problem is None or observed.requested.policy.blocks or outcome.pending is not None:
         return outcome
@@ -202,10 +202,10 @@ def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOut
 
 
 def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> StepOutcome | None:
-    """Keep running tasks if the status topic loses records, since they might not start again. None: no task must end.
+    """Keep tasks running if the status topic loses records, since they might not start again. None: no task must stop.
 
-    A lost task is replaced as it was. The requested changes are applied once the topic is compacted, and immediately if no
-    task lives.
+    A lost task is replaced by an identical one. The requested changes are applied once the topic is compacted, or
+    immediately if no task is running.
     """
     persisted, annotations = observed.persisted, observed.connector.metadata.annotations
     last = observed.plan(persisted.plan)
@@ -222,19 +222,19 @@ def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> StepOutcome
     if not asked.handled and not is_other:
         return None
     tasks = adopt_and_run(observed, present, RestartRequests(later=True), replace(planning, plan=None))
-    text = f"no task is restarted before the status topic is compacted: {observed.records.topic_fault}"
+    text = f"no task is restarted until the status topic is compacted: {observed.records.topic_fault}"
     tasks = replace(tasks, pending=Pending(Reason.STATUS_TOPIC_NOT_COMPACTED, text))
     return together(planning, tasks, rollout_progress(observed, pod_hash, tasks))
 
 
 def _with_refused_template(observed: Observation) -> StepOutcome:
-    """Create no pods while the template is refused. A restart waits for a template from which pods may be created."""
+    """Create no pods while the template is refused. A restart waits for an acceptable template."""
     persisted, pod_hash = observed.persisted, hashes_of_present_pods(observed)
     persisted = replace(persisted, handled=kept_actions(observed.connector.metadata.annotations, persisted, ()))
     observed = replace(observed, persisted=persisted)
     planning = plan_tasks(observed)
     last = planning.plan or observed.plan(persisted.plan)
     if last is not None and not observed.is_prepared(last):
-        return planning  # a set of tasks that must start from the beginning waits as it is
+        return planning  # a set of tasks that has not been prepared keeps waiting
     tasks = without_new_pods(adopt_and_run(observed, pod_hash, RestartRequests(later=True), planning))
     return together(planning, tasks, rollout_progress(observed, pod_hash, tasks))

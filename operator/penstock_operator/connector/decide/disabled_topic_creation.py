@@ -1,8 +1,8 @@
-"""Topic creation that the release switches off while a change of the Connector is refused (KIP-158). Pure.
+"""Disable topic creation (KIP-158) for a Connector whose own change is refused. Pure.
 
-Its tasks keep the last good plan, which contains an earlier worker configuration. `topic.creation.enable: false` is a
-security switch and reaches them nevertheless: that plan is revised. This counts as a change of the release, which waits for
-the rollout's permission.
+The tasks of such a Connector keep the last good plan, which contains an earlier worker configuration. A release sets
+`topic.creation.enable: false` for security, so this must reach them nevertheless, by a revision of that plan. This counts
+as a change of the release, which waits for the rollout's permission.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ __all__ = ["with_last_plan_requested", "with_topic_creation_off"]
 
 
 def with_topic_creation_off(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """Return the outcome of planning with the last plan, revised, if that must change; otherwise the same.
+    """Return the outcome of planning with the revised last plan if it must be revised, otherwise the same outcome.
 
     Args:
         observed: the Connector.
@@ -27,14 +27,14 @@ def with_topic_creation_off(observed: Observation, outcome: StepOutcome) -> Step
     if is_template_refused(observed):  # no pod can be created
         return outcome
     revised = last.without_topic_creation()
-    if revised is last and observed.persisted.rollout is None:  # its restart is over
+    if revised is last and observed.persisted.rollout is None:  # the restart for it is complete
         return outcome
     stored = observed.plan(revised.hash)
     return replace(outcome, plan=stored or revised, save=(*outcome.save, *(() if stored is not None else (revised,))))
 
 
 def with_last_plan_requested(observed: Observation, planning: StepOutcome) -> Observation:
-    """Return the observation with the revised last plan as the requested one, if planning has resulted in that."""
+    """Return the observation with the revised last plan as the requested one, if planning resulted in that plan."""
     if planning.plan is None or planning.config.valid is True:
         return observed
     requested = replace(observed.requested, own_hash=observed.persisted.own_hash, hash=planning.plan.hash)

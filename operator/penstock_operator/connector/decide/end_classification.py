@@ -1,4 +1,4 @@
-"""Classify the end of a pod for its task: the plugin's fault, an unavailable service, or a loss. Pure."""
+"""Classify the end of a task's pod as a failure, an unavailable service, a refused configuration or a loss. Pure."""
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.task_restart import TaskEnd
@@ -9,7 +9,7 @@ __all__ = ["kind_and_reason"]
 
 
 def kind_and_reason(ended: Ended) -> tuple[TaskEnd, str]:
-    """Return the kind of end, for `next_restart`, and the reason for the status."""
+    """Return the kind of end for `next_restart`, and the reason for the status."""
     if ended.lost:
         return TaskEnd.LOST, _reason_of_loss(ended)
     match ended.code:

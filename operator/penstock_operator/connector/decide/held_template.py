@@ -1,7 +1,7 @@
-"""Connector whose template is wrong or refused: its pods keep running, and no new one is created. Pure.
+"""Keep the pods of a Connector whose template is invalid or refused, and create no new ones. Pure.
 
 Only the current template is known, so a pod created while it is refused would differ from the request, or violate the
-platform's policy. As with Kubernetes' own admission, a raised level ends no pod.
+platform's policy. As with Pod Security admission, a stricter level does not stop running pods.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ def is_template_refused(observed: Observation) -> bool:
 
 
 def hashes_of_present_pods(observed: Observation) -> PodHashOf:
-    """Return pod hashes with which no pod is outdated: each task has that of its latest pod."""
+    """Return a function of pod hashes for which no pod is outdated: each task has the hash of its latest pod."""
 
     def pod_hash(_: Plan, task: int) -> str:
         pods = [p for p in observed.pods.tasks if p.task == task]
@@ -33,12 +33,12 @@ def hashes_of_present_pods(observed: Observation) -> PodHashOf:
 
 
 def without_new_pods(outcome: StepOutcome) -> StepOutcome:
-    """Return the same without pods to create; the verdict names the tasks that wait for theirs."""
+    """Return the outcome without pods to create; its verdict names the tasks that wait for a pod."""
     waiting = sorted(w.task for w in outcome.create if isinstance(w, CreateTask))
     if not waiting:
         return replace(outcome, create=())
     name = "task" if len(waiting) == 1 else "tasks"
     message = (
-        f"{outcome.verdict.message}; {name} {', '.join(map(str, waiting))} cannot be started before that is changed"
+        f"{outcome.verdict.message}; {name} {', '.join(map(str, waiting))} cannot start until the template is corrected"
     )
     return replace(outcome, create=(), verdict=replace(outcome.verdict, message=message))

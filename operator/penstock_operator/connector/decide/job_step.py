@@ -1,10 +1,10 @@
-"""Step of one job pod: when it is created, deleted and retried. Pure.
+"""Decision step that creates, deletes and retries one job pod. Pure.
 
-A job pod has a deadline. One that no node takes by then is deleted, so that its slot is free for others; one that runs is
-ended by its kubelet. One that was deleted and does not end is on a lost node: it is left there, and the next one
-gets another name. Each attempt without an answer is followed by a pause, which doubles up to a minute, without a limit of
-attempts; after a preparation that was refused repeatedly it is five minutes. Pods that the API server refuses are not
-counted here: `refused_pods`.
+A job pod has a deadline. If no node has accepted it by then, it is deleted, so that its slot is free for others; if it is
+running, its kubelet kills it. A deleted pod that does not end is on a lost node: it is left there, and the next pod gets
+another name. After each attempt without an answer there is a pause, which doubles up to a minute, and attempts are
+unlimited; after several refused preparations the pause is five minutes. Pods that the API server refuses are not counted
+here (see `refused_pods`).
 """
 
 import itertools
@@ -27,14 +27,14 @@ __all__ = ["DOING", "FOR_A_SLOT", "SLOT_WAIT", "JobObservation", "JobStep", "nam
 
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _PREPARE_ATTEMPTS: Final = 6
-"""Number of refused preparations after which the next ones are further apart."""
+"""Number of refused preparations after which the longer pause applies."""
 _REFUSED_LONGEST: Final = 300.0
-"""Seconds. No event reports that Kafka was fixed, so refused preparations are also retried, but rarely."""
+"""Seconds between later refused preparations, which are retried since no event reports that Kafka was fixed."""
 SLOT_WAIT: Final = 60.0
-"""Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
+"""Seconds until the next check for a slot; normally a waiting connector is woken earlier, when there is one."""
 FOR_A_SLOT: Final = "waits for its turn: the release limits the number of job pods (limits.jobPods)"
 _POD_NAMES: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
-"""Names of pods by action; for pods of actions on offsets see `offsets_step`."""
+"""Part of the pod's name by action; for pods of offsets actions see `offsets_step`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class JobObservation:
     """Observation of a job pod.
 
     Attributes:
-        name: name of its pod (`name_of`); pods after an abandoned one have names that begin with it.
+        name: name of its pod (`name_of`); names of pods after an abandoned one begin with it.
         action: the required action.
-        key: its purpose: equal work has an equal key.
+        key: identifies its work: equal work has an equal key.
         pods: job pods of this connector.
-        answers: by pod name, of those that ended; None: none could be read from its log.
-        persisted: of pods before it that brought no answer.
-        slot: whether one more job pod of this connector may live.
-        refusal: the API server refused the pod.
-        deadline: seconds that a node has to take the pod, and the pod to end from then on.
+        answers: answers of ended pods by pod name; None: its log has none that can be read.
+        persisted: earlier attempts that ended without an answer.
+        slot: whether this connector may have one more job pod.
+        refusal: refusal of the pod by the API server; None: it was not refused.
+        deadline: seconds until the pod must have been scheduled, and from then on, seconds until it must have ended.
         node_timeout: seconds after which the node of a pod that should have ended counts as lost.
         now: seconds since 1970.
     """
@@ -95,13 +95,13 @@ class JobStep:
     """Actions for a job pod.
 
     Attributes:
-        persisted: for status.
-        answer: there is one: DONE or INVALID; of a preparation, DONE with an epoch; of a reset, DONE.
-        create: the name of a pod to create.
+        persisted: failed attempts, for the status.
+        answer: valid answer: DONE or INVALID; of a preparation, DONE with an epoch; of a reset, DONE. None: there is none.
+        create: name of the pod to create; None: none is created.
         delete: pods to delete.
         reason, message: why the connector waits.
         requeue_after: check again after this many seconds; None: when something happens.
-        queued: it waits for a slot.
+        queued: whether the connector waits for a slot.
     """
 
     persisted: FailedJob
@@ -115,7 +115,7 @@ class JobStep:
 
 
 def name_of(connector: str, action: Action, key: str, template: Mapping[str, object]) -> str:
-    """Return the name of a job pod; it depends on the template, since a pod with another template may start."""
+    """Return the name of a job pod. It depends on the template, since with another one a refused pod may start."""
     return job_name(connector, _POD_NAMES[action], digest(key, template) if template else key)
 
 
@@ -132,7 +132,7 @@ def step(observed: JobObservation) -> JobStep:
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, with the first number after it under which there is no pod."""
+    """Return the name, with the lowest number appended that makes it differ from all pod names."""
     names = (f"{name}-{number}" if number else name for number in itertools.count())
     return next(n for n in names if n not in taken)
 
@@ -143,7 +143,7 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
         reason, message = persisted.reason, persisted.message
     elif away:
         node = away[-1].node or "unknown"
-        message = f"node {node} does not end pod {away[-1].name}: the node is unavailable, and another pod works"
+        message = f"node {node} does not stop pod {away[-1].name}: the node is unavailable, and another pod replaces it"
     if pod is None:
         if observed.refusal is not None:
             reason, message = observed.refusal.reason, observed.refusal.message
@@ -157,13 +157,13 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
             return JobStep(persisted, None, None, (), reason, message, requeue_after=SLOT_WAIT, queued=True)
         return JobStep(
             persisted, None, observed.name, tuple(away), reason, message
-        )  # these pods are deleted already, but not their requests
+        )  # these pods are already deleted, but their requests are not
     if pod.phase is Phase.ENDED:
         return _after_pod_end(observed, pod)
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
         if not persisted.attempts:
-            message = f"waits for the end of {pod.name}"
+            message = f"waits for {pod.name} to end"
         return JobStep(persisted, None, None, (), reason, message, requeue_after=left)
     left = pod.due(observed.deadline, observed.node_timeout) - observed.now
     if left <= 0:
@@ -175,23 +175,23 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
 def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
     if not pod.node:
         reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has processed the pod")
-        return reason, f"{message}; no node took the job pod within {observed.deadline:.0f} s, and it is retried"
+        return reason, f"{message}; the job pod was not scheduled within {observed.deadline:.0f} s, and it is retried"
     if pod.hindrance is not None:
         return pod.hindrance[0], _late_message(pod)
-    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, which is past its deadline; it is retried"
+    return Reason.NODE_LOST, f"node {pod.node} does not stop pod {pod.name}, which is past its deadline; it is retried"
 
 
 DOING: Final[Mapping[Action, tuple[str, str]]] = {
-    Action.PLAN: (Reason.PLANNING, "the connector's plugin checks the configuration and splits it into tasks"),
-    Action.PREPARE: (Reason.PREPARING, "internal topics are prepared, and earlier tasks are fenced"),
-    Action.RESET_OFFSETS: (Reason.RESETTING_OFFSETS, "the connector's offsets are reset"),
+    Action.PLAN: (Reason.PLANNING, "the connector's plugin validates the configuration and splits the work into tasks"),
+    Action.PREPARE: (Reason.PREPARING, "internal topics are being set up, and earlier tasks fenced"),
+    Action.RESET_OFFSETS: (Reason.RESETTING_OFFSETS, "the connector's offsets are being reset"),
 }
 
 
 def _late_message(pod: JobPod) -> str:
     if pod.started is not None and pod.has_little_cpu:
         return (
-            f"the job pod did not end in time: its CPU limit of {pod.cpu_limit} makes it slow; raise "
+            f"the job pod did not end in time: it is slow because of its CPU limit of {pod.cpu_limit}; raise "
             "job.resources.limits.cpu of the release"
         )
     if pod.started is not None:
@@ -211,7 +211,7 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
     if answer is not None and answer.id == observed.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
         if _is_answered(observed.action, answer):
             return JobStep(FailedJob(), answer, delete=gone)
-        # A preparation may be wrong in a way that only Kafka detects; a reset is retried while the cause may be fixed.
+        # A preparation may fail for a reason that only Kafka detects; a reset is retried, since its cause may be fixed.
         reason, nothing = _REFUSALS[observed.action]
         message = "; ".join(map(str, answer.problems)) or answer.message or nothing
     elif answer is not None and answer.id == observed.key:
@@ -225,7 +225,7 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
         if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late_message(pod)
     persisted = observed.persisted
-    if pod.leaving is not None and persisted.attempts and persisted.retry_at is not None:  # counted already
+    if pod.leaving is not None and persisted.attempts and persisted.retry_at is not None:  # already counted
         left = (pod.leaves_by or observed.now) + observed.node_timeout - observed.now
         return JobStep(persisted, reason=persisted.reason, message=persisted.message, requeue_after=left)
     return replace(_failed_attempt(observed, reason, message), delete=gone)
@@ -254,7 +254,7 @@ _REFUSALS: Final[Mapping[Action, tuple[str, str]]] = {
 
 
 def _failed_attempt(observed: JobObservation, reason: str, message: str) -> JobStep:
-    """Return the step after an attempt without an answer: the next one follows after a pause."""
+    """Return the step after an attempt without an answer, which is retried after a pause."""
     attempts = observed.persisted.attempts + 1
     delay = _BACKOFF.pause(attempts)
     if reason == Reason.PREPARE_FAILED and attempts > _PREPARE_ATTEMPTS:

@@ -10,7 +10,7 @@ __all__ = ["log_level_problem", "log_level_to_write"]
 
 
 def log_level_problem(observed: Observation) -> str:
-    """Return why the annotation has no effect; empty: it has, or there is none."""
+    """Return why the annotation has no effect; empty: it is valid, or there is none."""
     try:
         LogLevels.parse(_requested(observed))
     except ValueError as e:
@@ -19,7 +19,7 @@ def log_level_problem(observed: Observation) -> str:
 
 
 def log_level_to_write(observed: Observation) -> str | None:
-    """Return the text for the control record; empty: the level of the release; None: the record need not change."""
+    """Return the level for the control record; empty: that of the release; None: the record need not change."""
     records, name = observed.records, observed.name
     is_unknown = records.is_unread or records.trouble is not None or name.refusal is not None or name.unknown_cause
     if is_unknown or observed.deleting is not None or log_level_problem(observed):

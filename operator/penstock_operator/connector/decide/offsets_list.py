@@ -1,4 +1,4 @@
-"""List offsets: an action that changes nothing, and whose result is in a ConfigMap. Pure.
+"""List offsets: an action that changes no offsets and writes its result to a ConfigMap. Pure.
 
 The job pod refuses a list that is too long for a ConfigMap (`penstock_runtime/job/listing`).
 """
@@ -20,41 +20,41 @@ from penstock_operator.names import list_name
 __all__ = ["is_published", "list_job", "list_refusal", "list_waits", "listed", "listed_after", "of_list"]
 
 _GONE: Final = 2.0
-"""Seconds until the next check whether the previous ConfigMap is deleted."""
+"""Seconds until the next check whether the previous ConfigMap was deleted."""
 
 
 def list_job(observed: Observation, name: str, key: str) -> CreateJob:
-    """Return the pod that reads the offsets."""
+    """Return the job pod that reads the offsets."""
     plan = observed.plan(observed.persisted.plan)
     kind: Any = None if plan is None else plan.kind
     return CreateJob(name, Action.LIST_OFFSETS, key, kind=kind)
 
 
 def list_refusal(observed: Observation) -> str:
-    """Return why there can be no list; empty: there can."""
+    """Return why a list is refused; empty: it is not."""
     found = observed.list_map
     if found is None or found.owner is not Owner.FOREIGN:
         return ""
     return (
-        f"ConfigMap {_name(observed)} exists, does not belong to this Connector, and is left as it is. Rename or remove it, "
-        "then use a new token"
+        f"ConfigMap {_name(observed)} exists, but does not belong to this Connector. Rename or remove it, then use a new "
+        "token"
     )
 
 
 def list_waits(observed: Observation) -> str:
-    """Return why a list must wait; empty: it need not. Tasks may run, and pods of earlier Connectors may end meanwhile."""
+    """Return why a list must wait; empty: it need not. It waits neither for tasks nor for pods of earlier Connectors."""
     return waits_of_any(observed) or (_for_end_of_map(observed) if _is_going(observed) else "")
 
 
 def of_list(pod_uid: str) -> str:
-    """Return the name under which the refusal of a pod's list is kept among those of pods."""
+    """Return the key of the refusal of a pod's list, among the refusals of pods."""
     return f"configmaps/{pod_uid}"
 
 
 def is_published(observed: Observation, action: OffsetsAction) -> bool:
-    """Return whether the ConfigMap holds the list that this action's pod has made.
+    """Return whether the ConfigMap contains the list of this action's pod.
 
-    An action that has not begun, and whose token the list has, was done before the status was lost.
+    If the list has the token of an action that has not begun, the action was done before the status was lost.
     """
     found = observed.list_map
     if found is None or found.owner is not Owner.OURS:
@@ -65,12 +65,12 @@ def is_published(observed: Observation, action: OffsetsAction) -> bool:
 
 
 def listed(observed: Observation, action: OffsetsAction, count: str = "the offsets") -> OffsetsStep:
-    """Return that the list exists."""
+    """Return the step that finishes the action: the list exists."""
     return finished(observed, action, "Succeeded", f"{count}: ConfigMap {_name(observed)}, key {OFFSETS_KEY}")
 
 
 def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answer: JobAnswer) -> OffsetsStep:
-    """Write the list in the pod's answer; once the ConfigMap is seen to exist, the action has its result."""
+    """Write the list from the pod's answer. The action is finished once the ConfigMap was observed."""
     if answer.outcome is not Outcome.DONE:
         return answered(observed, action, answer)
     text = answer.offsets or ""
@@ -92,12 +92,12 @@ def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answ
         return pending(observed, action, f"waits: {_for_end_of_map(observed)}", requeue_after=_GONE)
     before = observed.list_map
     made = OffsetsList(text, action.token, pod.uid, "" if before is None else before.version)
-    step = pending(observed, action, f"the list is written to ConfigMap {_name(observed)}", requeue_after=0.0)
+    step = pending(observed, action, f"the list is being written to ConfigMap {_name(observed)}", requeue_after=0.0)
     return replace(step, publish=made)
 
 
 def _count(text: str) -> int | None:
-    """Return how many positions the list has; None: it is not a list."""
+    """Return the number of positions in the list; None: it is not a list."""
     try:
         document = json.loads(text)
         entries = document["offsets"]
@@ -111,7 +111,7 @@ def _is_going(observed: Observation) -> bool:
 
 
 def _for_end_of_map(observed: Observation) -> str:
-    return f"for the end of ConfigMap {_name(observed)}, which is being deleted"
+    return f"until ConfigMap {_name(observed)}, which is being deleted, no longer exists"
 
 
 def _name(observed: Observation) -> str:

@@ -1,4 +1,4 @@
-"""Common parts of all actions on offsets: when they must wait, their entry in the status, and their step. Pure."""
+"""Common parts of all offsets actions: obstacles, their entry in the status, and their step. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,15 +26,15 @@ _RESULTS: Final[Mapping[Outcome, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class OffsetsStep:
-    """Step for actions on offsets.
+    """Step for offsets actions.
 
     Attributes:
-        persisted: for the status.
-        create: the pod of an action.
-        publish: a list to write.
-        delete: pods of actions.
+        persisted: state for the status.
+        create: pod of an action.
+        publish: list to write; None: none.
+        delete: pods of actions to delete.
         requeue_after: check again after this many seconds; None: when something happens.
-        queued: the pod waits for a job slot.
+        queued: whether the pod waits for a job slot.
     """
 
     persisted: PersistedState
@@ -46,13 +46,13 @@ class OffsetsStep:
 
 
 def waits_of_any(observed: Observation) -> str:
-    """Return why any action must wait; empty: none must. The owner of the offsets that it changes or shows must be known."""
+    """Return why every action must wait, for example until the owner of the offsets is known; empty: none must."""
     if observed.name.refusal is not None:
         return observed.name.refusal.message
     if unseen := observed.name.unknown_cause or observed.records.trouble:
-        return f"the records in Kafka under the name of this connector are not known: {unseen}"
+        return f"the operator cannot read the records in Kafka under the name of this connector: {unseen}"
     if observed.records.is_unread:
-        return "the status topic is not read yet"
+        return "the status topic has not been read yet"
     if is_template_refused(observed):
         return "spec.template is refused (condition ConfigValid), so that no pod can be created"
     return "its namespace is being deleted" if observed.namespace_ends else ""
@@ -61,17 +61,17 @@ def waits_of_any(observed: Observation) -> str:
 def pending(
     observed: Observation, action: OffsetsAction, message: str, *, requeue_after: float | None = None
 ) -> OffsetsStep:
-    """Return that the action continues; the message describes its current activity."""
+    """Return the step of an action that continues; the message describes its current activity."""
     return OffsetsStep(_with(observed.persisted, replace(action, message=message)), requeue_after=requeue_after)
 
 
 def finished(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsStep:
-    """Return that the action has its result."""
+    """Return the step of an action that has its result."""
     return OffsetsStep(_with(observed.persisted, final(observed, action, result, message)))
 
 
 def answered(observed: Observation, action: OffsetsAction, answer: JobAnswer) -> OffsetsStep:
-    """Return that the action has the result of its pod's answer."""
+    """Return the step of an action whose result is in its pod's answer."""
     texts = [answer.message, *map(str, answer.problems), *(f"warning: {w}" for w in answer.warnings)]
     reason = "; ".join(filter(None, texts)) or ("" if answer.outcome is Outcome.DONE else "the pod gave no reason")
     return finished(observed, action, _RESULTS[answer.outcome], reason)
@@ -84,7 +84,7 @@ def final(observed: Observation, action: OffsetsAction, result: str, message: st
 
 
 def is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
-    """Return whether both are of one request."""
+    """Return whether both belong to the same request."""
     return (action.action, action.token, action.content) == (other.action, other.token, other.content)
 
 

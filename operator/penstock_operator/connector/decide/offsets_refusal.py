@@ -1,4 +1,4 @@
-"""Refuse requests of annotations for actions on offsets or topics immediately (KIP-875, KIP-558). Pure."""
+"""Immediate refusal of annotations that request an action on offsets or topics (KIP-875, KIP-558). Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,16 +14,16 @@ _NOT_STOPPED: Final = (
     "annotation another value"
 )
 _NO_DOCUMENT: Final = (
-    "the value has a token and no JSON: write the token, a blank, and "
+    "the value has a token but no JSON: write the token, a space, and "
     '{"offsets": [{"partition": {...}, "offset": {...}}]}'
 )
 _NO_TOKEN_BEFORE: Final = (
-    f"the value does not begin with a token, a word of your choice of at most {TOKEN_LENGTH} characters: write that, a "
-    "blank, and the JSON"
+    f"the value does not begin with a token, a word of your choice of at most {TOKEN_LENGTH} characters: write it, a "
+    "space, and the JSON"
 )
 _OTHER_CONTENT: Final = "this token was used with other JSON: use a new token"
 _NO_TOKEN: Final = (
-    f"the value is not a token: a token is a word of your choice, without a blank, of at most {TOKEN_LENGTH} characters"
+    f"the value is not a token: a token is a word of your choice, without spaces, of at most {TOKEN_LENGTH} characters"
 )
 
 
@@ -33,13 +33,13 @@ def refusal(
     """Return why a new request is refused; empty: it is not.
 
     Args:
-        request: none of the actions was requested by it.
-        connector: that it is made for.
-        actions: those before it.
-        of_topics: why no active topics are reset, in Kafka Connect's words; empty: they are.
+        request: request that none of the actions belongs to.
+        connector: the connector with the annotation.
+        actions: earlier actions.
+        of_topics: why active topics cannot be reset, in Kafka Connect's words; empty: they can.
 
-    Of the connector's state only `spec.state` leads to a refusal: the action waits for all other obstacles, since Git may
-    bring state and token together.
+        Of the connector's state only `spec.state` leads to a refusal. The action waits for all other obstacles, since one
+        sync from Git may change state and token.
     """
     if not request.is_token:
         return _NO_TOKEN_BEFORE if request.action == ALTER else _NO_TOKEN

@@ -1,14 +1,13 @@
-"""Step of a Connector's actions on offsets: their conditions, the pod, the outcome. Pure.
+"""Decision step for a Connector's offsets actions: their conditions, pods and results. Pure.
 
 An action has one attempt. Its entry in `status.offsetsActions` is `Pending` before its pod is created, under a name that is
-unique to the action; then the pod's answer is final, and a pod that ends without one leaves the outcome unknown. Nothing is
-repeated, since tasks may have run meanwhile: a pod is created again only if it never existed, while the Connector should
-still be stopped and the annotation has the same value. Should a pod have existed unseen, the second one does nothing after
-tasks have run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the
-action.
+unique to the action; then the pod's answer is final, and if the pod ends without one, the outcome is unknown. An action is
+not repeated, since tasks may have run since then: its pod is created again only if it never existed, the Connector should
+still be stopped, and the annotation is unchanged. If a pod existed unnoticed, the second one does nothing once tasks have
+run: its request names the greatest plan generation that could be recorded in Kafka when the action began.
 
-A list follows the same steps, but does not wait for tasks to end (`offsets_list`). One that has not begun overtakes actions
-that wait for something else. A reset of active topics has an entry here, and no pod (`topics_reset`).
+A list follows the same steps, but does not wait for tasks to end (`offsets_list`). A list that has not begun overtakes
+waiting actions. A reset of active topics has an entry here, but no pod (`topics_reset`).
 """
 
 from collections.abc import Sequence
@@ -63,18 +62,18 @@ _LOOK: Final = 10.0
 _VERBS: Final = {RESET: OffsetsVerb.RESET, ALTER: OffsetsVerb.ALTER}
 _JOBS: Final = {LIST: Action.LIST_OFFSETS, RESET: Action.OFFSETS, ALTER: Action.OFFSETS}
 _DOING: Final = {
-    LIST: "the connector's offsets are read",
-    RESET: "the connector's offsets are reset",
-    ALTER: "the connector's offsets are set",
+    LIST: "the connector's offsets are being read",
+    RESET: "the connector's offsets are being reset",
+    ALTER: "the connector's offsets are being altered",
 }
 
 
 def offsets_step(observed: Observation, persisted: PersistedState) -> OffsetsStep:
-    """Return the step.
+    """Return the step for all offsets actions of a Connector.
 
     Args:
-        observed: the Connector; it is not being deleted.
-        persisted: as the other steps leave it.
+        observed: the Connector, which is not being deleted.
+        persisted: its state after the other steps.
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
     known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in persisted.offsets)
@@ -102,7 +101,7 @@ def offsets_step(observed: Observation, persisted: PersistedState) -> OffsetsSte
 
 
 def _told_to_wait(observed: Observation, persisted: PersistedState, current: OffsetsAction | None) -> PersistedState:
-    """Set the message of each action that waits for another one, with the reason."""
+    """Set the message of each waiting action, with the reason."""
 
     def told(action: OffsetsAction) -> OffsetsAction:
         if current is None or not action.is_pending or action.action not in _DOING or is_same(action, current):
@@ -136,11 +135,12 @@ def _new(observed: Observation, persisted: PersistedState, requests: tuple[Offse
 
 
 def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
-    """Return the action; one in progress that a later release began has failed, since this release cannot continue it."""
+    """Return the action, as failed if a later release began it and this release cannot continue it."""
     if not action.is_pending or action.action in (*_DOING, RESET_TOPICS):
         return action
     message = (
-        "outcome unknown: a later release began it, and this one does not know it. Use a new token with that release"
+        "outcome unknown: a later release began this action, which this release does not support. Use a new token with "
+        "that release"
     )
     return OffsetsAction(action.action, action.token, "Failed", message, float(int(now)), content=action.content)
 
@@ -148,7 +148,7 @@ def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
 def _given_up_if_late(
     observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]
 ) -> OffsetsAction:
-    """Return the action; one that waits for another one, and is no longer requested, is refused immediately."""
+    """Return the action, as refused if it waits for another one and is no longer requested."""
     if not action.is_pending or action.action not in _DOING or action.began is not None or action.pod_uid:
         return action
     name = _pod_name(observed, action)
@@ -165,13 +165,13 @@ def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[Of
     if is_published(observed, action):
         return listed(observed, action)
     if action.pod_uid:
-        return _unknown(observed, action, f"its pod {name} is gone, and has left no answer")
+        return _unknown(observed, action, f"its pod {name} no longer exists, and left no answer")
     is_refused = name in observed.pods.refusals
-    if action.began is not None and is_refused:  # so the pod never existed
+    if action.began is not None and is_refused:  # it was refused, so the pod never existed
         action = replace(action, began=None, generation=0)
     given_up = _given_up(observed, action, requests)
     if given_up and action.began is not None and action.action != LIST:
-        return _unknown(observed, action, f"{given_up}, and it is not known whether its pod was there before")
+        return _unknown(observed, action, f"{given_up}, and it is unknown whether its pod existed before")
     if given_up:
         return finished(observed, action, "Refused", f"nothing was done: {given_up}")
     document = next((r.document for r in requests if r.asks_for(action)), "")
@@ -179,7 +179,7 @@ def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[Of
 
 
 def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> str:
-    """Return why an action whose pod does not exist is no longer begun; empty: it is."""
+    """Return why an action whose pod does not exist must no longer begin; empty: it may."""
     if action.action != LIST and observed.connector.spec.state is not State.STOPPED:
         return "the connector was started again before it began"
     if not any(r.asks_for(action) for r in requests):
@@ -188,7 +188,7 @@ def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[Offs
 
 
 def _begun(observed: Observation, action: OffsetsAction, name: str, document: str) -> OffsetsStep:
-    """Create the pod, unless something must happen first; `document`: of alter."""
+    """Create the pod, unless the action must wait; `document` is the JSON of alter."""
     refused = observed.pods.refusals.get(name)
     if action.began is None:
         if waits := list_waits(observed) if action.action == LIST else _waits(observed):
@@ -205,9 +205,9 @@ def _begun(observed: Observation, action: OffsetsAction, name: str, document: st
     work = OffsetsWork(verb=_VERBS[action.action], generation=action.generation, document=document)
     return replace(
         step,
-        # It fences the tasks of any plan, so each must be prepared after it.
+        # It fences the tasks of all plans, so any plan must be prepared again.
         persisted=replace(step.persisted, fence=""),
-        # With the release's image: the last plan's may be of a release without this action.
+        # With the release's image: that of the last plan may be of a release without this action.
         create=(CreateJob(name, Action.OFFSETS, _key(observed, action), offsets=work),),
     )
 
@@ -215,21 +215,21 @@ def _begun(observed: Observation, action: OffsetsAction, name: str, document: st
 def _waits(observed: Observation) -> str:
     """Return why an action must wait; empty: it need not.
 
-    A task pod counts until its end was seen, also on a lost node: its process may still write offsets.
+    A task pod counts until its end was observed, even on a lost node: its process may still write offsets.
     """
     living = [p for p in observed.pods.tasks if p.phase is not Phase.ENDED]
     jobs = [p for p in observed.pods.jobs if p.lives(observed.now, observed.release.node_timeout)]
-    # Those of other actions: this one has none.
+    # Pods of other actions: this action has none.
     others = [p for p in observed.pods.offsets_jobs if p.phase is not Phase.ENDED and p.action != Action.LIST_OFFSETS]
     if pods := [*living, *jobs, *others]:
-        return f"for the end of {pod_names(pods)}"
+        return f"for {pod_names(pods)} to end"
     if observed.pods.foreign:
-        return f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.pods.foreign))}"
+        return f"pods of an earlier Connector of this name still exist: {', '.join(sorted(observed.pods.foreign))}"
     return waits_of_any(observed)
 
 
 def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:
-    """Wait for the pod that exists, or process its answer."""
+    """Wait for the existing pod, or process its answer."""
     action = action if action.began is not None else replace(action, began=pod.created)
     if pod.phase is Phase.ENDED:
         step = _after_end(observed, action, pod)
@@ -237,10 +237,10 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
         return step if goes_on or pod.leaving is not None else replace(step, delete=(pod,))
     if pod.is_on_lost_node(observed.now, observed.release.node_timeout):
         node = pod.node or "unknown"
-        return _unknown(observed, action, f"node {node} does not end pod {pod.name}: the node is unavailable")
+        return _unknown(observed, action, f"node {node} does not stop pod {pod.name}: the node is unavailable")
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.release.node_timeout - observed.now
-        return pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)
+        return pending(observed, action, f"waits for {pod.name} to end", requeue_after=left)
     left = pod.due(observed.release.job_deadline, observed.release.node_timeout) - observed.now
     if left <= 0:
         late = replace(pending(observed, action, f"pod {pod.name} has not ended in time"), delete=(pod,))
@@ -255,8 +255,8 @@ def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> Off
         is_list = action.action == LIST
         return listed_after(observed, action, pod, answer) if is_list else answered(observed, action, answer)
     word = None if pod.ended is None else pod.ended.word
-    if word is not None and word.exit_code == ExitCode.CONFIG_INVALID:  # a job first reads its request
-        why = f"the runtime image {pod.image} does not know this action, or cannot read its request"
+    if word is not None and word.exit_code == ExitCode.CONFIG_INVALID:  # a job reads its request first
+        why = f"the runtime image {pod.image} does not support this action, or cannot read its request"
         return finished(observed, action, "Refused", f"nothing was done: {why}: {word.message or 'it gave no reason'}")
     known = [": ".join(pod.hindrance)] if pod.hindrance is not None else []
     known += [pod.ended.describe()] if pod.ended is not None else []

@@ -1,7 +1,7 @@
 """Choose the plan that a Connector runs: the last good one, until another may replace it. Pure.
 
-A change of the Connector is applied as soon as its plan exists. A change of the release that ends pods waits for the
-rollout's permission (`rollout.limiter`); meanwhile all tasks, including lost ones, keep the last plan.
+A change of the Connector is applied as soon as its plan exists. A change of the release that restarts pods waits for the
+rollout's permission (`rollout.limiter`); until then all tasks, including replacements of lost ones, keep the last plan.
 """
 
 from collections.abc import Callable
@@ -39,13 +39,13 @@ _IMAGE_UNAVAILABLE: Final = frozenset(
 def adopt_and_run(
     observed: Observation, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
 ) -> StepOutcome:
-    """Decide which plan the tasks run, and the actions for them.
+    """Decide the plan that the tasks run, and the actions for them.
 
     Args:
-        observed: with the persisted state as it was before planning.
-        pod_hash: returns the hash of the contents that a task's pod must have.
-        restarts: requested by annotations.
-        planning: has the plan for the current request; None: there is none yet.
+        observed: the Connector, with its persisted state before planning.
+        pod_hash: returns the hash that a task's pod must have.
+        restarts: restarts requested by annotations.
+        planning: outcome of planning; its plan is None if there is none for the current request yet.
     """
     choice = PlanChoice.of(observed, pod_hash, restarts, planning)
     for rule in _RULES:
@@ -55,7 +55,7 @@ def adopt_and_run(
 
 
 def _leave_stopped(choice: PlanChoice) -> StepOutcome | None:
-    """Run nothing after a stop until a changed configuration is checked: the last plan must not run again."""
+    """After a stop, run no task until a changed configuration is checked: the last plan must not run again."""
     if not choice.is_last_prepared or choice.plan is not None or not choice.is_own:
         return None
     is_left = choice.planning.config.valid is None and choice.observed.is_idle
@@ -63,7 +63,7 @@ def _leave_stopped(choice: PlanChoice) -> StepOutcome | None:
 
 
 def _run_canary(choice: PlanChoice) -> StepOutcome | None:
-    """Run a canary of the requested plugin versions; the other tasks keep the last plan, even if all must start."""
+    """Run a canary of the requested plugin versions, if there is one; the other tasks run the last plan."""
     if choice.last is None or not choice.is_own:
         return None
     if choice.plan is None:
@@ -74,7 +74,7 @@ def _run_canary(choice: PlanChoice) -> StepOutcome | None:
 
 
 def _start_all(choice: PlanChoice) -> StepOutcome | None:
-    """Start a set of tasks from the beginning, if no tasks may run: with the requested plan, or the last one."""
+    """If no task may run, prepare and start all tasks, with the requested plan or else the last one."""
     if choice.is_last_prepared:
         return None
     if choice.plan is not None:
@@ -83,19 +83,19 @@ def _start_all(choice: PlanChoice) -> StepOutcome | None:
 
 
 def _keep_while_planning(choice: PlanChoice) -> StepOutcome | None:
-    """Keep the last plan until there is another."""
+    """Keep the last plan until the requested one exists."""
     if choice.plan is not None or choice.last is None:
         return None
     return choice.keep(None if choice.is_own else _with_last_valid(choice.observed, choice.last, choice.planning))
 
 
 def _adopt_own_change(choice: PlanChoice) -> StepOutcome | None:
-    """Adopt the plan for a change of the Connector, for which no other Connector waits."""
+    """Adopt the plan for a change of the Connector, which need not wait for the rollout."""
     return choice.adopt() if choice.is_own else None
 
 
 def _adopt_without_restart(choice: PlanChoice) -> StepOutcome | None:
-    """Adopt a plan that ends no pods."""
+    """Adopt a plan that restarts no pods."""
     if choice.last is None or choice.plan is None:
         return None
     is_same = choice.plan.hash == choice.last.hash or not _ends_pods(choice.last, choice.plan, choice.pod_hash)
@@ -103,7 +103,7 @@ def _adopt_without_restart(choice: PlanChoice) -> StepOutcome | None:
 
 
 def _adopt_for_missing_image(choice: PlanChoice) -> StepOutcome | None:
-    """Adopt the plan if the image of the last one is no longer available: no running task is left to protect."""
+    """Adopt the plan if the last one's image is no longer available, so that no running task needs protection."""
     if not _images_unavailable(choice.observed):
         return None
     return choice.adopt(RolloutRestart(choice.observed.release.hash, choice.observed.now, counts=False))
@@ -118,11 +118,11 @@ _RULES: Final[tuple[Callable[[PlanChoice], StepOutcome | None], ...]] = (
     _adopt_without_restart,
     _adopt_for_missing_image,
 )
-"""Rules for the plan, of which the first that applies decides. If none does, a change of the release restarts tasks."""
+"""Rules for the plan; the first that applies decides. If none does, a change of the release restarts tasks."""
 
 
 def _restart_with_permission(choice: PlanChoice) -> StepOutcome:
-    """Adopt the plan for a change of the release once the rollout permits it; until then keep the last one."""
+    """Adopt the plan for a change of the release once the rollout permits it; until then keep the last plan."""
     observed, kept = choice.observed, choice.keep()
     permission = _permission(observed)
     if not permission.granted:
@@ -132,7 +132,7 @@ def _restart_with_permission(choice: PlanChoice) -> StepOutcome:
 
 
 def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -> StepOutcome:
-    """Count the last good configuration as valid, and keep it, while a plan for a change of the release is made."""
+    """Report the last good configuration as valid, and keep it, during planning for a change of the release."""
     if planning.config.valid is not None or observed.requested.secrets.missing:
         return planning
     text = f"{planning.verdict.message}; the last good configuration stays in use"
@@ -140,26 +140,26 @@ def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -
 
 
 def _ends_pods(last: Plan, plan: Plan, pod_hash: PodHashOf) -> bool:
-    """Return whether tasks of one plan cannot continue as those of the other."""
+    """Return whether a change between these plans restarts pods."""
     if len(last.tasks) != len(plan.tasks) or last.fence("") != plan.fence(""):
         return True
     return any(pod_hash(last, n) != pod_hash(plan, n) for n in range(len(plan.tasks)))
 
 
 def _images_unavailable(observed: Observation) -> bool:
-    """Return whether no task of the last plan runs because its image is no longer available."""
+    """Return whether no task runs, because the image of the last plan is no longer available."""
     alive = [p for p in observed.pods.tasks if p.phase is not Phase.ENDED and p.leaving is None]
     return bool(alive) and all(p.hindrance is not None and p.hindrance[0] in _IMAGE_UNAVAILABLE for p in alive)
 
 
 def _permission(observed: Observation) -> Permission:
-    """Return the limiter's permission, unless it is unknown whether previously restarted tasks are healthy.
+    """Return the limiter's permission, or a refusal while it is unknown whether already restarted tasks are healthy.
 
-    An operator that has just started has not read the status topic yet. A Connector that waits keeps the limiter's message
-    until Kafka's trouble has lasted, so that a short trouble writes no statuses.
+    An operator that has just started has not read the status topic yet. A waiting Connector keeps the limiter's message
+    until a problem with Kafka has lasted for a while, so that a short problem causes no status writes.
     """
     is_unread = observed.records.is_unread and observed.release.permission.granted
     if observed.records.trouble is None and not is_unread:
         return observed.release.permission
-    text = "waits until the operator sees again whether tasks are healthy; the last good configuration stays in use"
+    text = "waits until the operator can tell whether tasks are healthy; the last good configuration stays in use"
     return Permission(False, Reason.ROLLOUT_QUEUED, text)

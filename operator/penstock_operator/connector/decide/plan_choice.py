@@ -20,15 +20,15 @@ class PlanChoice:
     """Choice between the last good plan and the requested one.
 
     Attributes:
-        observed: with the persisted state that planning leaves.
-        planning: its outcome.
+        observed: the Connector, with its persisted state after planning.
+        planning: outcome of planning.
         last: the last good plan; None: there is none.
-        plan: the requested one; None: there is none yet.
-        is_last_prepared: the tasks of the last plan may run; otherwise a set of tasks must start from the beginning.
-        is_own: the Connector itself has changed; otherwise a difference is one of the release.
-        pod_hash: returns the hash of the contents that a task's pod must have.
+        plan: the requested plan; None: there is none yet.
+        is_last_prepared: whether tasks of the last plan may run; if not, all tasks must be prepared and started.
+        is_own: whether the Connector itself has changed; if not, any change is one of the release.
+        pod_hash: returns the hash that a task's pod must have.
         pod_hash_now: the same for this run, in which changes of pods may have to wait.
-        restarts: requested by annotations.
+        restarts: restarts requested by annotations.
     """
 
     observed: Observation
@@ -45,41 +45,41 @@ class PlanChoice:
     def of(
         cls, observed: Observation, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
     ) -> "PlanChoice":
-        """Return the choice; the arguments are those of `adopt_and_run`."""
+        """Return the choice for the arguments of `adopt_and_run`."""
         plan, last = planning.plan, observed.plan(observed.persisted.plan)
         is_last_prepared = last is not None and (observed.is_prepared(last) or not last.tasks)
         persisted = planning.persisted
-        if not persisted.own_hash and last is not None:  # if lost, later changes count
+        if not persisted.own_hash and last is not None:  # it was lost: only later changes count
             persisted = replace(persisted, own_hash=observed.requested.own_hash)
         observed = replace(observed, persisted=persisted)
         is_own = observed.is_own_change
         is_checked = planning.config.valid is not None or observed.persisted.job.attempts > 0
-        # Apply together what was changed together: the template waits until the plan that belongs to it is made.
+        # Apply changes that were made together at the same time: the template waits for the plan of the same change.
         waits = plan is None and is_own and not is_checked
         pod_hash_now = hashes_of_present_pods(observed) if restarts.all or waits else pod_hash
         restarts = replace(restarts, later=restarts.later or waits)
         return cls(observed, planning, last, plan, is_last_prepared, is_own, pod_hash, pod_hash_now, restarts)
 
     def keep(self, planning: StepOutcome | None = None) -> StepOutcome:
-        """Run the last plan, after the outcome of planning or another one instead."""
+        """Run the last plan, after the outcome of planning or the given one."""
         assert self.last is not None
         return self._run(self.last, self.observed.persisted, planning or self.planning)
 
     def adopt(self, rollout: RolloutRestart | None = None) -> StepOutcome:
-        """Run the requested plan, which becomes the last good one, after this restart for a change of the release."""
+        """Run the requested plan, which becomes the last good one; `rollout` is the restart for a change of the release."""
         assert self.plan is not None
         return self._run(self.plan, _with_adopted(self.observed, self.plan, rollout), self.planning)
 
     def _run(self, plan: Plan, persisted: PersistedState, planning: StepOutcome) -> StepOutcome:
-        if not self.is_own:  # all tasks already have the Connector's own settings
+        if not self.is_own:  # without a change of the Connector there is no canary
             persisted = replace(persisted, canary=None)
         return run_tasks(replace(self.observed, persisted=persisted), plan, self.pod_hash_now, self.restarts, planning)
 
     def run_canary(self, canary: Canary) -> StepOutcome:
-        """Run some tasks with the plan of the canary, and the others with the last one."""
+        """Run the first tasks with the canary's plan, and the others with the last one."""
         assert self.last is not None
         observed, persisted = self.observed, self.observed.persisted
-        if canary.plan.restarted not in _carried_out(observed, self.last):  # all tasks restart, each with its own plan
+        if canary.plan.restarted not in _carried_out(observed, self.last):  # all tasks restart, each with its plan
             persisted = replace(persisted, epoch=None, fence="")
         observed = replace(observed, persisted=persisted)
         outcome = run_tasks(observed, self.last, self.pod_hash_now, self.restarts, self.planning, canary)
@@ -105,6 +105,6 @@ def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | N
 
 
 def _carried_out(observed: Observation, last: Plan) -> tuple[str, ...]:
-    """Return the tokens of restarts that the tasks have had: that of the last plan, and of the running canary."""
+    """Return the tokens of completed restarts: those of the last plan and the running canary."""
     canary = observed.plan(observed.persisted.canary.plan) if observed.persisted.canary is not None else None
     return (last.restarted, *([] if canary is None else [canary.restarted]))

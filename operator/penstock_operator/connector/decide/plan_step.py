@@ -1,4 +1,4 @@
-"""Find the plan for the current request, or decide how to get one. Pure."""
+"""Find the plan for the current request, or decide how to obtain one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,15 +25,15 @@ from penstock_operator.reasons import Reason
 __all__ = ["plan_tasks"]
 
 _MISSING_AGAIN: Final = 60.0
-"""Seconds until a missing policy or PluginVersion is looked up again, should the event of its creation be lost."""
+"""Seconds until a missing policy or PluginVersion is looked up again, in case the event of its creation is lost."""
 _UNWATCHED_AGAIN: Final = 60.0
-"""Seconds. If Secrets are not watched, no event reports a new one that a refused configuration names."""
+"""Seconds until Secrets of a refused configuration are checked again, if no watch reports new ones."""
 
 
 def plan_tasks(observed: Observation) -> StepOutcome:
-    """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it.
+    """Return an outcome with the plan for the current request, or without a plan, with the actions to obtain it.
 
-    If the configuration is refused, it may be the last plan, revised (`disabled_topic_creation`).
+    If the configuration is refused, the plan may be a revision of the last one (`disabled_topic_creation`).
     """
     outcome, problem = _plan_tasks(observed), observed.requested.policy.problem
     if problem is None or not observed.requested.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":
@@ -67,7 +67,7 @@ def _plan_tasks(observed: Observation) -> StepOutcome:
             delete=_plan_jobs(observed),
             pending=pending if has_last else None,
         )
-    if (split := observed.stored_split()) is not None:  # the same tasks, in other pods or under another policy
+    if (split := observed.stored_split()) is not None:  # the same tasks, with other pod settings or another policy
         plan = split.revised(observed.requested.pod_settings, observed.requested.policy.effective)
         return _planned(observed, _accepted(observed.persisted), plan, save=(plan,))
     if observed.persisted.refused == observed.requested.hash:
@@ -110,7 +110,7 @@ def _refused(
     delete: tuple[JobPod, ...],
     requeue_after: float | None = None,
 ) -> StepOutcome:
-    """Return the outcome for a wrong configuration: a user must change it."""
+    """Return the outcome for an invalid configuration, which a user must change."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
     rest = ["the tasks keep the last good configuration"] if observed.pods.tasks else []
     verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{joined(*problems, *rest)}")
@@ -125,7 +125,7 @@ def _refused(
 
 
 def _with_missing_version(observed: Observation, outcome: StepOutcome, problems: Sequence[str]) -> StepOutcome:
-    """Return the outcome for a missing PluginVersion: it may yet be created, so the Connector does not count as stalled."""
+    """Return the outcome for a missing PluginVersion. It may be created later, so the Connector is not stalled."""
     if not observed.requested.plugin.is_missing or len(problems) > len(observed.requested.plugin.problems):
         return outcome
     verdict = replace(outcome.verdict, kind=Kind.UNDER_WAY, reason=Reason.PLUGIN_VERSION_MISSING)
@@ -133,7 +133,7 @@ def _with_missing_version(observed: Observation, outcome: StepOutcome, problems:
 
 
 def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """Return the outcome for missing Secrets: they may yet be created, so the Connector does not count as stalled."""
+    """Return the outcome for missing Secrets. They may be created later, so the Connector is not stalled."""
     secrets = observed.requested.secrets
     if not secrets.missing:
         return outcome
@@ -145,7 +145,7 @@ def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOu
 
 
 def _plan_by_job(observed: Observation) -> StepOutcome:
-    """Create a job pod in which the plugin checks the configuration and splits it into tasks."""
+    """Create a job pod in which the plugin validates the configuration and splits the work into tasks."""
     has_tasks = any(p.lives(observed.now, observed.release.node_timeout) for p in observed.pods.tasks)
     step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.requested.hash))
     persisted, answer = replace(observed.persisted, job=step.persisted), step.answer
@@ -154,7 +154,7 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         unoffered = observed.requested.plugin.unoffered
         problems = tuple(_with_unoffered(p, unoffered.get(p.property)) for p in answer.problems)
-        problems = problems or (answer.message or "the plugin refuses it",)
+        problems = problems or (answer.message or "the plugin refuses it without a reason",)
         persisted = replace(persisted, refused=observed.requested.hash, refusal=problems)
         return _refused(observed, persisted, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
@@ -165,21 +165,21 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
 
 
 def _with_unoffered(problem: JobProblem, class_name: str | None) -> str:
-    """Return a problem, with the hint that no PluginVersion offers the class; None: it does not concern one."""
+    """Return a problem, with a hint that no PluginVersion offers this class; None: without the hint."""
     if class_name is None:
         return str(problem)
     return joined(str(problem), f"no PluginVersion of this namespace offers {class_name}")
 
 
 def _job_under_way(observed: Observation, persisted: PersistedState, step: JobStep, *, has_tasks: bool) -> StepOutcome:
-    # With no task running or starting, the plan pod also fences old tasks.
+    # If no task is running or starting, the planning pod also fences old tasks.
     prepare = not has_tasks and not _last_plan_running(observed) and not observed.name.unknown_cause
     create: tuple[CreateJob, ...] = ()
     if step.create is not None:
         job = CreateJob(step.create, Action.PLAN, observed.requested.hash, prepare=prepare)
         registered = observed.plan(observed.persisted.plan) is not None
         create = (replace(job, policy_selects=observed.requested.policy.selects, registered=registered),)
-    if create and prepare:  # this pod may fence the tasks of any plan, so each must be prepared after it
+    if create and prepare:  # this pod may fence the tasks of all plans, so any plan must be prepared again
         persisted = replace(persisted, fence="")
     return StepOutcome(
         persisted=persisted,
@@ -196,7 +196,7 @@ def _job_under_way(observed: Observation, persisted: PersistedState, step: JobSt
 
 
 def _last_plan_running(observed: Observation) -> bool:
-    """Return whether tasks of the last good plan run, and are replaced, while another plan is made."""
+    """Return whether tasks of the last good plan run, and are replaced if lost, during planning."""
     last = observed.plan(observed.persisted.plan)
     return last is not None and bool(last.tasks) and observed.is_prepared(last)
 
@@ -219,10 +219,10 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
 
 
 def _accepted(persisted: PersistedState) -> PersistedState:
-    """Return the persisted state without the last refusal of the configuration."""
+    """Return the persisted state without a refusal of the configuration."""
     return replace(persisted, refused="", refusal=())
 
 
 def _plan_jobs(observed: Observation) -> tuple[JobPod, ...]:
-    """Return the job pods that plan. A preparation belongs to the last good plan, which stays in force."""
+    """Return the job pods for planning, without those for preparing: these belong to the last good plan, still in force."""
     return tuple(p for p in observed.pods.jobs if p.leaving is None and p.action == Action.PLAN)

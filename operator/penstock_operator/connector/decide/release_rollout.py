@@ -1,4 +1,4 @@
-"""Progress of a Connector's restart for a change of the release, which the rollout's limiter counts. Pure."""
+"""Progress of a Connector's restart for a change of the release, which the rollout limiter counts. Pure."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ __all__ = ["rollout_progress"]
 def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutcome) -> StepOutcome:
     """Return the outcome with the progress of a restart for a change of the release."""
     record, now, limits = tasks.persisted.rollout, observed.now, observed.release.rollout
-    # The request has changed since, perhaps back to the earlier one: a worker's Secret is not part of `release`.
+    # The request has changed, perhaps back to the earlier one: a worker's Secret is not part of `release`.
     if record is not None and (
         record.release != observed.release.hash or tasks.persisted.plan != observed.requested.hash
     ):
@@ -29,7 +29,7 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
     until = taken.until
     if record is not None and taken.phase is Phase.RESTING:
         until = record.since + limits.progress_deadline_seconds
-        if not record.counts or until <= now:  # later events have other causes
+        if not record.counts or until <= now:  # later problems have other causes
             record = until = None
     pending = tasks.pending
     return tasks.then(
@@ -53,7 +53,7 @@ def _ready_since(observed: Observation, tasks: StepOutcome) -> float | None:
 
 
 def _is_replaced(tasks: StepOutcome, pod_hash: PodHashOf) -> bool:
-    """Return whether all pods are of the running plan, and have started."""
+    """Return whether all pods belong to the running plan and have started."""
     if tasks.plan is None or tasks.plan.hash != tasks.persisted.plan:
         return False
     persisted = [tasks.persisted.task(n) for n in range(len(tasks.plan.tasks))]

@@ -1,7 +1,7 @@
-"""Restarts that annotations request, once per token. Pure.
+"""Restarts requested by annotations, once per token. Pure.
 
 `penstock.dev/restart: <token>`, `penstock.dev/restart-failed: <token>`, `penstock.dev/restart-tasks: "<token> 0,2"`. The
-annotation stays where it is, since Git may hold it; the status has the handled requests (`restartActions`).
+annotation is not removed, since Git may contain it; the status has the handled requests (`restartActions`).
 """
 
 import re
@@ -23,10 +23,10 @@ class RestartRequests:
     """Restarts to do now.
 
     Attributes:
-        all: restart the connector: plan it again, and every task.
+        all: whether to restart the connector: plan again, and restart every task.
         tasks: numbers of tasks to restart.
         handled: the requests that are handled now, for the status.
-        later: restarts of tasks wait for a plan that is being made, or for a template that is accepted.
+        later: whether restarts of tasks wait until planning is done or the template is accepted.
     """
 
     all: bool = False
@@ -38,12 +38,12 @@ class RestartRequests:
 def restart_requests(
     annotations: Mapping[str, str], persisted: PersistedState, *, running: bool, tasks: Collection[int], now: float
 ) -> RestartRequests:
-    """Return the restarts that annotations request, and that were not handled before.
+    """Return the restarts that annotations request and that were not handled before.
 
     Args:
-        annotations: the connector's.
-        persisted: which tokens were handled; which tasks failed.
-        running: whether `spec.state` requests running tasks.
+        annotations: annotations of the connector.
+        persisted: has the handled tokens and the failed tasks.
+        running: whether the tasks should run, as `spec.state` requests.
         tasks: the numbers of the existing tasks.
         now: seconds since 1970.
     """
@@ -51,11 +51,11 @@ def restart_requests(
     everything, chosen, handled = False, set[int](), []
     for action in RESTART_ACTIONS:
         token, rest = restart_token(annotations, action)
-        # `restart-tasks` may name other tasks with the same token: it is one request all the same.
+        # `restart-tasks` may name other tasks with the same token, but it is still one request.
         if not token or (action, token) in handled_before:
             continue
         if not running:
-            what = "Refused", "nothing to restart: the connector is not meant to run (spec.state)"
+            what = "Refused", "nothing to restart: the connector is stopped (spec.state)"
         elif action == "restart":
             everything = True
             what = "Succeeded", "the connector and all of its tasks are restarted"
@@ -90,7 +90,7 @@ def kept_actions(
 ) -> tuple[HandledRequest, ...]:
     """Return the latest requests, in their order, for the status.
 
-    Requests are kept however old they are if their token is still in an annotation, which would request them again; and so
+    Regardless of age, requests are kept while their token is in an annotation, which would otherwise request them again. So
     is the last restart of the connector, whose token is an input of its plan.
     """
     every = (*persisted.handled, *handled)

@@ -19,10 +19,7 @@ __all__ = ["StepOutcome", "pod_names", "soonest", "together", "waiting"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """Outcome of one step of `decide`, in the terms of `Decision`.
-
-    `together` combines the outcomes of several steps.
-    """
+    """Outcome of one step of `decide`, with the fields of `Decision`. `together` combines several outcomes."""
 
     persisted: PersistedState
     verdict: Verdict
@@ -42,13 +39,13 @@ class StepOutcome:
     rollout: Progress | None = None
 
     def then(self, **changes: Any) -> "StepOutcome":
-        """Return the outcome of the next step: the status is kept except for the changes, the actions are replaced."""
+        """Return the outcome of the next step: it keeps the status fields that are not changed, and drops the actions."""
         status = ("persisted", "verdict", "config", "state", "plan", "pending")
         return StepOutcome(**{**{name: getattr(self, name) for name in status}, **changes})
 
 
 def together(*outcomes: StepOutcome) -> StepOutcome:
-    """Return the outcome of all these steps: the status of the last one, and the actions of all."""
+    """Return the outcome of all these steps: the status fields of the last one, and the actions of all."""
     return replace(
         outcomes[-1],
         save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
@@ -65,7 +62,7 @@ def together(*outcomes: StepOutcome) -> StepOutcome:
 def waiting(
     observed: Observation, reason: str, message: str, *, requeue_after: float | None = None, forget: bool = False
 ) -> StepOutcome:
-    """Return that something else must happen first."""
+    """Return the outcome of a Connector that waits for something else."""
     return StepOutcome(
         persisted=observed.persisted,
         verdict=Verdict(Kind.UNDER_WAY, reason, message),
@@ -77,7 +74,7 @@ def waiting(
 
 
 def soonest(*seconds: float | None) -> float | None:
-    """Return the shortest of these times; None: no run need be scheduled."""
+    """Return the shortest of these delays; None: there is none."""
     return min((s for s in seconds if s is not None), default=None)
 
 

@@ -1,4 +1,4 @@
-"""Connector without tasks: it is stopped, does not own its name, or is being deleted. Pure."""
+"""Outcome for a Connector that is stopped, does not own its name, or is being deleted. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,9 +22,9 @@ from penstock_operator.reasons import Reason
 __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
 
 RELEASED_AFTER: Final = 600.0
-"""Seconds after which a Connector that is being deleted is released although its offsets could not be reset."""
+"""Seconds after which the finalizer of a deleted Connector is removed although its offsets could not be reset."""
 _UNTRIED: Final = 3_600.0
-"""The same if that could not even be tried: the operator was down, or all job slots were taken."""
+"""The same if the reset was not even tried, because the operator was down or all job slots were taken."""
 
 
 def stopped(observed: Observation) -> StepOutcome:
@@ -33,13 +33,13 @@ def stopped(observed: Observation) -> StepOutcome:
     restarts = restart_requests(annotations, observed.persisted, running=False, tasks=(), now=observed.now)
     handled = kept_actions(annotations, observed.persisted, restarts.handled)
     observed = replace(observed, persisted=replace(observed.persisted, handled=handled))
-    # A job pod on a lost node does no harm there: its deadline has passed, and no kubelet starts it again.
+    # A job pod on a lost node is harmless: its deadline has passed, and no kubelet starts it again.
     jobs = [p for p in observed.pods.jobs if not p.is_on_lost_node(observed.now, observed.release.node_timeout)]
     staying = _staying(observed)
     if not (staying or jobs):
-        verdict = Verdict(Kind.READY, Reason.STOPPED, "no task lives; configuration and offsets stay")
+        verdict = Verdict(Kind.READY, Reason.STOPPED, "no task is running; configuration and offsets are kept")
         return without_tasks(observed, verdict, "Stopped")
-    verdict = Verdict(Kind.UNDER_WAY, Reason.STOPPING, f"waits for the end of {pod_names([*staying, *jobs])}")
+    verdict = Verdict(Kind.UNDER_WAY, Reason.STOPPING, f"waits for {pod_names([*staying, *jobs])} to end")
     left = [p.leaves_by + observed.release.node_timeout - observed.now for p in jobs if p.leaves_by is not None]
     return without_tasks(
         observed, verdict, "Stopping", requeue_after=soonest(*left, *_left_of_ended(staying, observed.now))
@@ -73,8 +73,8 @@ def without_tasks(
 def _staying(observed: Observation) -> list[TaskPod]:
     """Return the task pods to wait for: all except ended ones that still exist after their grace period.
 
-    A finalizer of another program keeps such a pod. Any other ended pod is deleted within its grace period, so that none is
-    left when the Connector is reported as stopped.
+    Such a pod is kept by a finalizer of another program. Other ended pods are deleted within their grace period, so that
+    none is left when the Connector is reported as stopped.
     """
     return [
         p
@@ -96,13 +96,13 @@ def _stopped_task(task: PersistedTask, now: float) -> PersistedTask:
 
 
 def _left_of_ended(staying: Sequence[TaskPod], now: float) -> list[float]:
-    """Return, for each of these pods that has ended, the seconds for which to wait for it."""
+    """Return, for each of these pods that has ended, the seconds for which to wait until it is deleted."""
     return [p.leaves_by - now for p in staying if p.phase is Phase.ENDED and p.leaves_by is not None]
 
 
 def deleting(observed: Observation) -> StepOutcome:
-    """End the tasks of a deleted Connector, reset its offsets if that is requested, then remove its finalizer."""
-    ending = without_tasks(observed, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods end"), "Stopping")
+    """Stop the tasks of a deleted Connector, reset its offsets if that is requested, then remove its finalizer."""
+    ending = without_tasks(observed, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods are being stopped"), "Stopping")
     ending = replace(ending, delete=(*ending.delete, *(p for p in observed.pods.offsets_jobs if p.leaving is None)))
     if not observed.has_finalizer or observed.deleting is None:
         return ending
@@ -123,11 +123,12 @@ def deleting(observed: Observation) -> StepOutcome:
     limit = RELEASED_AFTER if why else _UNTRIED
     left = limit - (observed.now - observed.deleting)
     if left <= 0:
-        text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod got a slot'}"
+        why = why or "no job pod got a slot"
+        text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and are kept: {why}"
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
     busy = observed.pods_changing_offsets
     if staying or busy:
-        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for the end of {pod_names([*staying, *busy])}")
+        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for {pod_names([*staying, *busy])} to end")
         ends = [p.leaves_by + observed.release.node_timeout - observed.now for p in busy if p.leaves_by is not None]
         requeue_after = soonest(left, RELEASED_AFTER, *ends, *_left_of_ended(staying, observed.now))
         return replace(ending, verdict=verdict, requeue_after=requeue_after)
@@ -145,9 +146,9 @@ def _reset_offsets(
     )
     if step.answer is not None:
         plan = observed.plan(observed.persisted.plan)
-        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, "its offsets are reset")
+        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, "its offsets have been reset")
         if plan is not None and plan.left_behind:
-            text = f"its offsets are reset, but {plan.left_behind} stay"
+            text = f"its offsets have been reset, but {plan.left_behind} are kept"
             verdict = Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text)
         return replace(outcome, verdict=verdict, finalizer=False)
     failed = step.persisted.attempts + (job.refusal.tries if job.refusal is not None else 0)
@@ -168,11 +169,11 @@ def _reset_offsets(
 
 
 def _reset_pod(observed: Observation, name: str, key: str, failed: int) -> CreateJob:
-    """Return the pod that resets: like the tasks' pods at first, and as plain as possible at every second attempt.
+    """Return the pod that resets the offsets: like the task pods at first, and as plain as possible at every second attempt.
 
-    A plain one has nothing of the template, which may be the reason why the API server refuses the pod or no node can start
-    it, and it has the image of the release, since that of the last plan may no longer exist. The pod may yet need the
-    template (a mounted certificate), so both are tried in turn.
+    A plain pod does not use the template, which may be the reason why the API server refuses the pod or no node can start
+    it, and it has the image of the release, since that of the last plan may no longer exist. But the pod may need the
+    template, for example for a mounted certificate, so both are tried in turn.
     """
     if failed % 2:
         return CreateJob(name, Action.RESET_OFFSETS, key, plain=True)
@@ -180,22 +181,25 @@ def _reset_pod(observed: Observation, name: str, key: str, failed: int) -> Creat
 
 
 def _offsets_kept(observed: Observation) -> tuple[str, str] | None:
-    """Return why nothing is reset despite the finalizer, as a reason and a sentence; None: its offsets are reset.
+    """Return reason and message why offsets are not reset despite the finalizer; None: they are reset.
 
-    The owner for whom it was refused the name may be deleted by now: the data under the name are still the owner's.
+    The Connector that owned the name may have been deleted since, but the data under the name still belong to it.
     """
     if observed.name.refusal is not None:
         return observed.name.refusal
     name, persisted = observed.connector.connect_name, observed.persisted
     if persisted.reason in (Reason.NAME_CONFLICT, Reason.NAME_RESERVED):
-        return persisted.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
+        return persisted.reason, f"it did not own the name {name} in Kafka, whose offsets are kept"
     if observed.connector.spec.connect_name is not None and not (persisted.has_run or observed.name.has_claim):
         return (
             Reason.OFFSETS_KEPT,
-            f"it never ran, so the offsets under its given name {name} stay",
+            f"it never ran, so the offsets under its spec.connectName {name} are kept",
         )
     if observed.connector.spec.deletion.offsets != "Reset":
-        return Reason.OFFSETS_KEPT, "its offsets stay, as spec.deletion.offsets now requests"
+        return Reason.OFFSETS_KEPT, "its offsets are kept, as spec.deletion.offsets now requests"
     if observed.namespace_ends:
-        return Reason.OFFSETS_KEPT, "its namespace is being deleted, and nothing can be started there: its offsets stay"
+        return (
+            Reason.OFFSETS_KEPT,
+            "its namespace is being deleted, and no pod can be created there: its offsets are kept",
+        )
     return None

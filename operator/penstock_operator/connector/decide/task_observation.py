@@ -1,4 +1,4 @@
-"""Observation of one task, from that of its Connector. Pure."""
+"""Observation of one task, derived from that of its Connector. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from penstock_operator.names import pod_name
 __all__ = ["LATE_JOB_POD", "TaskObservation", "living", "needs_control"]
 
 LATE_JOB_POD: Final = "a late job pod of this Connector has fenced"
-"""Beginning of messages."""
+"""Prefix of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +26,20 @@ class TaskObservation:
     """Observation of one task.
 
     Attributes:
-        connector: the resource's name, for pod names.
-        persisted: its state in the status.
-        pods: pods of this task and connector uid, any incarnation.
-        report: the task's own, of any incarnation.
-        pod_hash: of the contents that its pod must have.
-        generation_to_report: the generation that a report must name to count for the requested state.
+        connector: name of the resource, for pod names.
+        persisted: state of the task in the status.
+        pods: pods of this task and connector uid, of any incarnation.
+        report: report of the task, from any incarnation; None: it has not reported.
+        pod_hash: hash that its pod must have.
+        generation_to_report: minimum generation in a report that applies to the requested state.
         policy: `spec.restart`.
-        restart_requested: an annotation requests a restart of it, for the first time.
-        restart_waits: its restart waits for a plan that is being made, or for a template that is accepted.
-        fenced_by: the process that has fenced it, should it end as superseded; empty: that is not known.
-        refusal: the API server refused its pod.
-        node_timeout: seconds after its grace period from which on the node of a deleted pod counts as lost.
+        restart_requested: whether an annotation requests a restart of it that was not handled yet.
+        restart_waits: whether its restart waits until planning is done or the template is accepted.
+        fenced_by: message about the process that fenced it, for a superseded task; empty: that is unknown.
+        refusal: refusal of its pod by the API server; None: it was not refused.
+        node_timeout: seconds after the grace period of a deleted pod from which on its node counts as lost.
         now: seconds since 1970.
-        unready: why pods fail their readiness probe after it has passed, by uid.
+        unready: by pod uid, why the readiness probe fails again after it has succeeded.
     """
 
     connector: str
@@ -71,11 +71,11 @@ class TaskObservation:
 
         Args:
             observed: the Connector.
-            plan: that the task is made from.
+            plan: plan of the task.
             number: number of the task.
-            pod_hash: returns the hash of the contents that its pod must have.
+            pod_hash: returns the hash that its pod must have.
             wanted: the requested state.
-            restarts: requested by annotations.
+            restarts: restarts requested by annotations.
         """
         own = [p for p in observed.pods.tasks if p.task == number]
         name, refusals = observed.connector.metadata.name, observed.pods.refusals
@@ -100,10 +100,10 @@ class TaskObservation:
 
 
 def _with_reported(observed: Observation, number: int, pods: Sequence[TaskPod], pod_hash: str) -> PersistedTask:
-    """Return the state of a task, which is at the incarnation that has reported.
+    """Return the persisted state of a task, moved forward to the incarnation that has reported.
 
-    The status has an incarnation before its pod exists. A report of a later one shows that the status was lost or is older;
-    a pod with fewer starts than that would be superseded.
+    An incarnation is in the status before its pod exists. So a report of a later one shows that the status was lost or
+    replaced by an older one; a pod of an earlier incarnation would be superseded.
     """
     task, report = observed.persisted.task(number), observed.records.reports.get(number)
     if report is None or report.epoch != observed.persisted.epoch:
@@ -123,15 +123,15 @@ def _with_reported(observed: Observation, number: int, pods: Sequence[TaskPod], 
 
 
 def _fenced_by(observed: Observation) -> str:
-    """Return which process has fenced a superseded task; empty: that is not known."""
+    """Return a message about the process that fenced a superseded task; empty: that is unknown."""
     if observed.overtaken_by is None:
         return ""
     if observed.is_overtaken_by_itself:
         return f"{LATE_JOB_POD} this task, and it is prepared again"
     return (
-        f"another process has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
-        f"penstock run) and has fenced this one; end that one, then restart this one (annotation penstock.dev/restart), "
-        f"or create it again with another spec.connectName"
+        f"another process (another operator, or penstock run) has started a connector with the name "
+        f"{observed.connector.connect_name} in Kafka and fenced this one; stop that process, then restart this connector "
+        f"(annotation penstock.dev/restart), or create it again with another spec.connectName"
     )
 
 
@@ -141,19 +141,19 @@ def living(pods: Sequence[TaskPod]) -> list[TaskPod]:
 
 
 def _state_given(observed: Observation, pod: TaskPod) -> tuple[int, str]:
-    """Return the generation and the state that a pod got last: from a control record, or from its own task spec."""
+    """Return the generation and the state that a pod received last, from a control record or from its task spec."""
     if observed.records.control is not None and observed.records.control.generation > pod.generation:
         return observed.records.control.generation, observed.records.control.state
     return pod.generation, pod.state
 
 
 def needs_control(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
-    """Return whether one of these pods was given another state than the wanted one."""
+    """Return whether one of these pods last received another state than the wanted one."""
     return any(_state_given(observed, p)[1] != wanted for p in living(pods))
 
 
 def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
-    """Return the generation that a task's report must name to be about the currently wanted state."""
+    """Return the minimum generation in a task's report that applies to the wanted state."""
     if needs_control(observed, pods, wanted):
         return observed.connector.metadata.generation
     return max((_state_given(observed, p)[0] for p in living(pods)), default=0)

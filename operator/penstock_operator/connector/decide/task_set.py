@@ -1,4 +1,4 @@
-"""Run the tasks of a plan: all are restarted together if their set changes, otherwise one by one. Pure."""
+"""Run the tasks of a plan. They are restarted together if their set changes, otherwise one by one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,16 +28,16 @@ __all__ = ["run_tasks", "without_lost_preparation"]
 
 _PLANS_KEPT: Final = 2
 _LOOK: Final = 10.0
-"""Seconds, should no event come once the status topic can be read."""
+"""Seconds until the next check, in case no event reports that the status topic can be read again."""
 
 
 def without_lost_preparation(observed: Observation) -> PersistedState:
-    """Return the persisted state without its preparation, if the same Connector's later preparation has fenced its tasks.
+    """Return the persisted state without its preparation, if a later one of the same Connector has fenced its tasks.
 
-    A job pod whose node was frozen may resume after another one has replaced it, and fence the tasks that run by then:
-    each of their incarnations would be superseded. They are prepared again, at the pace of tasks that are lost in a row.
-    After a preparation by another connector nothing is done: two operators that use one name would fence each other's
-    tasks endlessly.
+    A job pod on a node that was frozen may resume after another pod has replaced it, and fence the tasks that run by then:
+    each of their incarnations would be superseded. They are prepared again, with the backoff of repeatedly lost tasks. After
+    a preparation by another connector nothing is done: two operators that use the same name would otherwise fence each
+    other's tasks endlessly.
     """
     persisted, now = observed.persisted, observed.now
     left = {n for n, t in persisted.tasks.items() if t.has_ended and t.reason == Reason.SUPERSEDED}
@@ -68,19 +68,19 @@ def run_tasks(
     planning: StepOutcome,
     canary: Canary | None = None,
 ) -> StepOutcome:
-    """Return the outcome for the tasks.
+    """Return the outcome for the tasks of a plan.
 
     Args:
-        observed: with the persisted state that planning leaves.
-        plan: the requested one, or the last good one while there is no other.
-        pod_hash: returns the hash of the contents that a task's pod must have.
-        restarts: requested by annotations.
-        planning: the outcome of planning; its verdict stays if the configuration is not valid.
-        canary: tasks that have another plan, of the same fence.
+        observed: the Connector, with its persisted state after planning.
+        plan: the requested plan, or the last good one until there is another.
+        pod_hash: returns the hash that a task's pod must have.
+        restarts: restarts requested by annotations.
+        planning: outcome of planning; its verdict is kept unless the configuration is valid.
+        canary: first tasks, which run another plan with the same fence; None: all tasks run `plan`.
     """
     if observed.is_prepared(plan) or not plan.tasks:
         return _run_one_by_one(observed, plan, pod_hash, restarts, planning, canary)
-    if planning.config.valid is None:  # the plan that is being made decides how to continue
+    if planning.config.valid is None:  # the outcome of planning decides how to continue
         return planning.then(
             persisted=observed.persisted, plan=plan, state=summarize(observed, plan, observed.persisted.tasks).state
         )
@@ -88,10 +88,10 @@ def run_tasks(
 
 
 def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> StepOutcome:
-    """Replace the set of tasks: all old pods end, then old tasks are fenced, then the new ones start."""
+    """Replace the set of tasks: all old pods are stopped, old tasks are fenced, then the new ones start."""
     tasks = observed.persisted.tasks
     has_others = max(len(tasks), len(plan.tasks)) > 1
-    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and keep their counts
+    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the set is the same, and keeps its counters
         cause = "together with the other tasks" if has_others else "for a change of configuration"
         tasks = {n: _reset_counters(t, observed.now, cause) for n, t in tasks.items()}
     persisted = replace(observed.persisted, tasks=tasks)
@@ -103,13 +103,13 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     alive = [p for p in observed.pods.tasks if p.lives(observed.now, observed.release.node_timeout)]
     if alive:
         which = "all tasks are restarted together" if has_others else "the task is restarted"
-        text = f"{which}; waits for the end of {pod_names(alive)}"
+        text = f"{which}; waits for {pod_names(alive)} to end"
         return before.then(
             verdict=under_way(Reason.RESTARTING, text),
             delete=tuple(p for p in alive if p.leaving is None),
             requeue_after=_until_node_is_lost(observed, alive),
         )
-    if observed.name.unknown_cause:  # tasks of another connector may run under the name, and would be fenced
+    if observed.name.unknown_cause:  # tasks of another connector may run under this name, and would be fenced
         reason = Reason.WAITING if observed.records.trouble is None else Reason.KAFKA_UNAVAILABLE
         text = (
             f"starts once it is known that no other connector has the name {observed.connector.connect_name} in Kafka"
@@ -117,10 +117,10 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         return before.then(verdict=under_way(reason, f"{text}: {observed.name.unknown_cause}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
     generation = persisted.epoch.generation if persisted.epoch is not None else 0
-    # With another Secret a preparation that failed is retried immediately, under another key.
+    # After a change of a Secret, a failed preparation is retried immediately, under another key.
     key = digest(plan.hash, fence, generation, observed.requested.secrets.hash)
     step = job_step.step(JobObservation.of(observed, Action.PREPARE, key))
-    # This pod may fence the tasks of any plan, so each must be prepared after it.
+    # This pod may fence the tasks of all plans, so any plan must be prepared again.
     persisted = replace(persisted, job=step.persisted, fence="")
     if step.answer is not None and step.answer.epoch is not None:
         return before.then(
@@ -145,7 +145,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
 
 
 def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
-    """Return in how many seconds the node of the first of these pods counts as lost."""
+    """Return the seconds until the first node of these pods counts as lost; None: no pod is being deleted."""
     leaving = [p.leaves_by + observed.release.node_timeout - observed.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
 
@@ -163,7 +163,7 @@ def _run_one_by_one(
     planning: StepOutcome,
     canary: Canary | None,
 ) -> StepOutcome:
-    """Keep the same set of tasks, each of which continues or is replaced independently."""
+    """Keep the set of tasks; each task continues or is replaced independently."""
     persisted = observed.persisted
     wanted = TaskState.PAUSED if observed.connector.spec.state is State.PAUSED else TaskState.RUNNING
     tasks: dict[int, PersistedTask] = {}
@@ -181,7 +181,7 @@ def _run_one_by_one(
             create.append(CreateTask(own, number, step.create, persisted.epoch, wanted, pod_hash(own, number)))
     delete += (p for p in observed.pods.tasks if p.task >= len(plan.tasks) and p.leaving is None)
     is_valid = planning.config.valid is True
-    is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # no plan is being made
+    is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # planning is done
     delete += (p for p in observed.pods.jobs if p.leaving is None and (is_planned or p.action != Action.PLAN))
     if is_planned:
         persisted = replace(persisted, job=FailedJob())
@@ -200,9 +200,9 @@ def _run_one_by_one(
 
 
 def _plans_to_drop(observed: Observation, plan: Plan, canary: Canary | None) -> tuple[str, ...]:
-    """Return all plans except the current one and the one before it, or the one that is due next, and that of a canary."""
+    """Return the plans to delete: all except the current one, a canary's, and the previous or next one."""
     kept = {plan.hash, *([] if canary is None else [canary.plan.hash])}
     others = [p for p in observed.plans if p.hash not in kept]
-    # A plan that is due counts as the newest. Creation times are unreliable: the clocks of API servers differ.
+    # The requested plan counts as the newest. Creation times are unreliable: the clocks of API servers differ.
     others.sort(key=lambda p: p.hash == observed.requested.hash)
     return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])

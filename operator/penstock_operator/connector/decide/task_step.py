@@ -1,8 +1,8 @@
-"""Step of one task: when its pod is created, deleted and replaced. Pure.
+"""Decision step that creates, deletes and replaces the pod of one task. Pure.
 
-The order of writes makes every step repeatable: the status with the raised incarnation first, then pods are deleted, then
-pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and no
-longer exists was lost.
+The order of writes makes every step repeatable: first the status with the incremented incarnation, then deletions of pods,
+then creations. So a pod of the current incarnation that was never observed is created under the same name, and one that was
+observed and no longer exists was lost.
 """
 
 from collections.abc import Sequence
@@ -28,27 +28,27 @@ __all__ = ["TaskStep", "step"]
 _TRACE_LENGTH: Final = 4_000
 _UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _FINAL: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
-"""Reasons of ends that may be final: the plugin's own faults. Others are of the infrastructure, and always retried."""
+"""Reasons of failures of the plugin, which may be final. Other ends are caused by infrastructure, and always retried."""
 _RESTARTED: Final = "restarted as an annotation requested"
-_RESTART_WAITS: Final = "is restarted, as an annotation requested, once its configuration has been checked"
+_RESTART_WAITS: Final = "will be restarted, as an annotation requested, once its configuration has been checked"
 _UNPROVEN: Final = "it has started; its first records are pending"
 _LOOK: Final = 30.0
-"""Seconds after which a pod that is not ready is queried again for the cause."""
+"""Seconds between queries of a pod that is not ready for the cause."""
 _SLOW_START: Final = 30.0
-"""Seconds after which the status names a CPU limit that makes a start slow."""
+"""Seconds of a start after which the status reports a low CPU limit as the cause."""
 _ENDED_PODS_KEPT: Final = 1
-"""Number of ended pods of each task that are kept, for their logs."""
+"""Number of ended pods per task that are kept for their logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStep:
-    """Actions for the task.
+    """Actions for one task.
 
     Attributes:
-        persisted: for status.
-        create: an incarnation to create a pod for; None: none now.
+        persisted: its state for the status.
+        create: incarnation for which to create a pod; None: no pod is created.
         delete: pods to delete.
-        requeue_after: check again after this many seconds, should nothing happen; None: only when something happens.
+        requeue_after: check again after this many seconds; None: when something happens.
     """
 
     persisted: PersistedTask
@@ -86,7 +86,7 @@ def _with_pod(persisted: PersistedTask, pod: TaskPod) -> PersistedTask:
 
 
 def _with_progress(persisted: PersistedTask, report: Report | None) -> PersistedTask:
-    """Keep the time of the last record of any incarnation, and that of the last loop of a hindered one."""
+    """Return the state with the times of the last record, of any incarnation, and of a hindered task's last loop."""
     if report is None:
         return replace(persisted, last_loop=None)
     is_hindered = report.trouble is not None and report.pod_uid == persisted.pod_uid and report.last_loop is not None
@@ -97,7 +97,7 @@ def _with_progress(persisted: PersistedTask, report: Report | None) -> Persisted
 
 
 def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
-    """Return pods of earlier incarnations: those that run, and those that ended except the last one."""
+    """Return the pods of earlier incarnations to delete: those that run, and those that ended except the last one."""
     earlier = [p for p in pods if p is not current]
     alive = [p for p in earlier if p.phase is not Phase.ENDED and p.leaving is None]
     ended = [p for p in earlier if p.phase is Phase.ENDED and p.leaving is None]
@@ -113,7 +113,7 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
             return _start_next(observed, persisted.to("Pending", now, Reason.STARTING))
         if persisted.reason in EXPECTED_RESTARTS:
             return _start_next(observed, persisted.to("Restarting", now, persisted.reason, persisted.message))
-        if not persisted.pod_uid:  # never seen: the pod was not created, or not yet
+        if not persisted.pod_uid:  # its pod was never observed: it was not created, or is not visible yet
             return _create_pod(observed)
         reason, message = str(Reason.DELETED), f"pod {persisted.pod} was deleted"
         if persisted.reason in DISRUPTIONS:
@@ -146,9 +146,9 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
 
 
 def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:
-    """Return the step for a pod that was ready and is not; None: it is ready. A cause in its report takes precedence.
+    """Return the step for a pod that was ready and no longer is; None: it is ready. A cause in its report has precedence.
 
-    A task can hang before it has shown that it works: it has reported a state then, and is not Running yet.
+    A task that has reported a state, but is not Running yet, can also hang.
     """
     cause, report = observed.unready.get(pod.uid), observed.report
     own = report if report is not None and report.pod_uid == pod.uid else None
@@ -163,7 +163,7 @@ def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None
 
 
 def _create_pod(observed: TaskObservation) -> TaskStep:
-    """Create the pod of the current incarnation, unless the pause after its refusal lasts."""
+    """Create the pod of the current incarnation, after any pause for an earlier refusal."""
     persisted = _as_unreported(observed, None)
     if not observed.restart_requested and (left := pause(observed.refusal, observed.now, observed.pod_hash)) > 0:
         return TaskStep(persisted, requeue_after=left)
@@ -192,7 +192,7 @@ def _delete_pod(observed: TaskObservation, pod: TaskPod, reason: str, message: s
 
 
 def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
-    """Wait for the end of a deleted pod before the next incarnation, unless its node is lost and will not report that."""
+    """Wait until a deleted pod has ended before starting the next incarnation, unless its node is lost."""
     persisted, now = observed.persisted, observed.now
     by = (pod.leaves_by or now) + observed.node_timeout
     if persisted.reason not in EXPECTED_RESTARTS:
@@ -201,7 +201,7 @@ def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
     if now < by:
         return TaskStep(persisted.to("Restarting", now, persisted.reason, persisted.message), requeue_after=by - now)
     message = (
-        f"node {pod.node or 'unknown'} does not end pod {pod.name}: the node is unavailable, and the task is replaced"
+        f"node {pod.node or 'unknown'} does not stop pod {pod.name}: the node is unavailable, and the task is replaced"
     )
     if persisted.reason in EXPECTED_RESTARTS:
         return _start_next(observed, persisted.to("Restarting", now, persisted.reason, message))
@@ -238,7 +238,7 @@ def _end_incarnation(
     *,
     at: float,
 ) -> TaskStep:
-    """End the incarnation: decide once when the next one starts, and keep that in the status."""
+    """End the incarnation: decide once when the next one starts, and record that in the status."""
     persisted, now = observed.persisted, observed.now
     started = persisted.started if pod is None else pod.started
     lived = max(0.0, at - started) if started is not None else 0.0
@@ -265,7 +265,7 @@ def _end_incarnation(
     )
     if (
         delay == 0.0 and reason != Reason.SUPERSEDED
-    ):  # a superseded task must first be prepared again, or it would end again
+    ):  # a superseded task must be prepared first, or it would be superseded again
         return _start_next(observed, replace(ended, restarts=ended.restarts + 1))
     return TaskStep(ended, requeue_after=delay)
 
@@ -284,7 +284,7 @@ def _after_incarnation(observed: TaskObservation) -> TaskStep:
         )
     if persisted.retry_at is None and persisted.reason in _FINAL:
         return TaskStep(persisted)
-    # Without a time to retry it had failed finally; a stop that was immediately reverted has reset that since.
+    # Without a retry time the failure was final, but a stop that was immediately reverted has reset it.
     if persisted.retry_at is None or persisted.retry_at <= now:
         state = "Restarting" if persisted.state == "Failed" else persisted.state
         return _start_next(
@@ -301,7 +301,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
             return persisted  # it has reported before, and Kafka cannot be read now
         return _as_unreported(observed, pod)
     versions = dict(report.versions) or persisted.versions
-    if not report.state:  # it starts, and has a problem that may pass
+    if not report.state:  # it is starting, perhaps with a temporary problem
         starting = replace(_as_unreported(observed, pod), versions=versions)
         return replace(starting, message=report.trouble) if report.trouble else starting
     if report.acted < observed.generation_to_report:
@@ -311,7 +311,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
             state = "Running"
         case "PAUSED":
             state = "Paused"
-        case _:  # it is ending; the end of its pod shows how
+        case _:  # it is stopping; the end of its pod shows the result
             return replace(persisted, versions=versions)
     trouble = report.trouble or ""
     if state == "Running" and not trouble and not _is_proven(persisted, report):
@@ -323,10 +323,10 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
 
 
 def _is_proven(persisted: PersistedTask, report: Report) -> bool:
-    """Return whether a running task has shown that it works.
+    """Return whether a running task has proved that it works.
 
-    It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds more.
-    So a task that fails repeatedly at its first record is never Ready, and a planned restart does not take longer.
+    It must have completed a loop and, at its first start and after a failure or loss, have run for some more seconds. So a
+    task that fails repeatedly at its first record is never Ready, and planned restarts are not delayed.
     """
     is_suspect = persisted.incarnation <= 1 or persisted.failures + persisted.losses + persisted.unavailable > 0
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)
@@ -335,9 +335,9 @@ def _is_proven(persisted: PersistedTask, report: Report) -> bool:
 def _as_unreported(
     observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING, *, has_begun: bool = False
 ) -> PersistedTask:
-    """Return the task that is not known to run.
+    """Return the state of a task that has not reported that it runs.
 
-    `has_begun`: its process has started, so a CPU limit no longer delays that.
+    `has_begun`: whether its process has started, so that a low CPU limit no longer delays the start.
     """
     persisted, slow = observed.persisted, _slow(pod)
     hindrance = pod.hindrance if pod is not None else None
@@ -362,7 +362,7 @@ def _as_unreported(
 
 
 def _until_slow(pod: TaskPod, now: float) -> float | None:
-    """Return the seconds until a start with little CPU counts as slow; None: its container has not started, or has more."""
+    """Return the seconds until a start with little CPU counts as slow; None: it has enough, or has not started."""
     if pod.started is None or not pod.has_little_cpu:
         return None
     return max(0.0, pod.started + _SLOW_START - now)
@@ -371,6 +371,6 @@ def _until_slow(pod: TaskPod, now: float) -> float | None:
 def _slow(pod: TaskPod | None) -> str:
     limit = "" if pod is None else pod.cpu_limit
     return (
-        f"the task has been starting for more than {_SLOW_START:.0f} s with a CPU limit of {limit}, which makes it slow; "
+        f"the task has been starting for more than {_SLOW_START:.0f} s because of its CPU limit of {limit}; "
         "raise spec.template.resources.limits.cpu"
     )

@@ -1,8 +1,8 @@
-"""Reset of a Connector's active topics that an annotation requests, in any state (KIP-558). Pure.
+"""Reset of a Connector's active topics, which an annotation requests in any state of the Connector (KIP-558). Pure.
 
-It has no pod: the operator writes tombstones for the topics, and then a control record with the mark of the action, which
-makes running tasks record the topics that they use again. That record, read back, proves that all of it was done, even if
-processes were killed meanwhile.
+It needs no pod: the operator writes tombstones for the topics, and then a control record with the mark of the action, which
+makes running tasks record the topics that they use again. Reading that record back proves that the reset is complete, even
+if processes were killed in the meantime.
 """
 
 from dataclasses import dataclass, replace
@@ -15,8 +15,8 @@ from penstock_operator.names import digest
 
 __all__ = ["TopicsReset", "reset_topics"]
 
-_DONE = "the active topics are reset; topics in use reappear with their next record"
-_DOING = "the active topics are reset"
+_DONE = "the active topics have been reset; topics in use reappear with their next record"
+_DOING = "the active topics are being reset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class TopicsReset:
     """Step for a reset of active topics.
 
     Attributes:
-        persisted: for the status.
-        mark: of the reset to write to Kafka; empty: none.
+        persisted: state for the status.
+        mark: mark of the reset to write to Kafka; empty: none.
         requeue_after: check again after this many seconds; None: when something happens.
     """
 
@@ -35,11 +35,11 @@ class TopicsReset:
 
 
 def reset_topics(observed: Observation, persisted: PersistedState) -> TopicsReset:
-    """Return the step of the oldest reset in progress.
+    """Return the step for the oldest pending reset.
 
     Args:
-        observed: the Connector; it is not being deleted.
-        persisted: as the other steps leave it.
+        observed: the Connector, which is not being deleted.
+        persisted: its state after the other steps.
     """
     action = next((a for a in persisted.offsets if a.is_pending and a.action == RESET_TOPICS), None)
     if action is None:
@@ -53,13 +53,13 @@ def reset_topics(observed: Observation, persisted: PersistedState) -> TopicsRese
     offsets = tuple(done if is_same(a, action) else a for a in persisted.offsets)
     if done.is_pending:
         return TopicsReset(replace(persisted, offsets=offsets), "" if waits else mark)
-    return TopicsReset(replace(persisted, offsets=offsets), requeue_after=0.0)  # another one may wait for it
+    return TopicsReset(replace(persisted, offsets=offsets), requeue_after=0.0)  # another action may wait for it
 
 
 def _waits(observed: Observation) -> str:
-    """Return why it must wait; empty: it need not. The owner of the topics must be known."""
+    """Return why the reset must wait, for example until the owner of the topics is known; empty: it need not."""
     if observed.name.refusal is not None:
         return observed.name.refusal.message
     if unseen := observed.name.unknown_cause or observed.records.trouble:
-        return f"the records in Kafka under the name of this connector are not known: {unseen}"
-    return "the status topic is not read yet" if observed.records.is_unread else ""
+        return f"the operator cannot read the records in Kafka under the name of this connector: {unseen}"
+    return "the status topic has not been read yet" if observed.records.is_unread else ""

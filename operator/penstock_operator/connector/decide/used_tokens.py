@@ -1,9 +1,9 @@
-"""Tokens of requests that are used up, as Kafka keeps them under a Connect name (KIP-875, KIP-558). Pure.
+"""Used tokens of requests, stored in Kafka under a Connect name (KIP-875, KIP-558). Pure.
 
-The status has the results, and the effect of a request on the offsets stays in Kafka. A Connector that is restored from a
+The status has the results of requests, but their effects on the offsets are in Kafka. A Connector that is restored from a
 backup has the annotations of the old one and no status, and a status can be removed or replaced by an older one. So tokens
-are looked up in Kafka. They are recorded there before their first effect, so that each takes effect once, even if a process
-is killed meanwhile.
+are also looked up in Kafka. They are recorded there before their requests take effect, so that each takes effect once, even
+if a process is killed.
 """
 
 from typing import Final
@@ -18,23 +18,23 @@ from penstock_operator.kubernetes.times import timestamp
 __all__ = ["earlier_actions", "newly_used", "refused_if_used"]
 
 _KEPT: Final = 50
-"""Maximum number of tokens in the record. Backups that old are not expected to be restored."""
+"""Maximum number of tokens in the record. Backups with older tokens are not expected to be restored."""
 _ACTIONS: Final = frozenset((RESET, ALTER, RESET_TOPICS))
-"""Actions whose tokens are recorded. A list changes nothing, and may be made again."""
+"""Actions whose tokens are recorded. Listing changes nothing, and may be repeated."""
 
 
 def earlier_actions(observed: Observation) -> tuple[OffsetsAction, ...]:
-    """Return the requests that were used under this name, as actions."""
+    """Return an action for each token that was used under this name."""
     return tuple(
         OffsetsAction(u.action, u.token, at=float(u.at), content=u.content) for u in observed.records.used_tokens
     )
 
 
 def refused_if_used(observed: Observation, action: OffsetsAction) -> OffsetsAction:
-    """Return the action, which is refused if its token was used before.
+    """Return the action, as refused if its token was used before.
 
-    An entry of this Connector is made before its token is recorded. One that is made after that is of a status that has
-    lost the first entry.
+    The entry of an action precedes the record of its token. An entry of this Connector that is newer than the record shows
+    that the status has lost the first entry.
     """
     if not action.is_pending or action.began is not None or action.pod_uid:
         return action
@@ -48,20 +48,18 @@ def refused_if_used(observed: Observation, action: OffsetsAction) -> OffsetsActi
     if before is None:
         return action
     who = "an earlier Connector of this name" if before.connector_uid != uid else "this Connector"
-    message = (
-        f"nothing was done: {who} has used this token ({timestamp(before.at)}), and it works once; use a new token to do it "
-        f"again"
-    )
+    when = timestamp(before.at)
+    message = f"nothing was done: {who} has already used this token ({when}); use a new token to repeat the action"
     return final(observed, action, "Refused", message)
 
 
 def newly_used(observed: Observation, persisted: PersistedState, topics_mark: str) -> tuple[UsedToken, ...]:
-    """Return all used tokens, for the record in Kafka; nothing if it has them.
+    """Return all used tokens for the record in Kafka; empty if the record already has them.
 
     Args:
-        observed: the Connector; it is not being deleted.
-        persisted: with the actions that begin now.
-        topics_mark: of the reset of active topics that begins now.
+        observed: the Connector, which is not being deleted.
+        persisted: its state, with the actions that begin now.
+        topics_mark: mark of the reset of active topics that begins now; empty: none.
     """
     if observed.name.refusal is not None or observed.records.is_unread:
         return ()
@@ -76,9 +74,10 @@ def newly_used(observed: Observation, persisted: PersistedState, topics_mark: st
 
 
 def _used_at(action: OffsetsAction, now: float) -> int:
-    """Return when the token was used. A finished action may be recorded later, for example after an upgrade.
+    """Return when the token was used, in seconds since 1970.
 
-    It was used after its entry was made, although the clock of the operator that made the entry may be ahead.
+    A finished action may be recorded later, for example after an upgrade. The time is not before that of the entry, even if
+    the clock of the operator that made the entry was ahead.
     """
     return int(max(now, action.at) if action.is_pending else action.at or now)
 

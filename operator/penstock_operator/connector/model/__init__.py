@@ -1,1 +1,1 @@
-"""Frozen values: the observation of a Connector, its persisted state, and the decision for it."""
+"""Immutable data of a reconciliation: the observation of a Connector, its persisted state, and the decision."""

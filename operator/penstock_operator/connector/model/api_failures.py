@@ -1,6 +1,6 @@
-"""Failures of the API server, as the status of a Connector reports them. Pure.
+"""Failures of the API server, for the status of a Connector. Pure.
 
-Failed requests are retried without limit. The status explains the standstill to users who cannot read the operator's log.
+Failed requests are retried without limit. The status explains the delay to users who cannot read the operator's log.
 """
 
 import re
@@ -29,29 +29,32 @@ RESOURCES_OF_TASKS: Final = "spec.template.resources"
 
 _LASTS: Final = 3.0
 _BUSY_LASTS: Final = 30.0
-"""Seconds. Reporting a shorter failure would cost two writes for every Connector; a refusal is reported immediately."""
+"""Seconds for which a failure must last before it is reported: each report costs two writes for every Connector.
+
+A refusal is reported immediately.
+"""
 _OTHER_CAUSE_AFTER: Final = 10.0
 _SAME_CAUSE_AFTER: Final = 300.0
-"""Seconds that a text stays at least, before one of another cause, or another one of the same cause, replaces it."""
+"""Minimum seconds until a message is replaced by one about another cause, or by another one about the same cause."""
 KEPT_REASONS: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
-"""Reasons that a later decision reads: they are not replaced."""
+"""Reasons that a later decision reads, so they are not replaced."""
 _LIMIT_RANGE: Final = re.compile(r"(minimum|maximum) \S+ usage per \w+ is|max limit to request ratio per \w+ is")
-"""Messages of Kubernetes' LimitRanger."""
+"""Pattern of messages of Kubernetes' LimitRanger."""
 _RETRIED: Final = "it is retried automatically; running tasks continue"
 
 
 def cause(error: OperatorError, resources: str = RESOURCES_OF_JOBS) -> tuple[str, str]:
-    """Return the reason of an error, and the remedy; empty: there is nothing that a user can do.
+    """Return the reason and the remedy of an error; the remedy is empty if a user can do nothing.
 
     Args:
-        error: the answer.
-        resources: the setting for the resources of the pod that was refused.
+        error: the error.
+        resources: the setting for the resources of the refused pod.
     """
     match error:
         case Refused():
             return _refused(error, resources)
         case Conflict():
-            return Reason.CONFLICT, "something else changes it repeatedly"
+            return Reason.CONFLICT, "another client changes it repeatedly"
         case NotYet():
             return Reason.API_SERVER_BUSY, ""
         case Unforeseen():
@@ -59,7 +62,7 @@ def cause(error: OperatorError, resources: str = RESOURCES_OF_JOBS) -> tuple[str
         case Unavailable() if "webhook" in str(error):
             return (
                 Reason.ADMISSION_UNAVAILABLE,
-                "make the server of that webhook answer, or set its failurePolicy to Ignore",
+                "make the server of that webhook available, or set its failurePolicy to Ignore",
             )
         case _:
             return Reason.API_SERVER_UNAVAILABLE, ""
@@ -80,16 +83,16 @@ def _refused(refused: Refused, resources: str) -> tuple[str, str]:
     if "admission webhook" in answer or "ValidatingAdmissionPolicy" in answer:
         return Reason.ADMISSION_DENIED, ""
     if refused.status == HTTPStatus.FORBIDDEN and " cannot " in answer:
-        return Reason.FORBIDDEN, "give the operator's account that right: a Role of the chart is missing or was changed"
+        return Reason.FORBIDDEN, "grant it to the operator's account: a Role of the chart is missing or was changed"
     return refused.reason or Reason.REFUSED, ""
 
 
 @dataclass
 class ApiTrouble:
-    """Failures of one Connector's runs, from one run to the next.
+    """Failures of one Connector's runs, kept between runs.
 
     Attributes:
-        verdict: replaces the decided verdict in the status; None: the status has the decided one.
+        verdict: replaces the decided verdict in the status; None: the decided one is reported.
     """
 
     verdict: Verdict | None = None
@@ -97,12 +100,12 @@ class ApiTrouble:
     _reported_at: float = 0.0
 
     def failed(self, error: OperatorError, now: float, *, looking: bool) -> None:
-        """Count a run that failed.
+        """Record a failed run.
 
         Args:
-            error: why.
+            error: the cause.
             now: seconds since 1970.
-            looking: whether it failed before anything could be decided.
+            looking: whether it failed during observation, before a decision.
         """
         self._since = now if self._since is None else self._since
         lasts = 0.0 if isinstance(error, Refused) else _BUSY_LASTS if isinstance(error, NotYet) else _LASTS
@@ -118,11 +121,11 @@ class ApiTrouble:
         self.verdict, self._reported_at = verdict, now
 
     def passed(self) -> bool:
-        """Count a run that succeeded; return whether the status still reports a failure."""
+        """Record a successful run, and return whether the status still reports a failure."""
         was_reported, self.verdict, self._since = self.verdict is not None, None, None
         return was_reported
 
 
 def reported_verdict(verdict: Verdict, trouble: Verdict | None) -> Verdict:
-    """Return the verdict that the status reports: that of the trouble, if there is any."""
+    """Return the verdict for the status: that of a failure of the API server if there is one, else the decided one."""
     return verdict if trouble is None or verdict.reason in KEPT_REASONS else trouble

@@ -1,4 +1,4 @@
-"""Number of tasks that autoscaling has chosen (`spec.autoscaling`), kept in the status. Frozen, and pure."""
+"""Number of tasks that autoscaling has chosen (`spec.autoscaling`), stored in the status. Immutable, and pure."""
 
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -16,15 +16,15 @@ class AutoscaledTasks:
     """Number of tasks that autoscaling has chosen. Times are in seconds since 1970.
 
     Attributes:
-        tasks: the number, which is requested instead of `spec.tasksMax`.
+        tasks: the number, which replaces `spec.tasksMax`.
         last_scale_time: when it last changed; None: it never has.
         message: why it last changed.
-        tasks_max: the `spec.tasksMax` with which it began.
-        high_since: since when the lag of a task is too high; None: none is.
-        high_lag: the lag of all tasks then, in records.
-        low_since: since when one task less would be enough; None: it would not.
-        lowered: the last change was to fewer tasks.
-        undone: number of changes to fewer tasks, in a row, that had to be undone soon.
+        tasks_max: value of `spec.tasksMax` from which it started.
+        high_since: since when the lag of a task has been too high; None: it is not.
+        high_lag: total lag of all tasks at that time, in records.
+        low_since: since when one task less would have been sufficient; None: it would not.
+        lowered: whether the last change was a decrease.
+        undone: number of consecutive decreases that soon had to be undone.
     """
 
     tasks: int
@@ -38,13 +38,13 @@ class AutoscaledTasks:
     undone: int = field(default=0, metadata=_OWN)
 
     def at_rest(self) -> "AutoscaledTasks":
-        """Return the same number, for which nothing is waited for."""
+        """Return the same number without pending changes."""
         return replace(self, high_since=None, high_lag=0, low_since=None)
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscalingCondition:
-    """Contents of `Autoscaling`; `works`: the number follows the lag."""
+    """Status, reason and message of condition `Autoscaling`; `works`: whether the number follows the lag."""
 
     works: bool
     reason: str
@@ -56,8 +56,8 @@ class AutoscalingDecision:
     """Decision about the number of tasks.
 
     Attributes:
-        persisted: for the status; None: there is no autoscaling.
-        condition: for the conditions; None: there is none.
+        persisted: number for the status; None: there is no autoscaling.
+        condition: condition for the status; None: there is none.
         requeue_after: decide again after this many seconds; None: when something happens.
     """
 
@@ -67,15 +67,15 @@ class AutoscalingDecision:
 
 
 def begun(autoscaling: Autoscaling, tasks_max: int, before: AutoscaledTasks | None) -> AutoscaledTasks:
-    """Return the number of tasks within the present limits. It begins again with `spec.tasksMax` if that was changed.
+    """Return the number of tasks within the current limits. It restarts from `spec.tasksMax` if that was changed.
 
     Args:
         autoscaling: `spec.autoscaling`.
         tasks_max: `spec.tasksMax`.
-        before: as the status has it.
+        before: the number in the status; None: there is none.
     """
     if before is None or before.tasks_max != tasks_max:
         before = AutoscaledTasks(tasks_max, tasks_max=tasks_max)
-    if autoscaling.min > autoscaling.max:  # refused, so nothing may change
+    if autoscaling.min > autoscaling.max:  # the spec is refused, so the number does not change
         return before
     return replace(before, tasks=min(max(before.tasks, autoscaling.min), autoscaling.max))

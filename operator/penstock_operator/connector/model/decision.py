@@ -1,4 +1,4 @@
-"""Decision about a Connector: frozen values that `apply` carries out in a fixed order. Pure."""
+"""Decision about a Connector: immutable data that `apply` carries out in a fixed order. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,16 +24,16 @@ class CreateJob:
     """Job pod and its request.
 
     Attributes:
-        name: of both.
-        action: its action.
-        key: echoed in its answer.
-        prepare: PLAN: prepare as well.
-        plan: whose image it has; PREPARE: whose first task it prepares for. None: the image that is requested now.
-        plain: without anything of the Connector's template.
-        offsets: OFFSETS: the work on them.
-        kind: LIST_OFFSETS: `source` or `sink`; None: it is not known.
-        policy_selects: PLAN: a TopicCreationPolicy applies that the Connector does not name.
-        registered: PLAN: the Connector has had a valid plan before.
+        name: name of both.
+        action: action of the pod.
+        key: key that its answer repeats.
+        prepare: for PLAN: whether it also prepares.
+        plan: plan with its image, and for PREPARE with the first task, for which it prepares. None: the requested image.
+        plain: whether to ignore the Connector's template.
+        offsets: for OFFSETS: the work.
+        kind: for LIST_OFFSETS: `source` or `sink`; None: unknown.
+        policy_selects: for PLAN: whether a TopicCreationPolicy that the Connector does not name applies.
+        registered: for PLAN: whether the Connector has had a valid plan before.
     """
 
     name: str
@@ -50,7 +50,7 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True)
 class CreateTask:
-    """Task pod; `pod_hash` is the assumed hash of its contents (`task_observation.TaskObservation.pod_hash`)."""
+    """Task pod to create; `pod_hash` is the hash that it must have (`task_observation.TaskObservation.pod_hash`)."""
 
     plan: Plan
     task: int
@@ -64,48 +64,48 @@ class CreateTask:
 class Decision:
     """Actions for a Connector, decided from one observation of it.
 
-    `apply` carries it out in the order of the fields. Being killed between any two writes is harmless, since the next
-    run observes what was written, and decides on the rest:
+    `apply` carries it out in this order. A crash between any two writes is harmless, since the next run observes what
+    was written, and decides the rest:
 
-    0. Kafka Connect's states of connector and tasks, which follow from all of this: a task's RESTARTING must be there
-       before its next pod writes RUNNING.
+    0. Kafka Connect's states of connector and tasks, which follow from the decision: RESTARTING of a task must be written
+    before its next pod writes RUNNING.
     1. `save`: the status names a plan by its hash, so the plan must exist first.
-    2. `persisted`, `verdict`, `config`, `state`, `plan`, `pending`: the status, and Events for its changes. It
-       contains the incarnation of each pod that is created next, so that none is used twice, and why a pod is deleted
-       next, so that its end is not taken for a failure.
-    3. `finalizer`: after the status, whose last Event reports the fate of the offsets; before pods, since a Connector
-       that was changed meanwhile must be observed again first.
-    4. `publish`: before the status reports it, which the next run does, and before the pod that made the list is deleted.
-       `delete`: before `create`, which may need the room in a quota.
-    5. `used_tokens`: to Kafka, before the actions that they request can have an effect. `create`; pods that change
-       offsets only after that record.
-    6. `drop`: after the status, which names another plan by now.
+    2. `persisted`, `verdict`, `config`, `state`, `plan`, `pending`: the status, and Events for its changes. It contains
+    the incarnation of each pod that is created next, so that none is used twice, and why a pod is deleted next, so that
+    its end does not count as a failure.
+    3. `finalizer`: after the status, whose last Event reports what happened to the offsets; before pods, since a Connector
+    that has changed must be observed again first.
+    4. `publish`: before the next run reports it in the status, and before the pod that made the list is deleted.
+    `delete`: before `create`, which may need the room in a quota.
+    5. `used_tokens`: to Kafka, before the requested actions can take effect. `create`: pods that change offsets only after
+    that record.
+    6. `drop`: after the status, which then names another plan.
     7. `claim`, `control_state`, `log_level`, `topics_reset`, `forget`: to Kafka, which may be slow or unavailable. Pods do
-       not wait for it; those just created have the state that running tasks get, in their task spec.
-    8. `executors`: last, since tasks work without them. Only the Secrets that pods of tasks wait for follow `create`.
+    not wait for it; new pods have the state that running tasks receive in their task spec.
+    8. `executors`: last, since tasks work without them. Only the Secrets that task pods wait for directly follow `create`.
 
     Attributes:
-        save: plans to keep, each in a ConfigMap.
-        persisted: for the status.
-        verdict, config: for the conditions.
-        state: the connector's, in a word.
-        plan: that its tasks are made from.
-        pending: why a change of the release has not reached the Connector.
-        finalizer: whether Penstock's must be on the Connector; None: as it is.
-        publish: a list of offsets to keep in a ConfigMap; None: none.
-        delete: pods.
-        create: pods.
-        drop: plans to remove, by hash.
-        claim: record in Kafka that the Connector owns its Connect name, as soon as something is written under it.
-        control_state: the state for a control record to running tasks; None: none is written.
-        forget: remove the status topic's records of this Connect name.
-        topics_reset: remove its active topics, and then notify tasks with this mark; empty: they stay.
-        log_level: for a control record to running tasks; empty: the level of the release; None: it is not written.
-        used_tokens: to record in Kafka; empty: the record is as it should be.
+        save: plans to save, each in a ConfigMap.
+        persisted: state for the status.
+        verdict, config: contents of the conditions.
+        state: state of the connector, in a word.
+        plan: plan of its tasks; None: there is none.
+        pending: why a change has not reached all tasks; None: it has.
+        finalizer: whether to add or remove Penstock's finalizer; None: neither.
+        publish: list of offsets to write to a ConfigMap; None: none.
+        delete: pods to delete.
+        create: pods to create.
+        drop: plans to delete, by hash.
+        claim: whether to claim the Connect name in Kafka, as soon as records are written under it.
+        control_state: state for a control record to running tasks; None: none is written.
+        forget: whether to remove all records of this Connect name from the status topic.
+        topics_reset: mark of a reset: remove active topics, then notify tasks with it; empty: no reset.
+        log_level: log level for a control record; empty: that of the release; None: it is not changed.
+        used_tokens: tokens to record in Kafka; empty: the record need not change.
         requeue_after: decide again after this many seconds; None: when something happens.
-        queued: a job pod waits for a slot.
-        executors: of its tasks.
-        autoscaling: of its tasks.
+        queued: whether a job pod waits for a slot.
+        executors: decision about the executors of its tasks.
+        autoscaling: decision about the number of its tasks.
         rollout: the Connector's progress in the rollout of the release; None: it should have no tasks.
     """
 

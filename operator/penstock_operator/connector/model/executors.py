@@ -1,4 +1,4 @@
-"""Spark executors of a Connector's tasks: what to do about them, and what the status reports. Frozen, and pure."""
+"""Spark executors of a Connector's tasks: the decision about them, and their status. Immutable, and pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ __all__ = ["CreateExecutor", "ExecutorsDecision", "ExecutorsState", "TaskExecuto
 
 @dataclass(frozen=True, slots=True)
 class CreateExecutor:
-    """Executor of a task.
+    """Executor to create for a task.
 
     Attributes:
         name: name of its pod.
-        plan: from which the task's pod was made, as the executor's is.
+        plan: plan of the task's pod and of this executor.
         pod: pod of the task.
-        quick_ends: how many executors before it, in a row, ended soon after their start.
-        last_end: how the one that it replaces ended, as a reason and a sentence; None: it replaces none.
-        replaced: the one that it replaces, which is deleted; None: it replaces none.
+        quick_ends: number of consecutive executors before it that ended soon after their start.
+        last_end: reason and message of the end of the executor that it replaces; None: it replaces none.
+        replaced: the executor that it replaces, which is deleted; None: it replaces none.
     """
 
     name: str
@@ -39,9 +39,9 @@ class TaskExecutors:
 
     Attributes:
         wanted: number that the task should have now.
-        ready: number of those that run, and are connected to it if its Spark session has started.
-        reason: why fewer are ready than wanted, or none is wanted although the Connector has executors; empty: neither.
-        message: the same in a sentence.
+        ready: number of them that run, and are connected to it if its Spark session has started.
+        reason: why fewer are ready than wanted, or why none is wanted despite `spec.spark.executors`; empty: neither.
+        message: message for the reason.
     """
 
     wanted: int
@@ -52,7 +52,7 @@ class TaskExecutors:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorsState:
-    """Contents of `ExecutorsReady`."""
+    """Status, reason and message of condition `ExecutorsReady`."""
 
     ready: bool
     reason: str
@@ -61,14 +61,14 @@ class ExecutorsState:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorsDecision:
-    """Decision about executors. A failure with one of these objects neither prevents nor delays anything else.
+    """Decision about executors. A failure of one of these writes neither prevents nor delays anything else.
 
     Attributes:
-        create_secrets: pods of tasks that wait for their Secret, which is created.
-        delete: executors.
-        create: executors.
-        tasks: by number, for the status.
-        state: for the condition; None: no executor is wanted.
+        create_secrets: task pods whose Secrets are created.
+        delete: executors to delete.
+        create: executors to create.
+        tasks: by task number, the entries for the status.
+        state: contents of the condition; None: no executor is wanted.
         requeue_after: decide again after this many seconds; None: when something happens.
     """
 
@@ -81,12 +81,12 @@ class ExecutorsDecision:
 
     @property
     def has_actions(self) -> bool:
-        """Return whether anything is created or deleted."""
+        """Return whether there is an object to create or delete."""
         return bool(self.create_secrets or self.delete or self.create)
 
 
 def executors_of(task: TaskSpec) -> Executors | None:
-    """Return the executors in the settings of a task; None: it has none."""
+    """Return the executor settings of a task; None: it has none."""
     if "executors" not in task.settings.get("spark", {}):
         return None
     return TaskSettings.of_task(task.settings).spark.executors

@@ -1,24 +1,26 @@
-"""Measure whether Kafka is unreachable for the operator; statuses report it only once it has lasted. Pure."""
+"""Measure how long Kafka has been unreachable for the operator, so that statuses report only lasting outages. Pure."""
 
 from typing import Final
 
 __all__ = ["KafkaTrouble"]
 
 _LASTS: Final = 15.0
-"""Seconds; reporting a shorter outage, such as a broker's restart, would cost two writes for every connector."""
+"""Seconds after which an outage is reported. A report of a shorter one, such as a broker's restart, costs two writes for
+every connector.
+"""
 
 
 class KafkaTrouble:
-    """Measurement of how long Kafka has been unreachable."""
+    """Timer of a Kafka outage."""
 
     def __init__(self) -> None:
         self._since: float | None = None
 
     def lasting(self, trouble: str | None, now: float) -> tuple[str | None, float | None]:
-        """Return the trouble, if it has lasted, and else in how many seconds it will have.
+        """Return the trouble if it has lasted long enough, and otherwise the seconds until it will have.
 
         Args:
-            trouble: as of now; None: there is none.
+            trouble: the current trouble; None: there is none.
             now: seconds since 1970.
         """
         if trouble is None:

@@ -1,4 +1,4 @@
-"""Frozen observation of one Connector at one moment, with everything that a decision needs."""
+"""Immutable observation of one Connector at one moment, with everything that a decision needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,17 +22,17 @@ __all__ = ["Observation", "ReleaseTerms"]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTerms:
-    """Settings of the release, and what it permits this Connector now.
+    """Settings of the release, and its current permissions for this Connector.
 
     Attributes:
         hash: hash of everything that the release contributes to every plan.
-        rollout: how Connectors are restarted for a change of the release.
-        permission: whether this one may be restarted.
+        rollout: limits on restarts of Connectors for a change of the release.
+        permission: permission to restart this one.
         has_job_slot: whether a job slot is free for it.
-        job_deadline: seconds that a job pod may take, from its creation until a node has it, and from then on to its end.
+        job_deadline: maximum seconds from a job pod's creation until it is scheduled, and from then on until its end.
         node_timeout: seconds after the grace period of a pod from which on its node counts as lost.
-        creates_topics: whether the worker configuration lets tasks create topics (KIP-158).
-        topics_reset_refusal: why active topics are not reset, in Kafka Connect's words; empty: they are.
+        creates_topics: whether the worker configuration allows tasks to create topics (KIP-158).
+        topics_reset_refusal: why active topics cannot be reset, in Kafka Connect's words; empty: they can.
     """
 
     hash: str = ""
@@ -51,17 +51,17 @@ class Observation:
 
     Attributes:
         connector: the resource, as far as it can be read; `reading.problems` has its errors.
-        persisted: read back from its status.
+        persisted: its state, read from its status.
         now: seconds since 1970.
         requested: the plan that it requests.
-        plans: the stored ones, the oldest first.
+        plans: its stored plans, the oldest first.
         pods: its pods.
         records: its records in Kafka.
         name: whether it owns its Connect name.
         release: settings and permissions of the release.
-        deleting: since when it is being deleted, seconds since 1970; None: it is not.
-        has_finalizer: whether it carries the finalizer of Penstock.
-        namespace_ends: its namespace is being deleted: nothing can be created there.
+        deleting: since when it has been in deletion, in seconds since 1970; None: it is not being deleted.
+        has_finalizer: whether it has Penstock's finalizer.
+        namespace_ends: whether its namespace is being deleted, so that no object can be created there.
         list_map: the ConfigMap with the name of the offsets list, looked up while a list is requested; None: there is none.
     """
 
@@ -80,12 +80,12 @@ class Observation:
     list_map: ListMap | None = None
 
     def is_prepared(self, plan: Plan) -> bool:
-        """Return whether the last preparation still holds for the tasks of this plan."""
+        """Return whether the last preparation is valid for the tasks of this plan."""
         return self.persisted.epoch is not None and self.persisted.fence == plan.fence(self.connector.connect_name)
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no task lives: it was stopped, or none has ever been started."""
+        """Return whether no task is running: all are stopped or were never started."""
         return all(t.state == "Stopped" or not t.incarnation for t in self.persisted.tasks.values())
 
     @property
@@ -96,13 +96,13 @@ class Observation:
 
     @property
     def is_overtaken_by_itself(self) -> bool:
-        """Return whether that was a preparation of the same Connector, by a job pod that came late."""
+        """Return whether the later preparation was made by a delayed job pod of the same Connector."""
         later = self.overtaken_by
         return later is not None and later.owner != "" and later.owner == self.name.owner_mark
 
     @property
     def is_own_change(self) -> bool:
-        """Return whether the Connector's own part of the requested inputs differs from that of its tasks."""
+        """Return whether the Connector itself, not only the release, requests other inputs than those of its tasks."""
         last, requested = self.plan(self.persisted.plan), self.requested
         return has_changed_itself(
             self.persisted.own_hash,
@@ -114,14 +114,14 @@ class Observation:
 
     @property
     def is_urgent(self) -> bool:
-        """Return whether a user waits for its job pods: it is new, changed or deleted, or tasks or offsets wait for them."""
+        """Return whether a user waits for its job pods, because it is new, changed or deleted, or tasks or offsets wait."""
         last = self.plan(self.persisted.plan)
         is_asked = any(a.is_pending for a in self.persisted.offsets)
         return is_asked or self.deleting is not None or self.is_own_change or last is None or not self.is_prepared(last)
 
     @property
     def pods_changing_offsets(self) -> tuple[JobPod, ...]:
-        """Return the pods that may be changing the offsets at this moment: no task starts meanwhile."""
+        """Return the pods that may be changing the offsets now, during which no task starts."""
         pods = (p for p in self.pods.offsets_jobs if p.action != Action.LIST_OFFSETS)
         return tuple(p for p in pods if p.lives(self.now, self.release.node_timeout))
 
@@ -130,6 +130,6 @@ class Observation:
         return next((p for p in self.plans if p.hash == plan_hash), None)
 
     def stored_split(self) -> Plan | None:
-        """Return a stored plan of the requested tasks whose pods could start with the settings requested now."""
+        """Return a stored plan for the requested tasks whose pods started with the pod settings that are requested now."""
         fits = (p for p in reversed(self.plans) if p.inputs_hash == self.requested.inputs_hash)
         return next((p for p in fits if p.pod_settings.proved == self.requested.pod_settings.proved), None)

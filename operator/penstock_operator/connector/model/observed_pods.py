@@ -1,4 +1,4 @@
-"""Pods of a Connector, as they are observed. Frozen."""
+"""Observed pods of a Connector. Immutable."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,22 +12,22 @@ __all__ = ["ObservedPods"]
 
 @dataclass(frozen=True, slots=True)
 class ObservedPods:
-    """Pods of a Connector that this operator made, with their answers and refusals.
+    """Pods of a Connector that this operator created, with their answers and refusals.
 
     Attributes:
-        tasks: pods of tasks.
-        jobs: job pods that plan, prepare, or reset offsets for the deletion of the Connector.
-        offsets_jobs: job pods that work on offsets as annotations request.
+        tasks: task pods.
+        jobs: job pods for planning, preparing, and resetting offsets when the Connector is deleted.
+        offsets_jobs: job pods for offsets actions that annotations request.
         executors: pods of the Spark executors of its tasks.
-        spark_secrets: whether the Secret exists that a task's pod shares with its executors, by the pod's uid; absent: that
-            is not known, since the operator does not read it.
-        foreign: names of pods of a deleted Connector that had the same name.
-        answers: answers of job pods that ended, by pod name; None: none could be read.
-        unready_causes: why pods of tasks fail their readiness probe after it has passed, by uid.
-        refusals: pods and other objects that the API server refused, by name.
-        other_operator: another operator, whose pods and plans exist; empty: none.
+        spark_secrets: by task pod uid, whether the Secret that the pod shares with its executors exists; absent: unknown,
+            since the operator does not read it.
+        foreign: names of pods of a deleted Connector with the same name.
+        answers: by pod name, answers of ended job pods; None: no answer could be read.
+        unready_causes: by task pod uid, why its readiness probe fails again after it has succeeded.
+        refusals: by name, refusals of pods and other objects by the API server.
+        other_operator: name of another operator that has pods or plans of this Connector; empty: none.
         without_room: pod of another Connector for which executors of the namespace make room in a quota; empty: none.
-        gives_room: whether it is the executors of this Connector that make room for it.
+        gives_room: whether executors of this Connector make room for it.
     """
 
     tasks: Sequence[TaskPod] = ()

@@ -1,4 +1,4 @@
-"""Records of a Connector in Kafka, and the ownership of its Connect name, as they are observed. Frozen."""
+"""Observed records of a Connector in Kafka, and the ownership of its Connect name. Immutable."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ __all__ = ["ActiveTopic", "NameOwnership", "ObservedRecords"]
 
 @dataclass(frozen=True, slots=True)
 class ActiveTopic:
-    """Topic that the connector has written to or read from (KIP-558), since this time in seconds since 1970."""
+    """Topic that the connector writes to or reads from (KIP-558); `since` is in seconds since 1970."""
 
     name: str
     task: int
@@ -24,17 +24,17 @@ class ObservedRecords:
     """Records of a Connector in the status topic.
 
     Attributes:
-        reports: reports of its tasks, by number; only of this uid.
-        has_stale: there are records of an earlier Connector of this name.
-        active_topics: as in the status; at least as many as it shows.
-        active_topic_count: how many there are; None: they are not tracked.
-        control: its last control record; only of this uid.
-        last_epoch: the greatest one, looked up if a task was superseded; None: none.
-        last_generation: the greatest plan generation, looked up if an annotation requests an action on offsets.
-        used_tokens: of requests that were used under its Connect name, also by earlier Connectors.
-        is_unread: the topic is not being read at this moment, for any reason and however briefly.
-        trouble: why the topic cannot be read, once that has lasted; None: it can.
-        topic_fault: why the topic loses records, so that no task is ended for a restart; empty: it does not.
+        reports: by task number, reports of its tasks, of this uid only.
+        has_stale: whether there are records of an earlier Connector of this name.
+        active_topics: active topics, at least as many as the status shows.
+        active_topic_count: number of active topics; None: they are not tracked.
+        control: its last control record, of this uid only; None: there is none.
+        last_epoch: the greatest epoch, looked up if a task was superseded; None: none.
+        last_generation: the greatest plan generation, looked up if an annotation requests an offsets action.
+        used_tokens: tokens used under its Connect name, including those of earlier Connectors.
+        is_unread: whether the topic is not being read now, for any reason, however briefly.
+        trouble: why the topic cannot be read, if that has lasted; None: it can.
+        topic_fault: why the topic loses records, so that no task is restarted; empty: it does not.
     """
 
     reports: Mapping[int, Report] = field(default_factory=dict)
@@ -56,8 +56,8 @@ class NameOwnership:
 
     Attributes:
         refusal: why the Connector does not own it; None: it does.
-        unknown_cause: why it is not known whether the name of a Connector that never ran is free; empty: it is known.
-        has_claim: Kafka has the Connector's claim of the name.
+        unknown_cause: why it is unknown whether the name of a Connector that never ran is free; empty: it is known.
+        has_claim: whether Kafka has the Connector's claim of the name.
         owner_mark: its mark in the records of its preparations (`name_ownership.owner_mark`).
     """
 

@@ -17,11 +17,11 @@ _LISTED_FOR: Final = "penstock.dev/list-offsets"
 
 
 class Owner(Enum):
-    """Owner of a ConfigMap that has the name of the list.
+    """Owner of the ConfigMap with the name of the list.
 
     OURS: this Connector.
-    GOING: it is being deleted, or belongs to an earlier Connector of this name, and so is removed by Kubernetes.
-    FOREIGN: somebody else.
+    GOING: the ConfigMap is being deleted, or Kubernetes will delete it with an earlier Connector of this name.
+    FOREIGN: anything else.
     """
 
     OURS = auto()
@@ -31,12 +31,12 @@ class Owner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ListMap:
-    """ConfigMap that has the name of the list.
+    """ConfigMap with the name of the list.
 
     Attributes:
         owner: its owner.
         version: its `resourceVersion`.
-        pod_uid: UID of the pod whose list it holds.
+        pod_uid: UID of the pod that made the list.
         token: token of the request for that list.
     """
 
@@ -49,10 +49,10 @@ class ListMap:
     def of(cls, manifest: Mapping[str, Any], connector: str, uid: str) -> "ListMap":
         """Read the metadata of a ConfigMap.
 
-        The ConfigMap of an earlier Connector has that Connector as its owner, so that Kubernetes deletes it.
+        The owner of an earlier Connector's ConfigMap is that Connector, so Kubernetes deletes it.
 
         Args:
-            manifest: with at least its metadata.
+            manifest: the ConfigMap, with at least its metadata.
             connector: name of the Connector.
             uid: UID of the Connector.
         """
@@ -79,13 +79,13 @@ class ListMap:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsList:
-    """List to be written.
+    """List of offsets to write.
 
     Attributes:
-        text: KIP-875's JSON.
+        text: the offsets as JSON of KIP-875.
         token: token of the request for it.
         pod_uid: UID of the pod that made it.
-        replaces: the version of the previous list; empty: there is none.
+        replaces: `resourceVersion` of the previous list; empty: there is none.
     """
 
     text: str
@@ -95,7 +95,7 @@ class OffsetsList:
 
 
 def list_map_of(made: OffsetsList, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ConfigMap, which can only be merged into the previous one.
+    """Return the ConfigMap of a list. If there is a previous list, it can only be merged into that version.
 
     Args:
         made: the list.

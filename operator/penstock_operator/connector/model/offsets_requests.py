@@ -1,10 +1,11 @@
 """Actions on offsets and topics that annotations request (KIP-875, KIP-558). Pure.
 
-The annotations `penstock.dev/list-offsets`, `penstock.dev/reset-offsets` and `penstock.dev/reset-topics` hold a token chosen
-by the user. `penstock.dev/alter-offsets` holds a token, white space and KIP-875's JSON in one value, so that token and JSON
-are always written together.
-The annotation stays where it is, since Git may hold it; the status has the requested actions, once per token
-(`offsetsActions`). A refused action has used its token up, so that a request from long ago is not carried out later.
+The annotations `penstock.dev/list-offsets`, `penstock.dev/reset-offsets` and `penstock.dev/reset-topics` contain a token
+chosen by the user. `penstock.dev/alter-offsets` contains a token, whitespace and the JSON of KIP-875 in one value, so that
+token and JSON are always written together.
+
+The annotation is not removed, since Git may contain it; the status has the requested actions, once per token
+(`offsetsActions`). A refused action has used its token, so that an old request is not carried out later.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,25 +34,25 @@ RESET: Final = "reset"
 ALTER: Final = "alter"
 RESET_TOPICS: Final = "reset-topics"
 OFFSETS_ACTIONS: Final = frozenset((Action.OFFSETS, Action.LIST_OFFSETS))
-"""Actions of the pods of these requests."""
+"""Actions of the job pods for these requests."""
 _PREFIX: Final = "penstock.dev/"
 _ANNOTATIONS: Final = ("list-offsets", "reset-offsets", "alter-offsets", RESET_TOPICS)
-"""Order in which simultaneous requests are done: positions that are set stay after a reset."""
+"""Order in which simultaneous requests are carried out: a reset does not discard altered positions."""
 _ACTIONS_KEPT: Final = 10
 TOKEN_LENGTH: Final = 100
-"""Limit of characters of a token."""
+"""Maximum characters of a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRequest:
-    """Request of an annotation.
+    """Request in an annotation.
 
     Attributes:
         action: `reset`, `list`, `alter` or `reset-topics`.
-        token: identifies the request: the beginning of the value.
+        token: beginning of the value, which identifies the request.
         is_token: whether the value has a valid token.
-        document: alter: the JSON after the token.
-        content: alter: a hash of that; of the whole value if there is no token.
+        document: for alter: the JSON after the token.
+        content: for alter: hash of the JSON; without a valid token, of the whole value.
     """
 
     action: str
@@ -61,16 +62,16 @@ class OffsetsRequest:
     content: str = ""
 
     def asks_for(self, action: OffsetsAction) -> bool:
-        """Return whether that action is the one requested here."""
+        """Return whether that action belongs to this request."""
         return self.has_token_of(action) and self.content == action.content
 
     def has_token_of(self, action: OffsetsAction) -> bool:
-        """Return whether that action has this token; an action with another content may have it too."""
+        """Return whether that action has this token, perhaps with other content."""
         return (self.action, self.token) == (action.action, action.token)
 
 
 def offsets_requests(annotations: Mapping[str, str]) -> tuple[OffsetsRequest, ...]:
-    """Return the requests of annotations, handled or not."""
+    """Return the requests in annotations, handled or not."""
     return tuple(_requests(annotations))
 
 
@@ -85,7 +86,7 @@ def _requests(annotations: Mapping[str, str]) -> Iterator[OffsetsRequest]:
 
 
 def _alteration(value: str) -> OffsetsRequest:
-    """Return the request of a token and JSON. JSON without a token is identified by its whole text."""
+    """Return the request in a value of token and JSON. Without a valid token, the whole value identifies it."""
     token, *rest = value.split(maxsplit=1)
     document = rest[0] if rest else ""
     if token[0] in "{[" or len(token) > TOKEN_LENGTH:
@@ -94,7 +95,7 @@ def _alteration(value: str) -> OffsetsRequest:
 
 
 def asks_for_list(annotations: Mapping[str, str], actions: Sequence[OffsetsAction]) -> bool:
-    """Return whether a list is requested, or in progress."""
+    """Return whether a list is requested or pending."""
     lists = [r for r in offsets_requests(annotations) if r.action == LIST]
     return any(a.action == LIST and a.is_pending for a in actions) or any(
         not any(r.asks_for(a) for a in actions) for r in lists
@@ -102,9 +103,9 @@ def asks_for_list(annotations: Mapping[str, str], actions: Sequence[OffsetsActio
 
 
 def kept_actions(actions: Sequence[OffsetsAction], requests: Sequence[OffsetsRequest]) -> tuple[OffsetsAction, ...]:
-    """Return the last actions, for the status.
+    """Return the latest actions, for the status.
 
-    Actions in progress are kept however old they are, and so are those whose token is still in an annotation, which would
+    Regardless of age, pending actions are kept, and those whose token is still in an annotation, which would otherwise
     request them again.
     """
     others = [a for a in actions if not a.is_pending and not any(r.asks_for(a) for r in requests)]

@@ -1,6 +1,6 @@
-"""State that the operator keeps of a connector: it reads it back from the status that it wrote. Pure.
+"""State of a connector that the operator persists in the status and reads back. Pure.
 
-It contains only data that cannot be seen in pods, plans and reports; everything else is looked up at each run.
+It contains only data that cannot be derived from pods, plans and reports; everything else is observed at each run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 EXPECTED_RESTARTS: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
-"""Reasons for which the operator ends a pod; such an end is not a loss."""
+"""Reasons for which the operator itself stops a pod; such an end is not a loss."""
 
 _OWN: Final = in_status(is_own=True)
 _PLACES: Final = {
@@ -37,7 +37,7 @@ _PLACES: Final = {
 
 
 def _grouped(versions: Mapping[str, str]) -> dict[str, Any]:
-    """Return versions by place as the status has them: `transforms.hoist` becomes `transforms: {hoist: ...}`."""
+    """Return versions in the form of the status: `transforms.hoist` becomes `transforms: {hoist: ...}`."""
     groups: dict[str, Any] = {}
     for place, version in versions.items():
         group, dot, alias = place.partition(".")
@@ -49,7 +49,7 @@ def _grouped(versions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _by_place(groups: Mapping[str, Any]) -> dict[str, str]:
-    """Reverse `_grouped`."""
+    """Return versions by place: the inverse of `_grouped`."""
     places = {name: place for place, name in _PLACES.items()}
     versions: dict[str, str] = {}
     for name, value in groups.items():
@@ -65,23 +65,23 @@ class PersistedTask:
     """State of one task. Times are in seconds since 1970.
 
     Attributes:
-        id: its number.
+        id: number of the task.
         state: Pending, Running, Paused, Restarting, Failed, Stopping or Stopped.
         since: when the state began.
-        incarnation: incarnation of the current pod; raised before the pod is created.
-        pod, pod_uid: of the current incarnation; the uid is empty until the pod was seen.
-        has_ended: the incarnation has ended, and `retry_at` determines the next start.
-        restarts: how often it was started again after a failure or a loss.
-        failures, losses, unavailable: ends in a row: by its own fault, by the infrastructure, by an unavailable service.
-        retry_at: when the next incarnation may start; None with `has_ended`: only on request.
+        incarnation: incarnation of the current pod; incremented before the pod is created.
+        pod, pod_uid: name and uid of its pod; the uid is empty until the pod was observed.
+        has_ended: whether the incarnation has ended, so that `retry_at` determines the next start.
+        restarts: number of restarts after a failure or a loss.
+        failures, losses, unavailable: consecutive ends caused by the task, the infrastructure, or an unavailable service.
+        retry_at: when the next incarnation may start; None if `has_ended`: only on request.
         reason: why it does not run, in one word.
-        message: the same in a sentence without secrets.
-        trace: trace of the last failure.
-        pod_hash: the hash of the contents of the current pod.
+        message: message for the reason, without secrets.
+        trace: stack trace of the last failure.
+        pod_hash: hash of the current pod.
         started: when the container of the current pod started.
         last_record: when its last known record was delivered, by any incarnation.
-        last_loop: while something hinders it, when its loop completed last.
-        versions: versions of its plugins, by the property that names each.
+        last_loop: when its loop last completed, for a hindered task.
+        versions: versions of its plugins, by the property that configures each.
     """
 
     id: int
@@ -106,14 +106,14 @@ class PersistedTask:
     versions: Mapping[str, str] = field(default_factory=dict, metadata=in_status(read=_by_place, write=_grouped))
 
     def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "PersistedTask":
-        """Return the same task in a state; `since` changes only with the state."""
+        """Return the task in another state; `since` changes only with the state."""
         since = self.since if state == self.state and self.since else float(int(now))
         return replace(self, state=state, since=since, reason=reason, message=message, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class FailedJob:
-    """Job pods of one key that ended without an answer: their number, when the next one may start, and why."""
+    """Job pods of one key that ended without an answer: their number, the cause, and when the next one may start."""
 
     key: str = ""
     attempts: int = 0
@@ -140,13 +140,13 @@ class OffsetsAction:
     Attributes:
         action: `reset`, `list`, `alter` or `reset-topics`.
         token: the value of the annotation, or its beginning.
-        content: alter: a hash of the JSON that follows the token.
+        content: for alter: hash of the JSON that follows the token.
         result: Pending, Succeeded, Refused or Failed. All but Pending are final.
-        message: in a sentence.
-        at: when it had this result, seconds since 1970.
-        began: since when its pod may exist; None: it does not.
-        generation: with `began`: the greatest plan generation that may be recorded in Kafka when the pod works.
-        pod_uid: UID of its pod, once that was seen.
+        message: message for the result.
+        at: when it got this result, in seconds since 1970.
+        began: since when its pod may exist; None: it does not exist.
+        generation: if `began` is set: the greatest plan generation that may be recorded in Kafka when the pod runs.
+        pod_uid: UID of its pod; empty until the pod was observed.
     """
 
     action: str
@@ -166,12 +166,12 @@ class OffsetsAction:
 
 @dataclass(frozen=True, slots=True)
 class PersistedCanary:
-    """Tasks that run other plugin versions than the others.
+    """First tasks, which run other plugin versions than the others.
 
     Attributes:
-        plan: the hash of their plan.
-        tasks: their number; they are the first ones.
-        failure: how one of them failed last; empty: none has failed.
+        plan: hash of their plan.
+        tasks: number of these tasks.
+        failure: message of their last failure; empty: none has failed.
     """
 
     plan: str = ""
@@ -189,20 +189,20 @@ class PersistedState:
     """Persisted state of one Connector.
 
     Attributes:
-        plan: the hash of the plan that its tasks are made from.
-        epoch, fence: of the last preparation, and the task set that it was for (`Plan.fence`).
-        tasks: by number.
-        refused: the hash of a configuration that was refused.
-        refusal: its problems.
-        job: job pods that failed.
-        handled: restarts, the latest last.
+        plan: hash of the plan of its tasks.
+        epoch, fence: epoch of the last preparation, and the set of tasks that was prepared (`Plan.fence`).
+        tasks: states of its tasks, by number.
+        refused: hash of the configuration that was refused; empty: none.
+        refusal: problems of that configuration.
+        job: failed attempts of a job pod.
+        handled: handled restart requests, the latest last.
         offsets: actions on offsets and topics, the latest last.
-        conditions: the current ones, by type.
+        conditions: the current conditions, by type.
         state: state of the connector.
-        own_hash: the hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
-        reconfiguration: the last request of its plugin for a task reconfiguration, as reports have it (`Report.asked`).
+        own_hash: hash of the Connector's own part of its tasks' inputs (`plan_hashes.own_hash`).
+        reconfiguration: the last request of its plugin for a task reconfiguration, as in reports (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
-        canary: the tasks that run other plugin versions than the others; None: none do.
+        canary: the first tasks, if they run other plugin versions than the others; None: they do not.
         autoscaling: the number of tasks that autoscaling has chosen; None: there is no autoscaling.
         observed: the `metadata.generation` of the last decision.
     """
@@ -246,7 +246,7 @@ class PersistedState:
 
     @classmethod
     def of(cls, status: Mapping[str, Any] | None) -> "PersistedState":
-        """Read a status; absent fields have their defaults."""
+        """Return the state in a status; absent fields have their defaults."""
         status = status or {}
         own: Mapping[str, Any] = status.get("operatorState") or {}
         own_tasks = {t["id"]: t for t in own.get("tasks") or ()}
@@ -277,7 +277,7 @@ class PersistedState:
         )
 
     def operator_state(self) -> dict[str, Any]:
-        """Return `status.operatorState`: the fields that only the operator uses."""
+        """Return `status.operatorState`, which has the fields that only the operator uses."""
         tasks = ({"id": n, **write_own(self.tasks[n])} for n in sorted(self.tasks))
         actions = [write_own(a) for a in self.offsets]
         return without_empty(
@@ -301,7 +301,7 @@ class PersistedState:
 
 
 _PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own_hash": "own", "reconfiguration": "asked"}
-"""Fields of `PersistedState` that are texts of `status.operatorState.plan`, by their name there."""
+"""Strings in `status.operatorState.plan`: names of fields of `PersistedState`, and their names there."""
 
 
 def task_status(task: PersistedTask) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _PLAN_KEY: Final = "plan.json"
 
 
 def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ConfigMap that keeps a plan."""
+    """Return the ConfigMap that stores a plan."""
     header = {
         "hash": plan.hash,
         "kind": plan.kind,
@@ -54,11 +54,11 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
-    """Return the plan in a ConfigMap; None: it is unreadable, or its hash is not that of its contents.
+    """Return the plan in a ConfigMap; None: it cannot be read, or its hash does not match its contents.
 
-    Users who may write ConfigMaps may write one that looks like a plan. The hash, which identifies a plan for status and
-    operator, covers its pod settings, policy and mounts. So such a ConfigMap cannot give a pod an image or rights that the
-    release did not give, or an image of no PluginVersion, and loosens no limit of a policy.
+    Users who may write ConfigMaps could forge a plan. But the hash, which identifies a plan for status and operator, covers
+    its pod settings, policy and mounts. So a forged plan cannot give a pod an image or rights that the release did not
+    grant, nor mount an image that belongs to no PluginVersion, nor relax a limit of a policy.
     """
     data = config_map.get("data") or {}
     try:

@@ -1,4 +1,4 @@
-"""Hashes that decide when a plan is made: of its inputs, of the Connector's own part of them, of the release. Pure."""
+"""Hashes of a plan's inputs, of the Connector's own part of them, and of the release: they decide when to plan. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ __all__ = [
 _IGNORED: Final = "ignored"
 _ADMIN: Final = "admin.override."
 _UNSEEN: Final = "unseen"
-"""Replaces the hash of the Secrets, in `own_hash`."""
+"""Value in `own_hash` instead of the hash of Secrets that are not read."""
 
 
 def inputs_hash(
@@ -40,17 +40,17 @@ def inputs_hash(
     policy_selects: bool = False,
     reconfiguration: str = "",
 ) -> str:
-    """Return the hash of all inputs of a connector's split into tasks. If it changes, its plugin splits it again.
+    """Return the hash of all inputs of a connector's split into tasks. If it changes, the plugin splits the work again.
 
     Args:
         connector: the resource.
-        worker: the worker configuration, as written.
+        worker: the worker configuration, with unresolved variables.
         runtime_image: runtime image of its job pods and task pods.
-        secrets: named by its references; missing ones count too, so that all problems are reported together.
-        restarted: the last token that requested a restart of the connector, which also splits it again.
-        last: the plan that its tasks are made from.
-        mounts: the images of PluginVersions: other code may split it otherwise.
-        policy_selects: a TopicCreationPolicy applies that it does not name.
+        secrets: Secrets that it refers to; missing ones count too, so that all problems are reported together.
+        restarted: the last token that requested a restart of the connector, which also splits again.
+        last: the plan of its tasks; None: there is none.
+        mounts: the images of PluginVersions, since other code may split differently.
+        policy_selects: whether a TopicCreationPolicy that it does not name applies.
         reconfiguration: the last request of its plugin for a task reconfiguration (`Report.asked`).
     """
     spec = connector.spec
@@ -66,17 +66,17 @@ def inputs_hash(
         secrets_hash(connector, secrets, last, restarted) or None,
         secrets.missing,
         restarted,
-        # Only the policy's name: the plan pod checks the fields next to it. The policy's contents need no plan pod.
+        # Only the policy's name, since the planning pod checks the fields next to it. Its contents need no planning pod.
         *([] if spec.topic_creation_policy_ref is None else [spec.topic_creation_policy_ref.name]),
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
-        # Likewise, if the plan pod checks something that depends on it; otherwise no plan pod is needed for it.
+        # Only if the planning pod checks something that depends on it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
         *([{"asked": reconfiguration}] if reconfiguration else []),
     )
 
 
 def split_from(asked: str) -> str:
-    """Return the data source from which a plugin's request wants its tasks split, without the time of the request."""
+    """Return the state of the data source in a plugin's reconfiguration request, without the time of the request."""
     return asked.partition(" ")[2]
 
 
@@ -84,16 +84,16 @@ def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool =
     """Return the last request of a plugin for a task reconfiguration; a repeated request changes nothing.
 
     Args:
-        before: the last one that is known.
-        reports: of its tasks. A task that was replaced meanwhile requests nothing any longer, so that `before` stays.
-        is_refused: the configuration was refused since, so that a repeated request counts: the cause may be over.
+        before: the last known request.
+        reports: reports of its tasks. Those of replaced tasks no longer have a request, so `before` is kept.
+        is_refused: whether the configuration was refused since then: a repeated request counts, as the cause may be fixed.
     """
     requests = (r.asked for r in reports if r.asked is not None and r.asked > before)
     return max((a for a in requests if is_refused or split_from(a) != split_from(before)), default=before)
 
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
-    """Return whether topic creation affects the plan: overrides of that client, a worker that creates no topics."""
+    """Return whether a policy affects the plan: the connector overrides the admin client, or topic creation is disabled."""
     is_off = worker.get(TOPIC_CREATION, "true").strip().lower() != "true"
     return is_off or any(name.startswith(_ADMIN) for name in connector.spec.config)
 
@@ -101,11 +101,11 @@ def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
 def own_hash(
     connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False, reconfiguration: str = ""
 ) -> str:
-    """Return the hash of the inputs that are the Connector's own, not the release's. Changes of them wait for no rollout.
+    """Return the hash of the Connector's own inputs, without the release's. Changes of them do not wait for the rollout.
 
     Args:
         connector: the resource.
-        secrets: named by the references of the Connector's own configuration.
+        secrets: Secrets that the Connector's own configuration refers to.
         restarted: as for `inputs_hash`.
         toggled: as if `onSecretChange` had its other value.
         reconfiguration: as for `inputs_hash`.
@@ -119,8 +119,8 @@ def own_hash(
 def is_own_change(before: str, now: str) -> bool:
     """Return whether two values of `own_hash` differ in the Connector's own inputs.
 
-    Secrets that were hashed with two keys of the release, or only once, cannot be compared: the difference then counts as
-    one of the release.
+    Hashes of Secrets with different keys of the release, or a missing hash, cannot be compared: the difference then counts
+    as one of the release.
     """
     (spec, _, secrets), (spec_now, _, secrets_now) = before.partition(":"), now.partition(":")
     if spec != spec_now or secrets == secrets_now:
@@ -134,15 +134,15 @@ def is_own_change(before: str, now: str) -> bool:
 def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, secrets_in_force: str) -> bool:
     """Return whether the Connector's own part of the requested inputs differs from that of its tasks.
 
-    A change of only `onSecretChange` does not count, as long as the tasks have the Secrets that they should have. If it is
-    not known what the tasks have, a difference counts as one of the release, which is limited.
+    A change of only `onSecretChange` does not count while the tasks have the Secrets that they should have. If the inputs
+    of the tasks are unknown, a difference counts as one of the release, whose restarts are limited.
 
     Args:
         before: `own_hash` of the inputs of its tasks; empty: the status was lost.
         now: `own_hash` of the requested inputs.
-        toggled: the same with the other value of `onSecretChange`.
-        last: the plan that its tasks are made from.
-        secrets_in_force: the hash of the Secrets that its tasks should have.
+        toggled: `own_hash` of the requested inputs with the other value of `onSecretChange`.
+        last: the plan of its tasks; None: there is none.
+        secrets_in_force: hash of the Secrets that its tasks should have.
     """
     if not before and last is not None:
         return False

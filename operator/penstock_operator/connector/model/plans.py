@@ -1,8 +1,8 @@
 """Plan: a validated configuration, split into tasks, and the settings of their pods. Pure.
 
-A plan holds everything that its tasks' pods are made from except the Connector's own template, so that a lost task is
-replaced by an equal one, even if the inputs have changed since. The hash of its inputs (`plan_hash`) names it; equal inputs
-are never planned twice. `plan_hashes` computes the inputs, `plan_config_map` stores plans.
+A plan contains everything from which its task pods are created except the Connector's template, so that a lost task is
+replaced by an identical one, even if the inputs have changed since. The hash of its inputs (`plan_hash`) identifies it;
+equal inputs are never planned twice. `plan_hashes` computes the inputs, `plan_config_map` stores plans.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,19 +37,19 @@ TOPIC_CREATION: Final = "topic.creation.enable"
 """Property of the worker configuration: whether tasks create topics (KIP-158)."""
 
 PluginRequest = tuple[str, str, str | None]
-"""Place, with the requested class and version from which its PluginVersion was chosen."""
+"""Place, class and version of a request for which a PluginVersion was chosen; version None: any."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
-    """Settings of a task's pod that come from the release and from references to Secrets.
+    """Settings of a task pod from the release and from references to Secrets.
 
     Attributes:
         image: image of the task's container.
         pull_policy, pull_secrets: how the image is pulled; running pods need neither.
         resources: resources of the container, unless the Connector's template sets others.
         secrets: names of the Secrets that are mounted.
-        pod_security_context, security_context: of the pod, and of the container.
+        pod_security_context, security_context: security contexts of the pod and of the container.
     """
 
     image: str
@@ -62,7 +62,7 @@ class PodSettings:
 
     @classmethod
     def of(cls, settings: Settings, secrets: tuple[str, ...]) -> "PodSettings":
-        """Return the settings that are requested now."""
+        """Return the currently requested settings."""
         images, task = settings.images, settings.task
         return cls(
             images.runtime,
@@ -81,11 +81,11 @@ class PodSettings:
 
     @property
     def proved(self) -> tuple[Any, ...]:
-        """Return the part with which a job pod must have started before task pods get it."""
+        """Return the settings that task pods get only after a job pod has started with them."""
         return self.image, self.pull_policy, self.pull_secrets, *self.contexts
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form of the ConfigMap and of hashes."""
+        """Return the JSON for the ConfigMap and for hashes."""
         return {
             "image": self.image,
             "pullPolicy": self.pull_policy,
@@ -98,7 +98,7 @@ class PodSettings:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "PodSettings":
-        """Reverse `to_json`."""
+        """Return the settings in a JSON of `to_json`."""
         return cls(
             values["image"],
             values["pullPolicy"],
@@ -116,19 +116,19 @@ class Plan:
 
     Attributes:
         hash: hash of its inputs (`plan_hash`).
-        kind, class_name, version: of the connector's plugin.
-        tasks: the task specs, as texts of the ConfigMap.
-        warnings: for the author of the configuration.
-        secrets: the hash of the secrets with which it was made, if a change of them restarts the tasks.
+        kind, class_name, version: kind, class and version of the connector's plugin.
+        tasks: the task specs, which are stored as JSON in the ConfigMap.
+        warnings: warnings for the author of the configuration.
+        secrets: hash of the Secrets with which it was made, if a change of them restarts the tasks.
         created: seconds since 1970; 0: not stored yet.
         inputs_hash: hash of the inputs that its tasks were split from (`plan_hashes.inputs_hash`).
         pod_settings: settings of its tasks' pods.
-        restarted: the last token that restarted the connector when it was made.
-        digests: digests of the task specs' texts, as they were when it was made: a later release may write them otherwise.
-        policy: the effective topic policy; the specs of a source's tasks hold it.
-        mounts: the images of PluginVersions in its pods, each with its places; the specs of all tasks hold them.
-        plugin_requests: from which they were chosen.
-        split: the hash of the properties that the plugin gave each task.
+        restarted: the last token that had restarted the connector when it was made.
+        digests: digests of the task specs' JSON when it was made; a later release may write another JSON.
+        policy: the effective topic policy, which the task specs of a source contain.
+        mounts: the images of PluginVersions in its pods, each with its places; all task specs contain them.
+        plugin_requests: requests for which the mounts were chosen.
+        split: hash of the properties that the plugin assigned to each task.
         earlier_kinds: other kinds that this Connector had before, whose offsets are kept under its name.
     """
 
@@ -164,9 +164,9 @@ class Plan:
         mounts: tuple[PluginMount, ...] = (),
         plugin_requests: tuple[PluginRequest, ...] = (),
     ) -> "Plan":
-        """Return the plan in the answer of a job pod that had these settings and mounts; `last` is the plan before it.
+        """Return the plan in the answer of a job pod with these settings and mounts; `last` is the previous plan.
 
-        Policy and mounts are always those of the operator, not of the answer, which a plugin can influence.
+        Policy and mounts are always those of the operator, not those in the answer, which a plugin can influence.
         """
         before = () if last is None else (*last.earlier_kinds, last.kind)
         tasks = stamped(answer.tasks, policy, mounts)
@@ -190,7 +190,7 @@ class Plan:
         )
 
     def revised(self, pod_settings: PodSettings, policy: TopicPolicy | None) -> "Plan":
-        """Return the same tasks in pods with other settings, or under another policy."""
+        """Return a plan of the same tasks with other pod settings or another policy."""
         tasks = stamped(self.tasks, policy, self.mounts)
         return replace(
             self,
@@ -203,9 +203,9 @@ class Plan:
         )
 
     def without_topic_creation(self) -> "Plan":
-        """Return the same tasks with topic creation switched off in their worker configuration; itself if it is off already.
+        """Return a plan with topic creation disabled in the tasks' worker configuration, or itself if it is disabled.
 
-        The hash of the inputs changes too, so that another plan is never revised from this one.
+        The hash of the inputs also changes, so that no other plan is revised from this one.
         """
         if all(t.worker.get(TOPIC_CREATION, "").strip().lower() == "false" for t in self.tasks):
             return self
@@ -221,11 +221,11 @@ class Plan:
         )
 
     def fence(self, connect_name: str) -> str:
-        """Return a text that is equal for plans whose tasks may replace each other one by one, without fencing all.
+        """Return a string that is equal for plans whose tasks may replace each other one by one, without fencing all.
 
-        Of several tasks of a source, each reads its part. If the plugin gives them other properties, a part may be another
-        task's from then on, which must not begin while the old one reads it; Kafka Connect also fences for each such change
-        (KIP-618). A sink's partitions are assigned by its group, and a single task has no other one to conflict with.
+        Each of several tasks of a source reads its part. If the plugin gives them other properties, a part may move to
+        another task, which must not start while the old one reads it; Kafka Connect also fences for each such change
+        (KIP-618). The partitions of a sink are assigned by its group, and a single task cannot conflict with another one.
         """
         is_split = self.kind == "source" and len(self.tasks) > 1 and self.split
         return names.digest(
@@ -234,13 +234,13 @@ class Plan:
 
     @property
     def left_behind(self) -> str:
-        """Return which offsets of earlier kinds are kept under its name, and not used by this kind; empty: none."""
+        """Return a description of offsets of earlier kinds that are kept under its name but not used; empty: none."""
         return " and ".join(
             f"those of its time as a {k} ({_OFFSETS_OF.get(k, 'its offsets')})" for k in self.earlier_kinds
         )
 
     def plugin_version(self, place: str) -> str | None:
-        """Return the PluginVersion that the plugin of a place comes from; None: the plugin is the runtime's own."""
+        """Return the PluginVersion that provides the plugin of a place; None: it is a plugin of the runtime."""
         return next((m.name for m in self.mounts if place in m.places), None)
 
     @property
@@ -254,31 +254,31 @@ class Plan:
 
 
 PodHashOf = Callable[[Plan, int], str]
-"""Function that returns the hash of everything that the pod of a plan's task is made from (`render.pod_hash`)."""
+"""Function that returns the hash of everything from which the pod of a plan's task is created (`render.pod_hash`)."""
 
 
 def plan_hash(
     inputs_hash: str, pod_settings: PodSettings, policy: TopicPolicy | None = None, mounts: Sequence[PluginMount] = ()
 ) -> str:
-    """Return the hash of all inputs of a connector's tasks except its template: it names the plan."""
+    """Return the hash of all inputs of a connector's tasks except its template, which identifies the plan."""
     parts = [*([] if policy is None else [policy_json(policy)]), *([{"mounts": mounts_json(mounts)}] if mounts else [])]
     return names.digest(inputs_hash, pod_settings.to_json(), *parts)
 
 
 def policy_json(policy: TopicPolicy) -> dict[str, Any]:
-    """Return the form of the ConfigMap and of hashes. Defaults are omitted, so that new fields change no hash."""
+    """Return the JSON for the ConfigMap and for hashes. Defaults are omitted, so that new fields do not change a hash."""
     return policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def mounts_json(mounts: Sequence[PluginMount]) -> list[dict[str, Any]]:
-    """Return the form of the ConfigMap and of hashes, as `policy_json`."""
+    """Return the JSON for the ConfigMap and for hashes, without defaults."""
     return [m.model_dump(mode="json", by_alias=True, exclude_defaults=True) for m in mounts]
 
 
 def stamped(
     tasks: Sequence[TaskSpec], policy: TopicPolicy | None, mounts: Sequence[PluginMount]
 ) -> tuple[TaskSpec, ...]:
-    """Return these tasks under this policy and with these mounts, and no others. Sinks create no topics."""
+    """Return these tasks with exactly this policy and these mounts. Sinks get no policy, since they create no topics."""
     return tuple(
         t.model_copy(update={"topic_policy": policy if t.kind == "source" else None}).with_mounts(mounts) for t in tasks
     )

@@ -1,4 +1,4 @@
-"""Read from its manifest how a pod ended; `decide/end_classification` decides what that means for its task. Pure."""
+"""Determine from its manifest how a pod ended; `decide/end_classification` classifies that for its task. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ _MEMORY_OF: Final = {
     JOB_CONTAINER: ("job pod", "job.resources.limits.memory of the release"),
     EXECUTOR_CONTAINER: ("executor", "spec.spark.executors.resources.limits.memory"),
 }
-"""By main container: the name of its process, and the setting of its memory."""
+"""By main container: the name of its process, and the setting of its memory limit."""
 _KILLED: Final = 137  # exit code after SIGKILL
 _SILENCE: Final = 60.0
-"""Seconds before its end from which on a task that failed its health check is not ready; the kubelet ends it after 180 s."""
+"""Minimum seconds for which a task was not ready before the kubelet killed it for its health check, which takes 180 s."""
 _EVICTIONS: Final = frozenset(
     (
         Reason.EVICTED,
@@ -43,20 +43,20 @@ _EVICTIONS: Final = frozenset(
 _NOT_BEGUN: Final = frozenset(
     (Reason.START_ERROR, "ContainerCannotRun", Reason.RUN_CONTAINER_ERROR, Reason.CREATE_CONTAINER_ERROR)
 )
-"""Reasons of a container whose process never started: its exit code is that of the container runtime."""
+"""Reasons of a container whose process never started, so that its exit code is that of the container runtime."""
 
 _LAST_WORD: Final = 10.0
-"""Seconds that the kubelet has, after the last container of a pod ended, to report why it ended the pod."""
+"""Seconds after the end of a pod's last container within which the kubelet reports why it ended the pod."""
 DISRUPTIONS: Final[Mapping[str, str]] = {
     Reason.EVICTION_BY_EVICTION_API: "the eviction API removed pod {pod} from node {node}, as a drain of the node does",
     Reason.DELETION_BY_TAINT_MANAGER: "pod {pod} does not tolerate a taint of node {node}",
-    Reason.DELETION_BY_POD_GC: "node {node} of pod {pod} is no longer there",
+    Reason.DELETION_BY_POD_GC: "node {node} of pod {pod} no longer exists",
     Reason.PREEMPTION_BY_SCHEDULER: "a pod with a higher priority took the place of pod {pod} on node {node}",
-    Reason.TERMINATION_BY_KUBELET: "the kubelet of node {node} ended pod {pod}",
+    Reason.TERMINATION_BY_KUBELET: "the kubelet of node {node} stopped pod {pod}",
 }
-"""Kubernetes' reasons of a `DisruptionTarget` condition, each in a sentence."""
+"""Messages for Kubernetes' reasons of a `DisruptionTarget` condition."""
 _SAYS_NOTHING: Final = frozenset((None, "", "Completed", "Error", Reason.HEALTH_CHECK_FAILED))
-"""Reasons of a container that do not show who ended it."""
+"""Reasons of a container that do not show who stopped it."""
 _SCRATCH_FULL: Final = 'EmptyDir volume "scratch"'
 
 
@@ -65,12 +65,12 @@ class Ended:
     """End of a pod's container.
 
     Attributes:
-        code: its exit code; None if Kubernetes ended the pod without one.
-        reason: a word of Kubernetes (`OOMKilled`, `Evicted`, `Error`, `Completed`), or a `Reason`.
-        message: a sentence of Kubernetes.
-        word: the termination message of the process.
-        at: seconds since 1970.
-        memory_limit: memory limit of the container, as Kubernetes writes it; empty: it has none.
+        code: its exit code; None: Kubernetes ended the pod without one.
+        reason: a reason of Kubernetes (`OOMKilled`, `Evicted`, `Error`, `Completed`), or a `Reason`.
+        message: message of Kubernetes.
+        word: termination message of the process; None: it wrote none.
+        at: when it ended, in seconds since 1970.
+        memory_limit: memory limit of the container in Kubernetes' notation; empty: it has none.
         container: name of the container.
     """
 
@@ -84,23 +84,23 @@ class Ended:
 
     @property
     def lost(self) -> bool:
-        """Return whether the infrastructure ended it, and not the process."""
+        """Return whether the infrastructure stopped the process, rather than the process itself."""
         if self.code is None or self.reason == OUT_OF_MEMORY or self.reason in _NOT_BEGUN:
             return True
         return self.code > 128 or self.code == ExitCode.LOST
 
     @property
     def cause(self) -> str:
-        """Reason for its status: a process may report that the kernel killed a child of it."""
+        """Return the reason for the status; a process may report that the kernel killed its child process."""
         return OUT_OF_MEMORY if self.word is not None and self.word.reason == OUT_OF_MEMORY else self.reason
 
     @property
     def is_unexplained(self) -> bool:
-        """Return whether its process ended in order and nothing explains who requested it."""
+        """Return whether its process exited normally and nothing shows who requested that."""
         return self.code == ExitCode.OK and self.reason in _SAYS_NOTHING
 
     def describe(self) -> str:
-        """Describe the end in a sentence."""
+        """Return a message that describes the end."""
         if self.reason == OUT_OF_MEMORY:
             return self._out_of_memory()
         if self.reason == Reason.HEALTH_CHECK_FAILED:
@@ -111,12 +111,12 @@ class Ended:
         if self.word is not None and self.word.message:
             return self.word.message
         if self.code > 128:
-            return f"the process was ended by signal {self.code - 128}"
+            return f"the process was killed by signal {self.code - 128}"
         text = self.message if self.message and not self.message.startswith("{") else ""
         return f"exit code {self.code}" + (f": {text}" if text else "")
 
     def _out_of_memory(self) -> str:
-        """Describe it in the words of the process, if the kernel killed only a child of it and it could report that."""
+        """Return the message of the process, if the kernel killed only its child process, or else a generic one."""
         if self.word is not None and self.word.reason == OUT_OF_MEMORY and self.word.message:
             return f"{OUT_OF_MEMORY}: {self.word.message}"
         limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
@@ -125,17 +125,17 @@ class Ended:
 
 
 def main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the status of the container that Penstock's process runs in; empty: it does not exist yet."""
+    """Return the status of the container in which Penstock's process runs; empty: it does not exist yet."""
     containers: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or ()
     return next((c for c in containers if c["name"] in _MEMORY_OF), {})
 
 
 def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
-    """Return how the pod ended; None: it has not.
+    """Return how the pod ended; None: it has not ended.
 
     Args:
         manifest: manifest of the pod.
-        created: seconds since 1970; used if the time of the end is missing.
+        created: creation time in seconds since 1970, used if the time of the end is missing.
     """
     status = manifest.get("status") or {}
     terminated = (main_container(status).get("state") or {}).get("terminated")
@@ -170,9 +170,9 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
 
 
 def last_word_due(manifest: Mapping[str, Any], now: float) -> float | None:
-    """Return the deadline of the kubelet's report on why it ended a pod; None: the process ended normally, or none is due.
+    """Return the deadline for the kubelet to report why it ended a pod; None: no report is awaited.
 
-    It writes the end of the containers first, and a moment later that it evicted the pod, and why.
+    The kubelet first writes the end of the containers, and a moment later that and why it evicted the pod.
     """
     status = manifest.get("status") or {}
     states = [(c.get("state") or {}).get("terminated") for c in status.get("containerStatuses") or ()]
@@ -187,7 +187,7 @@ def last_word_due(manifest: Mapping[str, Any], now: float) -> float | None:
 
 
 def disruption_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return why Kubernetes ends a pod, as a reason and a sentence; None: it does not."""
+    """Return reason and message why Kubernetes stops a pod; None: it does not."""
     for condition in (manifest.get("status") or {}).get("conditions") or ():
         if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
             reason = str(condition.get("reason") or Reason.DISRUPTED)
@@ -201,7 +201,7 @@ def disruption_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _may_be_disrupted(code: int | None) -> bool:
-    """Return whether the process was ended by SIGTERM or SIGKILL, as far as its exit code shows; None: it has none."""
+    """Return whether SIGTERM or SIGKILL may have ended the process, judging by its exit code; None: it has none."""
     return code is None or code == ExitCode.OK or code > 128
 
 
@@ -212,17 +212,17 @@ def _memory_limit(manifest: Mapping[str, Any]) -> str:
 
 
 def _failed_init(status: Mapping[str, Any]) -> str:
-    """Return which init container ended the pod before its main container started; empty: none."""
+    """Return a message about the init container that failed before the main container started; empty: none."""
     for container in status.get("initContainerStatuses") or ():
         terminated = (container.get("state") or {}).get("terminated") or {}
         if terminated.get("exitCode"):
             text = f": {terminated['message']}" if terminated.get("message") else ""
-            return f"init container {container['name']} ended with exit code {terminated['exitCode']}{text}"
+            return f"init container {container['name']} exited with code {terminated['exitCode']}{text}"
     return ""
 
 
 def _was_silent(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> bool:
-    """Return whether the kubelet killed a task that had been ready and then did not answer its health check.
+    """Return whether the kubelet killed a task that had been ready and then failed its health check.
 
     Kubernetes reports that only in an Event. The status shows that the pod was not ready for some time before its end.
     """

@@ -1,4 +1,4 @@
-"""Memory and CPU that pods request, and their limits. Pure.
+"""Requests and limits of memory and CPU of pods. Pure.
 
 They come from the settings of the release (`settings.Task`, `settings.Job`). A Connector's `spec.template.resources` is
 merged over those of its task pods; job pods do not use it.
@@ -9,7 +9,7 @@ from penstock_operator.settings import Resources, Settings
 __all__ = ["PodResources", "job_resources", "task_resources"]
 
 PodResources = dict[str, dict[str, str]]
-"""Resources in the form of Kubernetes; empty parts are left out."""
+"""Resources in Kubernetes' form; empty parts are omitted."""
 
 
 def task_resources(settings: Settings) -> PodResources:

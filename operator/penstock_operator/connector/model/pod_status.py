@@ -1,4 +1,4 @@
-"""Read from the manifest of a pod the data that decisions need. Pure."""
+"""Extract from a pod's manifest the data that decisions need. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,19 +26,19 @@ __all__ = [
 ]
 
 _LASTING: Final = frozenset(r for r in Reason if r.use is Use.POD_START)
-"""Reasons of a waiting container that do not pass within a second without a change."""
+"""Reasons of a waiting container that persist until something changes."""
 _REMEDIES: Final = {str(r): r.do for r in _LASTING if r.do}
-"""Remedies for a pod that does not start; it starts automatically once the cause is removed."""
+"""Remedies by reason for a pod that does not start; it starts automatically once the cause is fixed."""
 _DIGITS: Final = 19
 _SLOW: Final = 10.0
-"""Seconds that a pod may take to start before its status reports it."""
+"""Seconds after which a slow start of a pod is reported."""
 _LOOK: Final = 30.0
-"""Seconds after which a pod that starts slowly is looked at again."""
+"""Seconds between checks of a pod that starts slowly."""
 _LITTLE_CPU: Final = 0.5
-"""Cores."""
+"""CPU cores below which a limit makes the start of a process slow."""
 _SOURCE_PORT: Final = re.compile(r":[0-9]{1,5}->")
 SPARK_VOLUME: Final = "penstock-spark"
-"""Volume with the secret that a task's pod and its executors share."""
+"""Name of the volume with the secret that a task pod and its executors share."""
 
 
 class Phase(StrEnum):
@@ -55,18 +55,18 @@ class Pod:
 
     Attributes:
         name, uid: of the pod.
-        owner: the uid of the Connector.
-        role: `task`, `job` or `names.EXECUTOR`; of a pod that verifies a PluginVersion, `names.VERIFYING`.
+        owner: uid of its Connector.
+        role: `task`, `job` or `names.EXECUTOR`; for a pod that verifies a PluginVersion, `names.VERIFYING`.
         phase: its phase.
-        created: when.
+        created: when it was created.
         started: when its container started; None: not yet.
-        leaving: when it was deleted; None: it was not.
-        leaves_by: when its grace period ends.
-        hindrance: why it does not start, as a reason and a sentence; None: there is no reason to report (yet).
-        ended: how its container ended.
-        node: the node that it runs on.
-        disruption: why Kubernetes ends it, as a reason and a sentence; None: it does not.
-        cpu_limit: CPU limit of its container, as Kubernetes writes it; empty: it has none.
+        leaving: when its deletion was requested; None: it was not.
+        leaves_by: when the grace period of its deletion ends; None: it is not being deleted.
+        hindrance: reason and message why it does not start; None: there is nothing to report (yet).
+        ended: how its container ended; None: it has not.
+        node: node that it runs on; empty: it is not scheduled.
+        disruption: reason and message why Kubernetes stops it; None: it does not.
+        cpu_limit: CPU limit of its container in Kubernetes' notation; empty: it has none.
     """
 
     name: str
@@ -86,18 +86,18 @@ class Pod:
 
     @property
     def has_little_cpu(self) -> bool:
-        """Return whether its CPU limit makes the start of its process slow, which needs seconds of CPU."""
+        """Return whether its CPU limit slows down the start of its process, which needs seconds of CPU time."""
         try:
             cores = float(self.cpu_limit.removesuffix("m")) / (1_000 if self.cpu_limit.endswith("m") else 1)
-        except ValueError:  # none, or in a unit that nobody uses for CPU
+        except ValueError:  # no limit, or in a unit that is unusual for CPU
             return False
         return cores < _LITTLE_CPU
 
     def look_after(self, now: float) -> float | None:
-        """Return the seconds after which to look at it again, since no event announces that its start takes long.
+        """Return the seconds after which to check it again, since no event reports a slow start.
 
         Returns:
-            None: it has started, or its status says why it has not.
+            Seconds; None: it has started, or its status shows why it has not.
         """
         if (
             self.phase is not Phase.WAITING
@@ -108,13 +108,13 @@ class Pod:
         return left if left > 0 else _LOOK
 
     def is_on_lost_node(self, now: float, node_timeout: float) -> bool:
-        """Return whether it was deleted and still exists `node_timeout` seconds after its grace period: its node is lost."""
+        """Return whether its node is lost: it still exists `node_timeout` seconds after the grace period of its deletion."""
         return self.leaves_by is not None and now >= self.leaves_by + node_timeout
 
     def lives(self, now: float, node_timeout: float) -> bool:
-        """Return whether its process may still run and its end will be seen.
+        """Return whether its process may still run and its end will be reported.
 
-        The end of a pod on a lost node is not seen.
+        The end of a pod on a lost node is not reported.
         """
         return self.phase is not Phase.ENDED and not self.is_on_lost_node(now, node_timeout)
 
@@ -124,17 +124,17 @@ class TaskPod(Pod):
     """Pod of a task.
 
     Attributes:
-        task: its number.
-        incarnation: which start of the task it is; the higher one supersedes the lower one.
-        pod_hash: the hash of its contents (`render.pod_hash`).
-        generation: the `metadata.generation` of the Connector that it was made for.
+        task: number of the task.
+        incarnation: number of this start of the task; a higher one supersedes lower ones.
+        pod_hash: hash of everything from which it was created (`render.pod_hash`).
+        generation: `metadata.generation` of the Connector for which it was created.
         state: its initial state, `Running` or `Paused`.
         image: image of its container.
-        plugin_versions: whose images it mounts.
+        plugin_versions: PluginVersions whose images it mounts.
         address: its IP address; empty: it has none yet.
-        unready_since: when its readiness probe began to fail, after it had passed; None: it passes, or never did.
-        last_word_due: its process has ended, and until then its kubelet may report why; None: no report is awaited.
-        spark_secret: name of the Secret that it shares with its executors; empty: it can have no executors.
+        unready_since: when its readiness probe started to fail after it had succeeded; None: it succeeds, or never did.
+        last_word_due: deadline for its kubelet to report why its process ended; None: no report is awaited.
+        spark_secret: name of the Secret that it shares with its executors; empty: it cannot have executors.
     """
 
     task: int = 0
@@ -152,12 +152,12 @@ class TaskPod(Pod):
 
 @dataclass(frozen=True, slots=True)
 class JobPod(Pod):
-    """Job pod, or a pod that verifies a PluginVersion: that has no action.
+    """Job pod, or a pod that verifies a PluginVersion, which has no action.
 
     Attributes:
-        action: its action.
-        key: its purpose; equal work has an equal key.
-        accepted: when the kubelet accepted it, seconds since 1970.
+        action: action of the job.
+        key: identifies its work: equal work has an equal key.
+        accepted: when the kubelet accepted it, in seconds since 1970; None: not yet.
         image: image of its container.
     """
 
@@ -167,10 +167,10 @@ class JobPod(Pod):
     image: str = ""
 
     def due(self, deadline: float, node_timeout: float) -> float:
-        """Return when the operator deletes it: the pod's own deadline starts on a node, whose kubelet may be unavailable.
+        """Return when the operator deletes it, since the pod's own deadline only starts on a node with a working kubelet.
 
         Args:
-            deadline: seconds that it may take from its creation until a node has it, and from then on to its end.
+            deadline: maximum seconds from its creation until it is scheduled, and from then on until its end.
             node_timeout: seconds after which its node counts as lost.
         """
         if not self.node:
@@ -188,11 +188,11 @@ class ExecutorPod(Pod):
     """Pod of a Spark executor of one task.
 
     Attributes:
-        number: its number, which is free again when the pod no longer exists.
+        number: its number, which may be reused once the pod no longer exists.
         task: number of its task.
-        task_pod: UID of the task's pod that it works for; empty: it is not known.
-        quick_ends: how many executors before it, in a row, ended soon after their start.
-        last_end: how the one that it replaces ended, as a reason and a sentence; None: it replaces none.
+        task_pod: UID of its task's pod; empty: unknown.
+        quick_ends: number of consecutive executors before it that ended soon after their start.
+        last_end: reason and message of the end of the executor that it replaces; None: it replaces none.
     """
 
     number: int = 0
@@ -203,7 +203,7 @@ class ExecutorPod(Pod):
 
 
 def executor_of(manifest: Mapping[str, Any], now: float) -> ExecutorPod | None:
-    """Return the executor of a pod's manifest; None if the pod is not an executor's."""
+    """Return the executor in a pod's manifest; None: the pod is not an executor."""
     metadata = manifest["metadata"]
     if names.label(manifest, names.ROLE_LABEL) != names.EXECUTOR:
         return None
@@ -221,7 +221,7 @@ def executor_of(manifest: Mapping[str, Any], now: float) -> ExecutorPod | None:
 
 
 def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
-    """Return the pod of a manifest; None: it is an executor's, or not one of Penstock's."""
+    """Return the task pod or job pod in a manifest; None: it is an executor or does not belong to Penstock."""
     metadata = manifest["metadata"]
     annotations = metadata.get("annotations") or {}
     status = manifest.get("status") or {}
@@ -257,14 +257,14 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
 
 
 def _common(manifest: Mapping[str, Any], now: float, due: float | None) -> dict[str, Any]:
-    """Return the fields of `Pod`; `due`: `TaskPod.last_word_due`."""
+    """Return the fields of `Pod`; `due` is `TaskPod.last_word_due`."""
     metadata, status = manifest["metadata"], manifest.get("status") or {}
     labels = metadata.get("labels") or {}
     created = instant(metadata.get("creationTimestamp")) or now
     ended = end_of(manifest, created) if due is None else None
     started = _started(status)
     leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
-    is_job = labels.get(names.ROLE_LABEL) in ("job", names.VERIFYING)  # its deadline may have passed before it started
+    is_job = labels.get(names.ROLE_LABEL) in ("job", names.VERIFYING)  # its deadline may pass before it starts
     return {
         "name": metadata["name"],
         "uid": metadata["uid"],
@@ -273,7 +273,7 @@ def _common(manifest: Mapping[str, Any], now: float, due: float | None) -> dict[
         "phase": Phase.ENDED if ended is not None else Phase.RUNNING if started is not None else Phase.WAITING,
         "created": created,
         "started": started,
-        # `deletionTimestamp` is when the grace period ends.
+        # `deletionTimestamp` is the end of the grace period.
         "leaving": None if leaving is None else leaving - grace,
         "leaves_by": leaving,
         "hindrance": _hindrance(manifest, status, now) if started is None and (ended is None or is_job) else None,
@@ -299,7 +299,7 @@ def _unready_since(status: Mapping[str, Any], started: float | None) -> float | 
 
 
 def _spark_secret(manifest: Mapping[str, Any]) -> str:
-    """Return the Secret if it has the name that the operator gives it: the operator deletes no other one."""
+    """Return the name of the mounted Secret if it is the one that the operator generates; the operator uses no other."""
     name = names.spark_secret_name(manifest["metadata"]["name"], names.label(manifest, names.UID_LABEL) or "")
     volumes = (manifest.get("spec") or {}).get("volumes") or ()
     mounted = (v["secret"].get("secretName") for v in volumes if v["name"] == SPARK_VOLUME and "secret" in v)
@@ -307,7 +307,7 @@ def _spark_secret(manifest: Mapping[str, Any]) -> str:
 
 
 def _number(text: str) -> int:
-    """Return the number in an annotation or label; 0 if a user who may change pods has written something else there."""
+    """Return the number in an annotation or label; 0: it is not a number, for example because a user changed it."""
     return int(text) if text.isdecimal() and text.isascii() and len(text) < _DIGITS else 0
 
 
@@ -325,7 +325,7 @@ def _cpu_limit(manifest: Mapping[str, Any]) -> str:
 
 
 def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: float) -> tuple[str, str] | None:
-    """Return why a pod does not start, as a reason and a sentence; None: it does, or may within seconds."""
+    """Return reason and message why a pod does not start; None: it has started, or may start within seconds."""
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     for container in containers:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -335,7 +335,7 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
     age = now - (instant(manifest["metadata"].get("creationTimestamp")) or now)
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            message = condition.get("message") or "no node takes the pod"
+            message = condition.get("message") or "no node accepts the pod"
             if "persistentvolumeclaim" in message.lower():
                 return _with_remedy(Reason.CLAIM_MISSING, f"{message}{_claims(manifest)}")
             return _with_remedy(condition.get("reason") or Reason.UNSCHEDULABLE, message)
@@ -349,12 +349,12 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
 
 
 def without_source_ports(text: str) -> str:
-    """Return a text of the kubelet without the source ports of its connections, which differ at each attempt."""
+    """Return a message of the kubelet without the source ports of connections, which differ at each attempt."""
     return _SOURCE_PORT.sub("->", text)
 
 
 def _claims(manifest: Mapping[str, Any]) -> str:
-    """Return the claims that a pod mounts, each with its volume, in brackets: the scheduler does not always name them."""
+    """Return the claims that a pod mounts, with their volumes, in parentheses: the scheduler does not always name them."""
     volumes = (manifest.get("spec") or {}).get("volumes") or ()
     claimed = {
         v["name"]: v["persistentVolumeClaim"].get("claimName") for v in volumes if v.get("persistentVolumeClaim")

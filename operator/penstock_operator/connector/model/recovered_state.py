@@ -1,8 +1,8 @@
-"""State of a Connector whose status was lost or replaced by an older one, recovered from its pods. Pure.
+"""Recover the state of a Connector whose status was lost or replaced by an older one from its pods. Pure.
 
-The status has the incarnation of a task before its pod is created. So a pod of a later incarnation than that of the status
-shows that the status was removed, or restored from a backup. Its tasks continue, and nothing that an annotation requests is
-done because of the lost status.
+The incarnation of a task is in the status before its pod is created. So a pod of a later incarnation than in the status
+shows that the status was removed or restored from a backup. Its tasks continue, and requests of annotations that may have
+been handled are not repeated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,19 +25,19 @@ __all__ = ["living_pods", "pods_ahead", "recovered_state"]
 
 _RESTARTED: Final = "the connector and all of its tasks are restarted"
 _MAY_BE_USED: Final = (
-    "nothing was restarted: the status of this Connector was lost or replaced by an older one, so it is not known whether "
-    "this token was used; use a new token"
+    "nothing was restarted: the status of this Connector was lost or replaced by an older one, so this token may already "
+    "have been used; use a new token"
 )
 
 
 def living_pods(pods: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
-    """Return the pods that have not ended, and were not deleted."""
+    """Return the pods that have not ended and are not being deleted."""
     return tuple(p for p in pods if p.phase is not Phase.ENDED and p.leaving is None)
 
 
 def pods_ahead(persisted: PersistedState, living: Sequence[TaskPod]) -> tuple[TaskPod, ...]:
-    """Return the living pods that are of a later incarnation than the status has, or all if it has no plan."""
-    # The pod of a task that the status does not have, although it has others, is superfluous.
+    """Return the living pods of a later incarnation than in the status, or all of them if the status has no plan."""
+    # If the status has tasks, but not the task of a pod, that pod is superfluous.
     return tuple(
         p
         for p in living
@@ -55,12 +55,12 @@ def recovered_state(
     annotations: Mapping[str, str],
     now: float,
 ) -> PersistedState:
-    """Return the state, completed from the pods.
+    """Return the persisted state, completed from the pods.
 
     Args:
-        persisted: as the status has it.
+        persisted: the state in the status.
         ahead: result of `pods_ahead`.
-        plan: that the pods run.
+        plan: plan that the pods run.
         epoch: epoch of their preparation.
         connect_name: Connect name of the Connector.
         annotations: annotations of the Connector.
@@ -98,7 +98,7 @@ def recovered_state(
 def _handled(
     before: tuple[HandledRequest, ...], restarted: str, annotations: Mapping[str, str], now: float
 ) -> tuple[HandledRequest, ...]:
-    """Return the restarts in the status, that of the plan, and as refused those of annotations that may have been done."""
+    """Return the restarts in the status, that of the plan, and as refused those of annotations that may be handled."""
     handled = list(before)
     last = last_restart(handled)
     if restarted and (last is None or last.token != restarted):

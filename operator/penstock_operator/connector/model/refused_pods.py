@@ -1,9 +1,7 @@
-"""Pods that the API server refused (a quota, admission, a missing right), and when each is retried. Pure.
+"""Pods that the API server refused (quota, admission, missing permission), and when each is retried. Pure.
 
-The pause doubles up to five minutes, without a limit of attempts, for pods of tasks as for job pods. Another generation
-of
-the Connector, another plan, or quota that a removed pod frees, permits an immediate attempt: `present`, `pause` and
-`with_room`.
+Attempts are unlimited for task pods and job pods, and the pause doubles up to five minutes. A new generation of the
+Connector, another plan, or quota freed by a removed pod permits an immediate attempt (`present`, `pause`, `with_room`).
 """
 
 from collections.abc import Mapping
@@ -18,22 +16,22 @@ __all__ = ["Refusal", "after", "of_executor", "of_plan", "of_secret", "pause", "
 
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=300.0)
 _STILL_WANTED: Final = 30.0
-"""Seconds after its next attempt was due, within which a pod that is still requested was tried again."""
+"""Seconds after the due time of the next attempt within which a pod that is still requested has been retried."""
 _FORGOTTEN_AFTER: Final = 600.0
-"""Seconds after its next attempt was due: the pod is no longer requested."""
+"""Seconds after the due time of the next attempt after which the pod is no longer requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Refusal of one pod, or of the ConfigMap of a plan.
+    """Refusal of a pod or another object.
 
     Attributes:
-        reason: one word.
-        message: a sentence.
-        tries: in a row.
-        again_at: seconds since 1970.
-        generation: generation of the Connector when it was tried.
-        pod_hash: of a task's pod, the assumed hash of its contents when that was decided (`CreateTask.pod_hash`).
+        reason: reason, in one word.
+        message: message of the refusal.
+        tries: number of consecutive refused attempts.
+        again_at: when it may be retried, in seconds since 1970.
+        generation: generation of the Connector at the last attempt.
+        pod_hash: for a task pod, the hash that it should have had (`CreateTask.pod_hash`).
         template: problems of `spec.template` in the answer.
     """
 
@@ -55,29 +53,29 @@ def after(
 
 
 def pause(refusal: Refusal | None, now: float, pod_hash: str = "") -> float:
-    """Return the seconds until the pod is retried; 0: now, also if the contents of a task's pod would differ."""
+    """Return the seconds until the pod is retried; 0: now, also if a task pod would have another hash."""
     if refusal is None or refusal.pod_hash != pod_hash:
         return 0.0
     return max(0.0, refusal.again_at - now)
 
 
 def of_plan(name: str) -> str:
-    """Return the name under which the refusal of a plan's ConfigMap is kept: the plan's name is that of its plan pod."""
+    """Return the key of the refusal of a plan's ConfigMap, which has the same name as its planning pod."""
     return f"configmaps/{name}"
 
 
 def of_executor(name: str) -> str:
-    """Return the name under which the refusal of an executor's pod is kept: no other pod of the Connector waits for it."""
+    """Return the key of the refusal of an executor, for which no other pod of the Connector waits."""
     return f"executors/{name}"
 
 
 def of_secret(name: str) -> str:
-    """Return the name under which the refusal of a Secret is kept."""
+    """Return the key of the refusal of a Secret."""
     return f"secrets/{name}"
 
 
 def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dict[str, Refusal]:
-    """Return the refusals that still count, by pod name. After a change of the Connector no pod waits any longer."""
+    """Return the refusals that are still current, by pod name. After a change of the Connector no pod waits."""
     return {
         name: r if r.generation == generation else replace(r, again_at=min(r.again_at, now))
         for name, r in refusals.items()
@@ -86,13 +84,13 @@ def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dic
 
 
 def without_room(refusals: Mapping[str, Refusal], now: float) -> str | None:
-    """Return the pod of a task or job that a quota has refused, and that is still wanted; None: there is none."""
+    """Return the name of a task or job pod that a quota refused and that is still requested; None: there is none."""
     wanted = (n for n, r in refusals.items() if r.reason == Reason.QUOTA_EXCEEDED and now < r.again_at + _STILL_WANTED)
     return min((n for n in wanted if "/" not in n), default=None)
 
 
 def with_room(refusals: Mapping[str, Refusal], now: float) -> dict[str, Refusal]:
-    """Return the refusals after a pod was removed: a pod refused by a quota may be tried now; the pauses keep growing."""
+    """Return the refusals after a pod was removed: pods refused by a quota may be retried now, with the same backoff."""
     return {
         name: replace(r, again_at=min(r.again_at, now)) if r.reason == Reason.QUOTA_EXCEEDED else r
         for name, r in refusals.items()

@@ -1,4 +1,4 @@
-"""Plan that a Connector requests now: the hashes and settings that it is found or made by. Frozen."""
+"""Plan that a Connector requests now, as the hashes and settings to find or make it. Immutable."""
 
 from dataclasses import dataclass, field
 
@@ -17,13 +17,13 @@ class RequestedPlan:
         hash: hash of all its inputs (`Plan.hash`).
         inputs_hash: hash of the inputs of its split into tasks (`Plan.inputs_hash`).
         pod_settings: settings of newly requested pods.
-        own_hash: hash of the part of these inputs that is the Connector's own, and not the release's.
-        own_hash_toggled: the same with the other value of `onSecretChange`.
-        secrets: the Secrets in the configuration, as far as they are known.
-        secrets_in_force: the hash of the Secrets that the tasks should have (`secret_changes.secrets_hash`).
+        own_hash: hash of the Connector's own part of these inputs, without the release's.
+        own_hash_toggled: `own_hash` with the other value of `onSecretChange`.
+        secrets: the Secrets to which the configuration refers, as far as they are known.
+        secrets_in_force: hash of the Secrets that the tasks should have (`secret_changes.secrets_hash`).
         reconfiguration: the last request of the plugin for a task reconfiguration; the hashes include it.
-        policy: resolved from the TopicCreationPolicies that apply.
-        plugin: its class and version, resolved with the PluginVersions of the namespace.
+        policy: resolution of the TopicCreationPolicies that apply.
+        plugin: resolution of its classes and versions with the PluginVersions of the namespace.
     """
 
     hash: str

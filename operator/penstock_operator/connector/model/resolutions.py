@@ -1,4 +1,4 @@
-"""Resolutions of the resources that a Connector refers to. Frozen."""
+"""Resolutions of the resources that a Connector refers to. Immutable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ __all__ = ["NO_POLICY", "OWN_PLUGIN", "PluginResolution", "PolicyProblem", "Poli
 
 
 class PolicyProblem(NamedTuple):
-    """Reason and sentence why a policy cannot be applied."""
+    """Reason and message why a policy cannot be applied."""
 
     reason: Reason
     message: str
@@ -24,10 +24,10 @@ class PolicyResolution:
     """Resolution of the policies of the namespace for one Connector.
 
     Attributes:
-        effective: the policy for its tasks; None: no policy applies, or none that can be applied.
-        problem: why they cannot be applied as they are; None: they can, or none applies.
-        blocks: whether a source cannot start because of this problem, since it has no earlier rules to keep.
-        selects: whether rules or limits come from a policy that it does not name.
+        effective: the policy for its tasks; None: no policy applies, or none can be applied.
+        problem: why the policies cannot be applied as they are; None: they can, or none applies.
+        blocks: whether the problem prevents a source from starting, since it has no earlier rules to keep.
+        selects: whether rules or limits come from a policy that the Connector does not name.
         refused: problems of the Connector's own `topic.creation.*` with these policies.
     """
 
@@ -46,14 +46,14 @@ class PluginResolution:
     """Resolution of the classes and versions of a Connector.
 
     Attributes:
-        mounts: the images that its pods mount, each with its places; the plugins of other places are the runtime's own.
-        requests: from which they were chosen.
+        mounts: the images that its pods mount, each with its places; other places have plugins of the runtime.
+        requests: requests for which the mounts were chosen.
         unoffered: classes that neither Penstock nor a PluginVersion provides, by the property that names each.
-        problems: why none can be chosen. The mounts are those of the last plan then, if its connector is of the same
+        problems: why no mounts can be chosen. The mounts are then those of the last plan, if its connector has the same
             class.
-        is_missing: PluginVersions are missing, which may still be created.
-        newer: PluginVersions that a restart would use.
-        passed_over: a sentence for each that is newer, and that a restart would not use before it is verified.
+        is_missing: whether PluginVersions are missing that may still be created.
+        newer: newer PluginVersions that a restart would use.
+        passed_over: message for each newer PluginVersion that a restart would not use until it is verified.
     """
 
     mounts: tuple[PluginMount, ...] = ()

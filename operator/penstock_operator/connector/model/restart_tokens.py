@@ -11,6 +11,6 @@ _TOKEN_LENGTH: Final = 100
 
 
 def restart_token(annotations: Mapping[str, str], action: str) -> tuple[str, str]:
-    """Return the token of an action's annotation, and the text after it; both are empty without the annotation."""
+    """Return the token in an action's annotation, and the rest of the value; both are empty without the annotation."""
     token, _, rest = annotations.get(_PREFIX + action, "").strip().partition(" ")
     return token[:_TOKEN_LENGTH], rest

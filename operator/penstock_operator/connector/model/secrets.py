@@ -1,6 +1,6 @@
-"""Determine which Secrets a connector refers to and whether they exist, and hash their values. Pure.
+"""Determine the Secrets that a connector refers to and whether they exist, and hash their values. Pure.
 
-The operator never resolves a reference: `plan_hashes` compares keyed hashes of the values. The key is that of
+The operator never resolves a reference: `plan_hashes` compares keyed hashes of the values, with the key of
 `secret_hash_key`.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["Reference", "Secrets", "examine", "references", "too_many", "with_na
 _LENGTH: Final = 16
 _KEY_LENGTH: Final = 8
 _MOST: Final = 256
-"""Limit of Secrets: each costs a request at each run of the Connector, and a volume of its pods."""
+"""Maximum number of Secrets: each requires a request in each run of the Connector, and a volume in its pods."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,14 +36,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Secrets of references, as far as they are known.
+    """Referenced Secrets, as far as they are known.
 
     Attributes:
-        names: names of all Secrets; pods mount these.
-        missing: a sentence for each reference without a value.
-        worker_missing: whether a reference of the worker configuration is among those.
-        hash: hash of the values, keyed and truncated; None while something is missing, or when Secrets are not read.
-        key: identifies the key of the hash: hashes of the same key can be compared.
+        names: names of all Secrets, which pods mount.
+        missing: message for each reference without a value.
+        worker_missing: whether a reference of the worker configuration has no value.
+        hash: hash of the values, keyed and truncated; None: a value is missing, or Secrets are not read.
+        key: id of the key of the hash: only hashes with the same key can be compared.
     """
 
     names: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Secrets:
 
 
 def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Reference, ...]:
-    """Return every reference to a Secret, once."""
+    """Return every reference to a Secret once."""
     by_name: dict[tuple[str, str], Reference] = {}
     for properties, is_worker in ((config, False), (worker, True)):
         for name, text in properties.items():
@@ -65,10 +65,10 @@ def references(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[Re
 
 
 def with_namespace(config: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each reference that names a namespace, as Strimzi's references do."""
+    """Return a problem for each reference that contains a namespace, as Strimzi's references do."""
     return [
-        f"config.{name}: {match[0]} names a namespace, which is another operator's form; write "
-        f"${{secret:{match[1].rpartition('/')[2]}:{match[2]}}}, and have the Secret in the Connector's own namespace"
+        f"config.{name}: cannot resolve {match[0]}: it contains a namespace; write "
+        f"${{secret:{match[1].rpartition('/')[2]}:{match[2]}}}, and create the Secret in the Connector's namespace"
         for name, text in config.items()
         for match in SECRET_REFERENCE.finditer(text)
         if "/" in match[1]
@@ -76,22 +76,22 @@ def with_namespace(config: Mapping[str, str]) -> list[str]:
 
 
 def too_many(config: Mapping[str, str]) -> list[str]:
-    """Return a sentence if a configuration names too many Secrets to read, or nothing."""
+    """Return a problem if a configuration refers to too many Secrets, otherwise an empty list."""
     count = len({r.name for r in references(config, {})})
     if count <= _MOST:
         return []
-    return [f"config names {count} Secrets, and {_MOST} are the maximum; put more keys into fewer Secrets"]
+    return [f"config refers to {count} Secrets, but the maximum is {_MOST}; put more keys into fewer Secrets"]
 
 
 def examine(
     references: Iterable[Reference], documents: Mapping[str, Mapping[str, Any] | None] | None, key: bytes
 ) -> Secrets:
-    """Determine the values of these references.
+    """Return which of these references have values, and the hash of the values.
 
     Args:
-        references: to Secrets.
-        documents: the Secrets as the API server gives them, by name, None if it does not exist; None: they are not read.
-        key: key of the release, for the hash.
+        references: references to Secrets.
+        documents: the Secrets by name, None for one that does not exist; None: Secrets are not read.
+        key: key of the release for the hash.
     """
     references = tuple(references)
     names = tuple(sorted({r.name for r in references}))

@@ -1,6 +1,6 @@
 """Contents of the conditions of a Connector. Pure.
 
-They follow kstatus: `Reconciling=True` is in progress, `Stalled=True` needs a user; otherwise `Ready` counts.
+They follow kstatus: `Reconciling=True` means in progress, `Stalled=True` that a user must act; otherwise `Ready` applies.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ class Verdict:
 
     Attributes:
         kind: progress of the connector towards its `spec`.
-        reason: a `Reason`, or a word of Kubernetes.
-        message: a sentence with the cause and, if there is one, the remedy.
+        reason: a `Reason`, or a reason of Kubernetes.
+        message: the cause and, if there is one, the remedy.
     """
 
     kind: Kind
@@ -48,10 +48,10 @@ class Pending:
     """Contents of `UpdatePending`: why a change has not reached all tasks of this Connector.
 
     Attributes:
-        reason: a `Reason`, or a word of Kubernetes.
-        message: a sentence.
-        planning: the new plan is still being made.
-        canary: some tasks have it, and the others wait for them; otherwise it is a change of the release.
+        reason: a `Reason`, or a reason of Kubernetes.
+        message: the cause.
+        planning: whether planning for the change is in progress.
+        canary: whether the first tasks have the change, and the others wait for them. If not, it is a change of the release.
     """
 
     reason: str

@@ -1,1 +1,1 @@
-"""Observe the state from which decisions are made."""
+"""Observe the state on which decisions are based."""

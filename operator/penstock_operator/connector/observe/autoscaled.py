@@ -1,4 +1,4 @@
-"""Number of tasks that autoscaling has chosen, instead of `spec.tasksMax`. Pure."""
+"""Replace `spec.tasksMax` with the number of tasks that autoscaling has chosen. Pure."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ __all__ = ["with_autoscaled_tasks"]
 
 
 def with_autoscaled_tasks(subject: Subject) -> Subject:
-    """Return the Connector with the number of tasks that is requested now.
+    """Return the Connector with the number of tasks that autoscaling requests now.
 
-    The spec itself stays as its user wrote it: with GitOps, its author would undo a change.
+    The operator does not change the spec in the cluster, since GitOps tools would revert that.
     """
     connector, persisted = subject.connector, subject.persisted
     autoscaling = connector.spec.autoscaling
     if autoscaling is None:
-        if persisted.autoscaling is None or connector.reading.problems:  # which may be in this field
+        if persisted.autoscaling is None or connector.reading.problems:  # perhaps in this field
             return subject
         return replace(subject, persisted=replace(persisted, autoscaling=None))
     chosen = begun(autoscaling, connector.spec.tasks_max, persisted.autoscaling)

@@ -1,4 +1,4 @@
-"""In-memory state of one Connector between two runs; all of it could be looked up again."""
+"""In-memory state of one Connector between runs, all of which can be looked up again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,28 +14,28 @@ __all__ = ["CachedConnector"]
 
 @dataclass
 class CachedConnector:
-    """Cached state of one Connector, so that it need not be looked up at each run.
+    """Cached state of one Connector, which need not be looked up at each run.
 
     Attributes:
-        uid: UID of the Connector: another one of the same name inherits nothing.
+        uid: UID of the Connector; the state is not used for another one of the same name.
         trouble: refusals and missing answers of the API server.
-        undecided: the last run came to no decision.
-        reported_trouble: the trouble that the status reports, and the generation of the Connector at that time.
-        run_by: another operator, whose pods and plans exist; empty: none, or not looked up yet.
-        refusals: pods that the API server refused, by name.
-        spark_secrets: whether the Secret exists that a task's pod shares with its executors, by the pod's uid.
-        failed_writes: names of objects that the API server did not delete or create in the last run, without refusing them.
+        undecided: whether the last run ended without a decision.
+        reported_trouble: trouble in the status, and the generation of the Connector at that time; None: none.
+        run_by: another operator that has pods or plans of this Connector; empty: none, or not looked up yet.
+        refusals: by name, refusals of pods by the API server.
+        spark_secrets: by task pod uid, whether the Secret that the pod shares with its executors exists.
+        failed_writes: names of objects whose deletion or creation failed in the last run without a refusal.
         pod_count: number of its pods.
-        namespace_ends: the API server answered that the namespace is being deleted.
-        logs: logs of job pods that ended, by uid: how an answer in a log is read depends on the current configuration.
-        pod_warnings: Events about its pods, by uid, and when they were listed.
-        pod_causes: reason and note of the Event that explains a pod, by uid.
-        immediate_runs: how many runs in a row requested the next run immediately.
-        queued: it waits for a job slot.
-        has_too_many_plans: too many ConfigMaps carry the labels of its plans.
+        namespace_ends: whether the API server reported that the namespace is being deleted.
+        logs: by uid, logs of ended job pods, not parsed, since the parsing depends on the current configuration.
+        pod_warnings: when Events about its pods were listed, and these Events by pod uid.
+        pod_causes: by pod uid, reason and note of the Event that explains the pod's state.
+        immediate_runs: number of consecutive runs that requested the next run immediately.
+        queued: whether it waits for a job slot.
+        has_too_many_plans: whether too many ConfigMaps have the labels of its plans.
         owned_name: its uid, and the Connect name that it owned last; empty: it has owned none.
-        owner_gone: the uid of a deleted Connector that claims its name, and when it was first missed.
-        twin_asked: a claim of its name from another cluster with the same id, and when that cluster was queried for it.
+        owner_gone: uid of a deleted Connector that claims its name, and when it was first found missing.
+        twin_asked: claim of its name from another cluster with the same id, and when that cluster was queried.
     """
 
     uid: str = ""

@@ -1,4 +1,4 @@
-"""Gather an observation in four steps: pods, Secrets, plans, records in Kafka."""
+"""Gather an observation in four steps: pods, Secrets, plans, and records in Kafka."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,11 +40,11 @@ async def observe(
 
     Args:
         connector: the resource, as far as it can be read.
-        document: the resource as the API server gives it.
+        document: the resource as returned by the API server.
         context: the API server, Kafka and the release.
-        cached: from earlier runs for this Connector.
-        trouble: why the operator cannot read the status topic, once that has lasted.
-        cache: cache of plans that were read.
+        cached: cache of this Connector.
+        trouble: why the operator cannot read the status topic, if that has lasted; None: it can.
+        cache: cache of plans.
 
     Raises:
         OperatorError: a request to the API server failed.
@@ -86,14 +86,14 @@ async def observe(
 
 
 def _topics_reset_refusal(worker: WorkerConfig) -> str:
-    """Return Kafka Connect's answer 403 to a reset of active topics; empty: the reset is allowed."""
+    """Return the message with which Kafka Connect answers 403 to a reset of active topics; empty: it is allowed."""
     if not worker.topic_tracking_enable:
         return "Topic tracking is disabled."
     return "" if worker.topic_tracking_allow_reset else "Topic tracking reset is disabled."
 
 
 async def _list_map(subject: Subject) -> ListMap | None:
-    """Look up the list's ConfigMap without its data, which may be large."""
+    """Look up the ConfigMap of the offsets list without its data, which may be large."""
     context, key = subject.context, subject.key
     if not asks_for_list(subject.connector.metadata.annotations, subject.persisted.offsets):
         return None

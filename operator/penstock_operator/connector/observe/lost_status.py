@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 async def with_recovered_state(
     subject: Subject, pods: Sequence[TaskPod], manifests: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]]
 ) -> Subject:
-    """Return the Connector with the state that its pods show, if its status does not know them.
+    """Return the Connector with the state that its pods show, if they are newer than its status.
 
     Args:
         subject: the Connector.
@@ -42,7 +42,7 @@ async def with_recovered_state(
     known = [(epoch, p.task, by_uid[p.uid]) for p in living if (epoch := _epoch(by_uid[p.uid])) is not None]
     if not known:
         return subject
-    # Tasks of a canary are the first ones.
+    # The first tasks may be a canary.
     epoch, _, manifest = max(known, key=lambda found: found[:2])
     context, key = subject.context, subject.key
     ours = {
@@ -53,7 +53,7 @@ async def with_recovered_state(
     plan = None if found is None else plan_of(found)
     if plan is None:
         return subject
-    log.warning("%s: its status is older than its pods, and is recovered from them", key)
+    log.warning("%s: recovering the status from the pods, which are newer", key)
     connector, now = subject.connector, subject.now
     annotations = connector.metadata.annotations
     state = recovered_state(subject.persisted, ahead, plan, epoch, connector.connect_name, annotations, now)
@@ -63,7 +63,7 @@ async def with_recovered_state(
 
 
 def _epoch(manifest: Mapping[str, Any]) -> PlanEpoch | None:
-    """Return the epoch in a pod's identity; None: it has none that can be read."""
+    """Return the epoch in a pod's identity; None: it cannot be read."""
     containers = (c for c in manifest["spec"]["containers"] if c["name"] == TASK_CONTAINER)
     values = (v.get("value", "") for c in containers for v in c.get("env") or () if v["name"] == POD_IDENTITY_VARIABLE)
     try:

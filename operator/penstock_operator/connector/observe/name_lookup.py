@@ -1,4 +1,4 @@
-"""Look up whether a Connector owns its Connect name, and under which names a deleted Connector has left records."""
+"""Look up whether a Connector owns its Connect name, and the names under which a deleted Connector left records."""
 
 import logging
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ __all__ = ["left_behind", "name_refusal"]
 
 log = logging.getLogger(__name__)
 _GONE_FOR: Final = 60.0
-"""Seconds that the owner of a name must have been deleted before its claim, of another release, is ignored."""
+"""Seconds for which the owner of a name must have been missing before its claim of another release is ignored."""
 _ASK_AGAIN: Final = 600.0
-"""Seconds after which another cluster with this cluster's id is queried again for a sign of life."""
+"""Seconds after which another cluster with this cluster's id is queried again whether it still exists."""
 
 
 async def name_refusal(
@@ -61,7 +61,7 @@ async def name_refusal(
         # Its own release removes the claim once its pods are gone; a release that was uninstalled never does.
         if not name_ownership.is_claim_of(owner, release):
             uid, since = cached.owner_gone
-            is_read = status.caught_up and status.trouble is None  # otherwise another one may have claimed the name
+            is_read = status.caught_up and status.trouble is None  # otherwise the name may have another claim
             if uid != owner.connector_uid or not is_read:
                 since = context.clock()
                 cached.owner_gone = owner.connector_uid, since
@@ -79,21 +79,21 @@ async def _twin_refusal(
     context: Context,
     cached: CachedConnector,
 ) -> NameRefusal | None:
-    """Return a refusal if the name belongs to another cluster that has this cluster's id.
+    """Return a refusal if the name belongs to another cluster with this cluster's id; None: it does not.
 
     The other cluster is queried by removing its claim: an operator that runs there, of this release or an earlier one,
-    writes the claim again immediately. A cluster that this one has replaced does not.
+    writes the claim again immediately. A cluster that was replaced by this one does not.
     """
     now, asked = context.clock(), cached.twin_asked
     if claim is not None and name_ownership.is_claim_of_twin(claim, context.settings.release):
         if persisted.epoch is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
-            return None  # the other Connector is younger, and gives way when it reads this one's claim
+            return None  # the other Connector is younger, and gives up the name when it reads this one's claim
         if asked is None or asked[0] != claim or now - asked[1] > _ASK_AGAIN:
             try:
                 await context.run(context.status.write, [(claim_key(name), None)])
                 cached.twin_asked = claim, now
             except Unavailable as e:
-                log.debug("The claim of %s is not removed: %s", name, e)
+                log.debug("Cannot remove the claim of %s: %s", name, e)
         return name_ownership.conflict(name, *name_ownership.twin_claimant(claim, _GONE_FOR))
     if asked is not None and claim is None:
         is_read = context.status.caught_up and context.status.trouble is None
@@ -106,7 +106,7 @@ async def _twin_refusal(
 
 
 async def _exists(claim: Claim, context: Context) -> bool | None:
-    """Return whether the Connector of a claim of this cluster exists; None: this operator may not look it up."""
+    """Return whether the Connector of a claim of this cluster exists; None: the operator lacks permission to check."""
     try:
         document = await context.run(context.kube.get, CONNECTOR, claim.namespace, claim.name)
     except Refused:  # in a namespace that no longer belongs to this release
@@ -115,11 +115,10 @@ async def _exists(claim: Claim, context: Context) -> bool | None:
 
 
 def left_behind(context: Context, key: Key, cached: CachedConnector) -> tuple[str, ...]:
-    """Return the Connect names under which a deleted Connector has left records that no other Connector writes.
+    """Return the Connect names under which a deleted Connector left records, unless another Connector uses the name.
 
-    Those are the names that it has claimed, and, if no Connector has claimed the name, names with reports of its uid.
-    Records under a name that it requested in vain are never its own. A Connector that waits for the name removes the
-    rest.
+    These are names that it claimed, and names without a claim that have reports of its uid. Records under a name that it
+    requested but did not own never belong to it. A Connector that waits for the name removes the rest.
     """
     status, release = context.status, context.settings.release
     uid, own_name = cached.owned_name

@@ -1,4 +1,4 @@
-"""Cache of plans that were read, of all Connectors together, limited in bytes."""
+"""Cache of stored plans of all Connectors, with a size limit in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ class CachedPlan:
     """Plan that was read from a ConfigMap, which is immutable.
 
     Attributes:
-        plan: None: it holds none that this operator can read.
-        size: bytes of its texts.
+        plan: the plan; None: the ConfigMap has none that this operator can read.
+        size: its size in bytes.
     """
 
     plan: Plan | None
@@ -33,13 +33,13 @@ class _PlansOfNamespace:
 
 
 class PlanCache:
-    """Plans by Connector and the uid of their ConfigMap. A plan that is dropped is read again when it is needed.
+    """Cache of plans by Connector and uid of the ConfigMap. An evicted plan is read again when it is needed.
 
-    Above the limit, the namespace whose plans are the largest loses those of its Connector that was kept longest ago. So
-    huge plans of one tenant cost no other tenant requests.
+    Above the limit, the least recently stored Connector of the namespace with the largest plans is evicted. So huge plans of
+    one tenant do not cause requests for other tenants.
 
     Args:
-        most: bytes of their texts; as objects they take some three times as much.
+        most: maximum bytes of the stored form; in memory, plans take about three times as much.
     """
 
     def __init__(self, most: int = _MOST_BYTES) -> None:
@@ -48,11 +48,11 @@ class PlanCache:
         self._namespaces: dict[str, _PlansOfNamespace] = {}
 
     def of(self, key: Key) -> Mapping[str, CachedPlan]:
-        """Return the kept plans of a Connector, by the uid of their ConfigMap."""
+        """Return the cached plans of a Connector, by the uid of their ConfigMap."""
         return self._namespaces.get(key.namespace, _PlansOfNamespace()).plans.get(key, {})
 
     def keep(self, key: Key, plans: Mapping[str, CachedPlan]) -> None:
-        """Keep these plans of a Connector, and drop its others."""
+        """Cache these plans of a Connector, and drop its others."""
         self.drop(key)
         if not plans:
             return

@@ -23,13 +23,13 @@ __all__ = ["look_up_plans"]
 async def look_up_plans(
     subject: Subject, maps: Sequence[Mapping[str, Any]], secrets: SecretValues, cache: PlanCache
 ) -> tuple[RequestedPlan, tuple[Plan, ...]]:
-    """Look up the plan that is requested, and the plans that are stored.
+    """Look up the requested plan and the stored plans.
 
     Args:
         subject: the Connector.
         maps: result of `plan_maps`.
-        secrets: those that it refers to.
-        cache: cache of plans that were read.
+        secrets: Secrets that it refers to.
+        cache: cache of plans.
 
     Raises:
         OperatorError: a request to the API server failed.
@@ -44,7 +44,7 @@ async def look_up_plans(
     running = sorted(await stored(persisted.plan, *of_canary), key=lambda p: p.hash != persisted.plan)
     last = next((p for p in running if p.hash == persisted.plan), None)
     plugin = plugin_resolution.resolve(connector, settings.worker, running, persisted.restarted)
-    if plugin is None:  # not in the loop's thread: there may be many, and each is checked
+    if plugin is None:  # not in the event loop's thread: there may be many PluginVersions, and each is validated
         there = await _listed(subject, PLUGIN_VERSION)
         plugin = await subject.context.run(
             plugin_resolution.resolve, connector, settings.worker, running, persisted.restarted, there
@@ -88,7 +88,7 @@ async def look_up_plans(
 
 
 def _with_newer(subject: Subject, plugin: PluginResolution) -> PluginResolution:
-    """Add the newer PluginVersions; while it is not known which exist, keep those of the status."""
+    """Add the newer PluginVersions; while the existing ones are unknown, keep those in the status."""
     if not plugin.mounts or plugin.problems:
         return plugin
     known = subject.context.plugins.of(subject.key.namespace)

@@ -1,4 +1,4 @@
-"""Look up why pods take long to start, or were ended, where only an Event of their kubelet says so."""
+"""Look up why pods start slowly or were stopped, if only an Event of the kubelet shows it."""
 
 import asyncio
 import logging
@@ -18,23 +18,23 @@ __all__ = ["explained"]
 log = logging.getLogger(__name__)
 OwnPod = TaskPod | JobPod | ExecutorPod
 _CURRENT: Final = 600.0
-"""Seconds after which a warning no longer counts: a kubelet that wrote many writes one in five minutes for each pod."""
+"""Seconds for which a warning is current; a rate-limited kubelet writes one in five minutes for each pod."""
 _NEAR_END: Final = 60.0
-"""Seconds between an eviction and the end of the pod."""
+"""Maximum seconds between an eviction and the end of the pod."""
 _LOOKED_UP: Final = 900.0
-"""Seconds after its end for which the eviction of a pod is looked up."""
+"""Seconds after the end of a pod for which an eviction is looked up."""
 _KEPT: Final = 30.0
-"""Seconds for which a list of Events is used again for the same pods."""
+"""Seconds for which a list of Events is reused for the same pods."""
 _LIST_SECONDS: Final = 3.0
 _LENGTH: Final = 1024
-"""Characters of a message."""
+"""Maximum characters of a message."""
 
 
 async def explained(subject: Subject, pods: Sequence[OwnPod]) -> tuple[OwnPod, ...]:
-    """Return the pods with the words of a warning where their status does not say why they start slowly, or why they ended.
+    """Return the pods, with the message of a warning if their status does not show why they start slowly or ended.
 
-    The kubelet evicts a pod that fills a volume, and says so in the pod's status only if the process did not end in order.
-    Lists Events at most once, and not for longer than three seconds.
+    The kubelet evicts a pod that fills a volume, and reports that in the pod's status only if the process did not exit
+    normally. Events are listed at most once, and for at most three seconds.
     """
     causes = subject.cached.pod_causes
     latest = {p.task: p.incarnation for p in sorted(_tasks(pods), key=lambda p: p.incarnation)}
@@ -68,7 +68,7 @@ def _is_unexplained(pod: Pod) -> bool:
 
 
 def _cause(pod: Pod, events: Sequence[Mapping[str, Any]], subject: Subject) -> tuple[str, str] | None:
-    """Return reason and note of the warning that explains a pod: the earlier one while it counts; None: there is none."""
+    """Return reason and note of the warning that explains a pod, the same while it is current; None: there is none."""
     before = subject.cached.pod_causes.get(pod.uid)
     if _is_unexplained(pod):
         end = pod.ended.at if pod.ended is not None else 0.0
@@ -115,15 +115,15 @@ async def _warnings(subject: Subject, uids: frozenset[str]) -> Mapping[str, Sequ
                 uid = (event.get("regarding") or {}).get("uid")
                 if uid in uids:
                     found[uid].append(event)
-    except (OperatorError, TimeoutError) as e:  # the release of an older chart may not list Events
-        log.debug("Events of pods in %s are not known: %r", subject.key.namespace, e)
+    except (OperatorError, TimeoutError) as e:  # with an older chart, the operator may not list Events
+        log.debug("Cannot list Events of pods in %s: %r", subject.key.namespace, e)
         found = {uid: [*known.get(uid, ())] for uid in uids}
     cached.pod_warnings = (subject.now, found)
     return found
 
 
 def _last_seen(event: Mapping[str, Any]) -> float:
-    """Return when an Event occurred last. Kubelets write Events of the older kind, whose times have other names."""
+    """Return when an Event last occurred. Kubelets write Events of the older API, whose times have other names."""
     times = (
         (event.get("series") or {}).get("lastObservedTime"),
         event.get("deprecatedLastTimestamp"),

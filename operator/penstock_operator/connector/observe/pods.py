@@ -30,16 +30,16 @@ log = logging.getLogger(__name__)
 _LABEL_LENGTH: Final = 63
 _ANSWER_BYTES: Final = 4 << 20
 _ASKS: Final = asyncio.Semaphore(4)
-"""Limit of pods queried in parallel, of all Connectors: threads are kept for requests to the API server."""
+"""Maximum number of pods queried in parallel, to reserve threads for requests to the API server."""
 _ASK_SECONDS: Final = 3.0
 _LOG_PATIENCE: Final = 60.0
-"""Seconds after the end of a job pod for which its log is requested; then another pod is started."""
+"""Seconds after the end of a job pod for which its log is requested before another pod is started."""
 
 
 async def look_up_pods(
     subject: Subject, manifests: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]]
 ) -> ObservedPods:
-    """Look up the pods and the answers of job pods. Caches the logs, and counts the job slots that the pods take.
+    """Look up the pods and the answers of job pods. Logs are cached, and the job slots that the pods take are counted.
 
     Args:
         subject: the Connector.
@@ -55,7 +55,7 @@ async def look_up_pods(
     run_by = names.operator_of([*own_manifests, *maps]) or this_operator
     cached.run_by = "" if run_by == this_operator else run_by
     pods = [p for p in (pod_of(m, subject.now) for m in manifests) if p is not None]
-    # This operator neither counts nor ends pods of another one, whichever of the two runs the Connector.
+    # This operator neither counts nor stops pods of another one, whichever of the two runs the Connector.
     theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != this_operator}
     executors = [e for e in (executor_of(m, subject.now) for m in manifests) if e is not None]
     mine = [p for p in (*pods, *executors) if p.owner == subject.uid and p.uid not in theirs]
@@ -89,18 +89,18 @@ def _waiting_for_secret(pod: TaskPod, refusals: Mapping[str, Refusal]) -> TaskPo
     refusal = refusals.get(of_secret(pod.spark_secret)) if pod.phase is Phase.WAITING else None
     if refusal is None:
         return pod
-    message = f"Secret {pod.spark_secret} for its executors cannot be created: {refusal.message}"
+    message = f"cannot create Secret {pod.spark_secret} for its executors: {refusal.message}"
     return replace(pod, hindrance=(refusal.reason, message))
 
 
 def _is_known(pod: TaskPod, known: Mapping[str, bool]) -> bool:
-    """Return whether it is known if the Secret of a pod exists: it does not if the pod waits for it."""
+    """Return whether it is known if the Secret of a pod exists; a pod that waits for it shows that it does not."""
     is_missed = pod.phase is Phase.WAITING and pod.hindrance is not None and pod.spark_secret in pod.hindrance[1]
     return pod.uid in known and not is_missed
 
 
 async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:
-    """Return why these pods are not ready, by uid. Takes at most three seconds, even for many pods on a lost node."""
+    """Query these pods why they are not ready; return causes by uid. It takes at most three seconds, even on lost nodes."""
     causes = {p.uid: NO_ANSWER for p in unready}
 
     async def ask(pod: TaskPod) -> None:
@@ -115,7 +115,7 @@ async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
     """List the pods of this Connector, and of earlier Connectors of the same name."""
-    if len(key.name) > _LABEL_LENGTH:  # an older CRD allowed such names; no pod was ever created for one
+    if len(key.name) > _LABEL_LENGTH:  # an older CRD allowed such names, but pods were never created for them
         return []
     return context.kube.list(
         POD, key.namespace, labels={names.MANAGED_BY[0]: names.MANAGED_BY[1], names.CONNECTOR_LABEL: key.name}
@@ -137,7 +137,7 @@ def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key
     for watched in settings.watch_namespaces or (None,):
         try:
             manifests = kube.list(POD, watched, labels=labels)
-        except Refused as e:  # if the operator may not list pods, it creates none either
+        except Refused as e:  # without permission to list pods it does not create any either
             log.warning("%s", e)
             continue
         for manifest in manifests:
@@ -159,5 +159,5 @@ async def _log(subject: Subject, pod: JobPod) -> str:
         if isinstance(e, NotYet) and pod.started is None:
             return ""  # it has ended before its container started
         if pod.ended is not None and context.clock() - pod.ended.at > _LOG_PATIENCE:
-            return ""  # the node does not return the log: another pod is started
+            return ""  # the node does not return the log, so another pod is started
         raise

@@ -20,12 +20,12 @@ __all__ = ["look_up_records"]
 async def look_up_records(
     subject: Subject, pods: Sequence[Pod], trouble: str | None
 ) -> tuple[ObservedRecords, NameOwnership]:
-    """Look up the records of a Connector. Kafka gets no request: the operator has read the topic.
+    """Look up the records of a Connector. This sends no request to Kafka, since the operator reads the topic anyway.
 
     Args:
         subject: the Connector.
-        pods: its own.
-        trouble: why the operator cannot read the status topic, once that has lasted.
+        pods: pods of the Connector.
+        trouble: why the operator cannot read the status topic, if that has lasted; None: it can.
 
     Raises:
         OperatorError: a request to the API server about the owners of the name failed.
@@ -33,7 +33,8 @@ async def look_up_records(
     connector, uid, persisted, status = subject.connector, subject.uid, subject.persisted, subject.context.status
     name = connector.connect_name
     refusal = await name_refusal(connector, subject.document, subject.key, subject.context, persisted, subject.cached)
-    unseen = "" if status.caught_up and status.trouble is None else status.trouble or "the status topic is not read yet"
+    unread = status.trouble or "the status topic has not been read yet"
+    unseen = "" if status.caught_up and status.trouble is None else unread
     if refusal is None:
         subject.cached.owned_name = uid, name
     reports, control, claim = status.reports(name), status.control(name), status.claim(name)
@@ -64,7 +65,7 @@ async def look_up_records(
 
 
 def _generation(subject: Subject, name: str) -> int:
-    """Return the greatest plan generation that is known under a Connect name."""
+    """Return the greatest known plan generation under a Connect name."""
     status = subject.context.status
     epochs = [subject.persisted.epoch, status.epoch(name)]
     epochs += (r.epoch for r in status.reports(name).values())
@@ -74,8 +75,8 @@ def _generation(subject: Subject, name: str) -> int:
 def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, ...], int | None]:
     """Return the active topics (KIP-558), and their number.
 
-    A topic keeps its entry of the status, so that only another set of names changes the status. While the status topic has
-    not been read yet, all entries stay.
+    A topic keeps its entry in the status, so that the status changes only if the set of names does. Until the status topic
+    has been read, all entries are kept.
     """
     status, active = subject.context.status, _active(subject.document.get("status") or {}, subject.persisted)
     if not subject.context.settings.worker_config.topic_tracking_enable:
@@ -91,7 +92,7 @@ def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, .
 
 
 def _active(status: Mapping[str, Any], persisted: PersistedState) -> dict[str, ActiveTopic]:
-    """Return the active topics since the last reset in a status, which this operator or an earlier one wrote."""
+    """Return the active topics since the last reset, according to a status."""
     resets = (a.at for a in persisted.offsets if a.action == RESET_TOPICS and a.result == "Succeeded")
     reset, active = max(resets, default=0.0), {}
     for topic in status.get("activeTopics") or ():

@@ -1,4 +1,4 @@
-"""Read the rollout progress of all Connectors from the API server, at the operator's start."""
+"""Read the rollout progress of all Connectors from the API server, when the operator starts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ def progress_of_all(kube: Kube, settings: Settings, now: float) -> list[tuple[Ke
     """Return the progress of each Connector, according to its status.
 
     Args:
-        kube: the API server; one list for each watched namespace.
+        kube: the API server, which gets one list request for each watched namespace.
         settings: settings of the release.
         now: seconds since 1970.
 
@@ -35,5 +35,5 @@ def progress_of_all(kube: Kube, settings: Settings, now: float) -> list[tuple[Ke
 def _progress(body: Mapping[str, Any], wanted: str, now: float, settings: Settings) -> Progress | None:
     try:
         return progress_of_status(body, wanted, now, settings.rollout)
-    except (ValueError, TypeError, AttributeError):  # a status that no operator of Penstock has written
+    except (ValueError, TypeError, AttributeError):  # a status that was not written by Penstock
         return Progress()

@@ -12,7 +12,7 @@ __all__ = ["SecretValues", "look_up_secrets"]
 
 
 class SecretValues(NamedTuple):
-    """Values of the Secrets that a Connector refers to: of all of them, and of those in its own configuration."""
+    """Secrets that a Connector refers to: all of them, and those in its own configuration, without the worker's."""
 
     every: Secrets
     own: Secrets

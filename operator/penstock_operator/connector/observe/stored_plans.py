@@ -1,4 +1,4 @@
-"""Look up the ConfigMaps that keep the plans of a Connector. Users may have put the same labels on other ConfigMaps."""
+"""Look up the ConfigMaps with a Connector's plans. Users may have put the same labels on other ConfigMaps."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -17,19 +17,19 @@ __all__ = ["plan_maps", "plans_of", "readable_maps"]
 
 log = logging.getLogger(__name__)
 _MOST_LISTED: Final = 32
-"""Limit of listed ConfigMaps with the labels of a Connector's plans; the operator keeps two, and three for a moment."""
+"""Maximum number of listed ConfigMaps with the labels of a Connector's plans; the operator keeps two or three."""
 _MOST_READ: Final = 8
-"""Limit of those that are read."""
+"""Maximum number of these ConfigMaps that are read."""
 
 
 def plan_maps(context: Context, key: Key, uid: str, name: str | None = None) -> list[dict[str, Any]]:
-    """List the metadata of ConfigMaps with the labels of this Connector's plans, by any author; at most `_MOST_LISTED`.
+    """List the metadata of at most `_MOST_LISTED` ConfigMaps with the labels of this Connector's plans, by any author.
 
     Args:
         context: the API server.
-        key: the Connector's.
-        uid: the Connector's.
-        name: only the ConfigMap of this name.
+        key: key of the Connector.
+        uid: uid of the Connector.
+        name: name of the only ConfigMap to list; None: all.
     """
     labels = {names.UID_LABEL: uid, names.ROLE_LABEL: "plan"}
     fields = "" if name is None else f"metadata.name={name}"
@@ -44,22 +44,22 @@ async def readable_maps(
     context: Context,
     cached: CachedConnector,
 ) -> list[Mapping[str, Any]]:
-    """Return the ConfigMaps of this operator to read: those of the plans with these hashes, and the newest.
+    """Return the ConfigMaps of this operator to read: those of the plans with these hashes, and the newest others.
 
     Args:
         maps: result of `plan_maps`.
         hashes: hashes of plans; if the list is full, their ConfigMaps are looked up by name.
-        uid: the Connector's.
-        key: the Connector's.
+        uid: uid of the Connector.
+        key: key of the Connector.
         context: the API server and the release.
-        cached: of the Connector.
+        cached: cache of the Connector.
     """
     wanted = {names.plan_name(key.name, plan_hash) for plan_hash in hashes if plan_hash}
     is_crowded = len(maps) >= _MOST_LISTED
     if is_crowded and not cached.has_too_many_plans:
         log.warning(
-            "%s: %d or more ConfigMaps carry the labels of its plans, of which the operator makes two; most are not read: "
-            "remove what others have labelled %s=%s",
+            "%s: %d or more ConfigMaps have the labels of its plans, although the operator creates only two; most are not "
+            "read: remove the other ConfigMaps with label %s=%s",
             key,
             len(maps),
             names.UID_LABEL,
@@ -78,7 +78,7 @@ async def readable_maps(
 
 
 async def plans_of(context: Context, key: Key, maps: Sequence[Mapping[str, Any]], cache: PlanCache) -> tuple[Plan, ...]:
-    """Read the plans in these ConfigMaps, the oldest first. Each is read once, since it may be large and is immutable."""
+    """Return the plans in these ConfigMaps, the oldest first. Each is read once, since it may be large and is immutable."""
     known, kept = cache.of(key), dict[str, CachedPlan]()
     for listed in maps:
         uid = listed["metadata"]["uid"]
@@ -86,7 +86,7 @@ async def plans_of(context: Context, key: Key, maps: Sequence[Mapping[str, Any]]
             kept[uid] = known[uid]
             continue
         manifest = await context.run(context.kube.get, CONFIG_MAP, key.namespace, listed["metadata"]["name"])
-        if manifest is not None and manifest["metadata"]["uid"] == uid:  # otherwise it was deleted, or created again
+        if manifest is not None and manifest["metadata"]["uid"] == uid:  # otherwise it was deleted or recreated
             size = sum(len(str(text)) for text in (manifest.get("data") or {}).values())
             kept[uid] = CachedPlan(plan_of(manifest), size)
     cache.keep(key, kept)

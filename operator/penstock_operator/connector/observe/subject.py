@@ -1,4 +1,4 @@
-"""Connector that is observed, and the context for that."""
+"""Connector that is being observed, and the context for that."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ class Subject:
 
     Attributes:
         connector: the resource, as far as it can be read.
-        document: the resource as the API server gives it.
+        document: the resource as returned by the API server.
         context: the API server, Kafka and the release.
-        cached: from earlier runs for this Connector.
+        cached: cache of this Connector.
         key: its namespace and name.
-        uid: its own.
-        persisted: read back from its status.
+        uid: its uid.
+        persisted: its state, read from its status.
         reconfiguration: the last request of its plugin for a task reconfiguration.
         now: seconds since 1970.
     """

@@ -1,1 +1,1 @@
-"""Limits that the release and the resources of a namespace set for a Connector, and what they add to it."""
+"""Restrictions of the release and the namespace on a Connector, and the plugins and topic policy they provide for it."""

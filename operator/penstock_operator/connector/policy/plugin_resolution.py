@@ -1,4 +1,4 @@
-"""Resolve the PluginVersions of a Connector (KIP-891) once, and keep them until others are requested. Pure."""
+"""Resolve the PluginVersions of a Connector (KIP-891), and keep them until others are requested. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,8 +20,8 @@ from penstock_operator.reasons import Reason
 __all__ = ["newer", "passed_over", "resolve"]
 
 _UNREAD: Final = (
-    "waits for a pod to check whether the Java plugins of {1} contain {0}; `kubectl get pluginversions` shows what hinders "
-    "the pod; correct that, or delete a PluginVersion that is not needed"
+    "waits for a pod to check whether the Java plugins of {1} contain {0}; `kubectl get pluginversions` shows any problem "
+    "of the pod; fix it, or delete a PluginVersion that is not needed"
 )
 _UNVERIFIED: Final = (
     "cannot use PluginVersion {0}, which offers {1}: {2} (`kubectl describe pluginversion {0}` shows more); {3}"
@@ -41,14 +41,15 @@ def resolve(
 ) -> PluginResolution | None:
     """Resolve the plugins of a Connector with the namespace's PluginVersions; None: these must be listed first.
 
-    Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
-    `penstock.dev/restart` requests it again. A plugin of the connector's own distribution comes with the connector. One that
-    has not been verified is used only if exactly its version is requested, or if the Connector's plans already run it.
+    Neither a newer version nor the deletion of one changes the plugin of a place until another class or version is
+    requested, or a restart with `penstock.dev/restart`. A plugin in the connector's distribution has the connector's
+    version. A PluginVersion that has not been verified is used only if exactly its version is requested, or if the
+    Connector's plans already run it.
 
     Args:
         connector: the resource.
-        worker: the worker configuration as written.
-        plans: those that its tasks are made from: the last good one first, and that of a canary.
+        worker: the worker configuration, with unresolved variables.
+        plans: the plans of its tasks: the last good one, then that of a canary.
         restarted: the last token that requested a restart of the connector.
         found: the PluginVersions of the namespace; None: they have not been listed.
     """
@@ -110,7 +111,7 @@ def _with_waits(
     usable: Sequence[PluginMount],
     unseen: Mapping[str, str],
 ) -> ResolvedPlugins:
-    """Return the same, with places without a plugin waiting for the newest one that fits and has not been verified."""
+    """Return the resolution in which places without a plugin wait for the newest matching one that is not verified yet."""
     others = [o for o in offers if o not in usable]
     chosen = {place for mount in resolved.mounts for place in mount.places}
     waits: dict[str, tuple[str, Problem]] = {}
@@ -134,7 +135,7 @@ def _with_waits(
 
 
 def _unverified(asked: AskedPlugin, newest: PluginMount, why: str, verified: Sequence[PluginMount]) -> str:
-    """Return why the newest version that fits cannot be used, and what to do."""
+    """Return why the newest matching version cannot be used, and the remedy."""
     if why == Reason.IMAGE_PULL_BACK_OFF:
         cause, remedy = f"it is not verified, since its image cannot be pulled: {why}", _CORRECT_IMAGE
     elif why == NOT_INSPECTED:
@@ -167,7 +168,7 @@ def _pins(asked: AskedPlugin, offer: PluginMount) -> bool:
 
 
 def _by_place(plans: Sequence[Plan], counts: Callable[[PluginRequest], bool]) -> dict[str, PluginMount | None]:
-    """Return the plugin of each place in the first plan in which its request counts; None: the runtime's own plugin."""
+    """Return the plugin of each place in the first plan in which its request counts; None: a plugin of the runtime."""
     found: dict[str, PluginMount | None] = {}
     for plan in plans:
         mounts = {place: mount for mount in plan.mounts for place in mount.places}
@@ -180,13 +181,13 @@ def _by_place(plans: Sequence[Plan], counts: Callable[[PluginRequest], bool]) ->
 def newer(
     connector: Connector, worker: Mapping[str, str], mounts: Sequence[PluginMount], offers: Sequence[PluginMount]
 ) -> tuple[str, ...]:
-    """Return the PluginVersions that a restart would use because they are newer and in the requested ranges.
+    """Return the names of newer PluginVersions in the requested ranges, which a restart would use.
 
     Args:
         connector: the resource.
-        worker: the worker configuration as written.
+        worker: the worker configuration, with unresolved variables.
         mounts: the images that it runs.
-        offers: the available ones.
+        offers: the available images.
     """
     return tuple(sorted({m.name for m in _taken_up(connector, worker, mounts, offers)}))
 
@@ -198,18 +199,18 @@ def passed_over(
     offers: Sequence[PluginMount],
     unseen: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Return a sentence for each PluginVersion that is newer, but not used because it has not been verified.
+    """Return a message for each newer PluginVersion that is not used because it has not been verified.
 
     Args:
         connector: the resource.
-        worker: the worker configuration as written.
+        worker: the worker configuration, with unresolved variables.
         mounts: the images that it runs.
-        offers: the available ones, including those that have not been verified.
-        unseen: why those have not been, by name.
+        offers: the available images, including those that have not been verified.
+        unseen: by name, why a PluginVersion has not been verified.
     """
     found = {m.name: m.version for m in _taken_up(connector, worker, mounts, offers) if m.name in unseen}
     return tuple(
-        f"PluginVersion {name} is newer, {version}, and is not used before it is verified: {unseen[name]}"
+        f"PluginVersion {name} has the newer version {version}, but is not used until it is verified: {unseen[name]}"
         for name, version in sorted(found.items())
     )
 

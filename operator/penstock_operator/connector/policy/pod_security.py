@@ -1,7 +1,7 @@
-"""Check the Pod Security Standards, control by control, as Kubernetes' own admission does (1.36). Pure.
+"""Check the Pod Security Standards, control by control, like Kubernetes' Pod Security admission (1.36). Pure.
 
 A field that the level does not allow is a `Violation` with its path in the pod. `template_policy` has the other
-restrictions of a template.
+restrictions on a template.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ __all__ = ["Violation", "items", "mapping", "violations"]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Field that the level does not allow as it is: its path, and the allowed values."""
+    """Field whose value the level does not allow: its path, and the allowed values."""
 
     path: str
     message: str
@@ -24,7 +24,7 @@ class Violation:
 Pod = Mapping[str, Any]
 Check = Callable[[Pod], Iterator[Violation]]
 
-# Tuples, since the value that is searched for may be of any type.
+# Tuples rather than sets, since the value that is searched for may be unhashable.
 _CAPABILITIES: Final = (
     "AUDIT_WRITE",
     "CHOWN",
@@ -76,7 +76,7 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def violations(pod: Pod, level: Level) -> tuple[Violation, ...]:
-    """Return the violations of a level by a pod (its `metadata` and `spec`), each field once."""
+    """Return the fields of a pod (its `metadata` and `spec`) that violate a level, each once."""
     checks = {Level.UNRESTRICTED: (), Level.BASELINE: _BASELINE, Level.RESTRICTED: (*_BASELINE, *_RESTRICTED)}[level]
     violations: dict[str, Violation] = {}
     for check in checks:
@@ -89,12 +89,12 @@ def violations(pod: Pod, level: Level) -> tuple[Violation, ...]:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """Return the value, if it is a mapping; any other is left to the API server, which refuses it."""
+    """Return the value if it is a mapping, otherwise an empty one: the API server refuses such a value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def items(value: Any) -> Sequence[Any]:
-    """Return the value, if it is a list."""
+    """Return the value if it is a list, otherwise an empty sequence."""
     return value if isinstance(value, (list, tuple)) else ()
 
 
@@ -107,7 +107,7 @@ def containers(pod: Pod) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _contexts(pod: Pod) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every security context, the pod's first, with its path."""
+    """Yield every security context with its path, the pod's first."""
     yield "securityContext", _pod_context(pod)
     for path, container in containers(pod):
         yield f"{path}.securityContext", mapping(container.get("securityContext"))

@@ -1,4 +1,4 @@
-"""Find the fields of `spec.template` for which the API server refuses a pod, in its answer. Pure."""
+"""Find the fields of `spec.template` in an answer with which the API server refuses a pod. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,16 +15,16 @@ __all__ = ["fields_of_template", "with_refused_template"]
 
 _INDEX: Final = re.compile(r"\[[^]]*]")
 _DECODING: Final = re.compile(r"(cannot unmarshal \w+) into Go struct field \w+\.(\S+) of type (\S+)")
-"""Text of a `BadRequest` about a value of another type: JSON's kind, the field, Go's type."""
+"""Pattern of a `BadRequest` about a value of the wrong type: JSON kind, field, Go type."""
 _PLACES: Final = ("spec.containers.", "spec.", "metadata.")
 
 
 def fields_of_template(refused: Refused, template: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return the problems of the template in the answer for a pod; empty if the answer names none.
+    """Return the problems of the template that the API server's answer names; empty: none.
 
     Args:
-        refused: the answer.
-        template: the part of `spec.template` that the pod was made from.
+        refused: the answer for a pod.
+        template: the part of `spec.template` that the pod was created from.
     """
     if refused.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
         return ()
@@ -49,7 +49,7 @@ def _problems(refused: Refused, template: Mapping[str, Any]) -> Iterator[Problem
 
 
 def _path(field: str, template: Mapping[str, Any]) -> str | None:
-    """Return the template's field, without list positions, which count Penstock's items; None: not of the template."""
+    """Return the path in the template, without list indices, since these include Penstock's items; None: not in it."""
     plain = _INDEX.sub("", field)
     place = next((p for p in _PLACES if plain.startswith(p)), None)
     within = plain.removeprefix(place or "")

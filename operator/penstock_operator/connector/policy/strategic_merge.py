@@ -1,6 +1,6 @@
-"""Strategic merge of pods, as `kubectl patch` does it: lists with a merge key are merged by it. Pure.
+"""Strategic merge of pods, like `kubectl patch`: lists with a merge key are merged by it. Pure.
 
-The keys are those of the types of Kubernetes (`patchMergeKey`); a list without a key is replaced. `null` removes a field.
+The keys are those of Kubernetes' types (`patchMergeKey`); a list without a key is replaced. `null` removes a field.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +27,13 @@ _DEFAULTS: Final = {"protocol": "TCP"}
 
 
 def merged(base: Any, patch: Any, field: str = "") -> Any:
-    """Return `base` with `patch` over it; neither is changed."""
+    """Return `base` with `patch` merged into it; neither argument is modified."""
     if isinstance(base, Mapping) and isinstance(patch, Mapping):
         result = {name: value for name, value in base.items() if name not in patch}
         for name, value in patch.items():
             if value is not None:
                 result[name] = merged(base.get(name), value, name)
-        # Fields of the base keep their order and new ones follow, so that equal patches give equal texts.
+        # Fields of the base keep their order and new ones follow, so that equal patches give equal JSON.
         return {name: result[name] for name in (*base, *(n for n in patch if n not in base)) if name in result}
     keys = _KEYS.get(field)
     if keys is not None and isinstance(base, Sequence) and isinstance(patch, Sequence) and not isinstance(patch, str):

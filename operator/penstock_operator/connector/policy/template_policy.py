@@ -1,6 +1,6 @@
-"""Check `spec.template` of a Connector against fields of pods and the release's policy, all problems together. Pure.
+"""Check `spec.template` of a Connector against the fields of pods and the release's policy. Pure.
 
-Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator created, not its user.
+Pod Security admission may be disabled in a namespace, and it sees a pod created by the operator, not by its user.
 """
 
 import json
@@ -29,13 +29,13 @@ _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabili
 
 
 def with_template_policy(connector: Connector, settings: Settings) -> Connector:
-    """Return the Connector that pods are made from: a refused template is removed, and its problems are reported."""
+    """Return the Connector from which pods are created: a refused template is removed, and its problems are reported."""
     problems = refusals(connector, settings)
     return without_template(connector, problems) if problems else connector
 
 
 def without_template(connector: Connector, problems: Sequence[Problem]) -> Connector:
-    """Return the Connector without its template, for which these problems are reported."""
+    """Return the Connector without its template, and with these problems."""
     reading = connector.reading
     spec = connector.spec.model_copy(update={"template": {}})
     return connector.model_copy(update={"spec": spec}).with_reading(
@@ -50,8 +50,7 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
         return ()
     if (length := len(json.dumps(template, separators=(",", ":"), ensure_ascii=False))) > _LONGEST:
         message = (
-            f"is {length} characters long as JSON, and at most {_LONGEST} are allowed; put scripts and files into a "
-            "ConfigMap"
+            f"has {length} characters as JSON, but the maximum is {_LONGEST}; put scripts and files into a ConfigMap"
         )
         return (Problem("spec.template", message),)
     if wrong := template_problems(template):
@@ -78,7 +77,7 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
 
 
 def with_init_containers(spec: Mapping[str, Any], level: Level) -> dict[str, Any]:
-    """Return a pod's spec in which init containers have the settings that Restricted requires, unless they set their own."""
+    """Return a pod's spec in which init containers have the settings that Restricted requires, unless they set others."""
     given = items(spec.get("initContainers"))
     if level is not Level.RESTRICTED or not given:
         return dict(spec)
@@ -90,7 +89,7 @@ def with_init_containers(spec: Mapping[str, Any], level: Level) -> dict[str, Any
 
 
 def _sets(template: Mapping[str, Any], path: str) -> bool:
-    """Return whether the template sets this field of the pod, or one that contains it."""
+    """Return whether the template sets this field of the pod, or a field that contains it."""
     node: Any = template
     for part in path.split("."):
         if not isinstance(node, Mapping):
@@ -102,7 +101,7 @@ def _sets(template: Mapping[str, Any], path: str) -> bool:
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
-    """Return a pod without a template, as far as it matters here: the release's own settings are not the user's fault."""
+    """Return the relevant parts of a pod without a template: the release's settings are not the user's fault."""
     spec = {
         "automountServiceAccountToken": False,
         "volumes": [],
@@ -113,11 +112,11 @@ def _plain(settings: Settings) -> dict[str, Any]:
 
 
 def _beyond(spec: Mapping[str, Any], level: Level) -> Iterator[Problem]:
-    """Yield refusals beyond the Pod Security Standards, which do not cover these fields."""
+    """Yield problems of fields that the Pod Security Standards do not cover."""
     if str(spec.get("priorityClassName", "")).startswith("system-"):
         yield Problem(
             "spec.template.priorityClassName",
-            f"must not be a class of the system, whose pods preempt others; {_OPENS} {level} does not allow it",
+            f"must not be a system class, whose pods preempt others; {_OPENS} {level} does not allow it",
         )
     if level is Level.RESTRICTED:
         for path in _tokens(spec):
@@ -128,7 +127,7 @@ def _beyond(spec: Mapping[str, Any], level: Level) -> Iterator[Problem]:
 
 
 def _tokens(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the fields through which a pod gets a token of its ServiceAccount."""
+    """Yield the fields that mount a token of a pod's ServiceAccount."""
     if spec.get("automountServiceAccountToken") is not False:
         yield "automountServiceAccountToken"
     for volume in items(spec.get("volumes")):
@@ -138,39 +137,44 @@ def _tokens(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _identity(spec: Mapping[str, Any], account: str) -> Iterator[Problem]:
-    """Yield refusals of the operator's account, at all levels: whoever may write a Connector would have its rights."""
+    """Yield problems with the operator's account, at all levels: authors of Connectors would get its permissions."""
     named = spec.get("serviceAccountName")
     if (named or "default") != account:
         return
     if named:
-        yield Problem("spec.template.serviceAccountName", f"must not be {account}, which is the operator's own")
+        yield Problem("spec.template.serviceAccountName", f"must not be {account}, which is the operator's account")
     for path in _tokens(spec):
-        yield Problem(f"spec.template.{path}", f"must not mount a token of {account}, which is the operator's own")
+        yield Problem(f"spec.template.{path}", f"must not mount a token of {account}, which is the operator's account")
 
 
 def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield refusals of variables, volumes and paths that carry a task's identity and secrets."""
+    """Yield problems with variables, volumes and paths that are reserved for a task's identity and secrets."""
     for variable in items(template.get("env")):
         name = str(mapping(variable).get("name", ""))
         if name.startswith(_OURS):
-            yield Problem(f"spec.template.env[{name}]", f"must not be set: {_OURS}... are Penstock's")
+            yield Problem(
+                f"spec.template.env[{name}]", f"must not be set: variables {_OURS}... are reserved for Penstock"
+            )
     for number, source in enumerate(items(template.get("envFrom"))):
         prefix = str(mapping(source).get("prefix") or "")
         if prefix and (prefix.startswith(_OURS) or _OURS.startswith(prefix)):
             yield Problem(
-                f"spec.template.envFrom[{number}].prefix", f"must not make variables {_OURS}..., which are Penstock's"
+                f"spec.template.envFrom[{number}].prefix",
+                f"must not create variables {_OURS}..., which are reserved for Penstock",
             )
     for volume in items(template.get("volumes")):
         name = str(mapping(volume).get("name", ""))
         if name in _VOLUMES or name.startswith(_PREFIXES):
-            yield Problem(f"spec.template.volumes[{name}]", "is the name of a volume of Penstock's; take another one")
+            yield Problem(f"spec.template.volumes[{name}]", "is reserved for a volume of Penstock; use another name")
     for container in items(template.get("initContainers")):
         name = str(mapping(container).get("name", ""))
         if name.startswith(_PREFIXES):
             yield Problem(
-                f"spec.template.initContainers[{name}]", "is the name of a container of Penstock's; take another one"
+                f"spec.template.initContainers[{name}]", "is reserved for a container of Penstock; use another name"
             )
     for mount in items(template.get("volumeMounts")):
         path = normpath(f"/{mapping(mount).get('mountPath', '')}").replace("//", "/", 1)
         if path == _FOLDER or path.startswith(f"{_FOLDER}/"):
-            yield Problem(f"spec.template.volumeMounts[{path}]", f"must not be in {_FOLDER}, which is Penstock's")
+            yield Problem(
+                f"spec.template.volumeMounts[{path}]", f"must not be in {_FOLDER}, which is reserved for Penstock"
+            )

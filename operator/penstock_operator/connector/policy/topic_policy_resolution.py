@@ -20,14 +20,14 @@ def resolve(
 ) -> PolicyResolution:
     """Resolve the policies of its namespace for a Connector.
 
-    However others change policies, running tasks keep the last good rules. A named policy that cannot be applied is never
-    replaced by the remains of another one.
+    Running tasks keep the last good rules, however policies change. A named policy that cannot be applied is never
+    replaced by rules of another one.
 
     Args:
         connector: the resource.
         documents: the policies of its namespace.
-        last: the plan that its tasks are made from.
-        is_own_change: the Connector has changed since this plan was made.
+        last: the plan of its tasks; None: there is none.
+        is_own_change: whether the Connector has changed since this plan was made.
     """
     reference = connector.spec.topic_creation_policy_ref
     named = None if reference is None else reference.name
@@ -56,7 +56,7 @@ def _resolve(
 
 
 def _problems(found: PolicyBinding) -> list[PolicyProblem]:
-    """Return why the policies that bind a Connector cannot be applied."""
+    """Return why the policies for a Connector cannot be applied; empty: they can."""
     problems = []
     if found.missing:
         what = f"the TopicCreationPolicy {found.missing} is not in this namespace"
@@ -76,7 +76,7 @@ def _names(policy: TopicPolicy | None) -> frozenset[str]:
 
 
 def _left(found: TopicPolicy | None, known: TopicPolicy | None, gone: AbstractSet[str]) -> TopicPolicy | None:
-    """Return the found policy with the limits of deleted policies, and with their rules if there are no others."""
+    """Return the current policy with the limits of deleted policies, and with their rules if there are no others."""
     if known is None or not gone:
         return found
     rules, limits = (None, ()) if found is None else (found.rules, found.limits)

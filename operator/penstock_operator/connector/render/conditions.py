@@ -1,7 +1,7 @@
 """Render the conditions of a Connector from a decision. Pure.
 
-They follow kstatus: `Reconciling=True` is in progress, `Stalled=True` needs a user; otherwise `Ready` counts. Conditions of
-other types belong to other controllers.
+They follow kstatus: `Reconciling=True` means in progress, `Stalled=True` that a user must act; otherwise `Ready` applies.
+Conditions of other types belong to other controllers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _TRUE_FOR: Final = (
     (ConditionType.RECONCILING, Kind.UNDER_WAY, Reason.NOT_RECONCILING),
     (ConditionType.STALLED, Kind.STALLED, Reason.NOT_STALLED),
 )
-"""Conditions with the kind of verdict for which they are True, and their reason while they are False."""
+"""Conditions, with the kind of verdict for which they are True, and their reason while they are False."""
 _KEPT: Final = frozenset(ConditionType) - {ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED}
 
 
@@ -69,18 +69,18 @@ def all_conditions(
     executors: ExecutorsState | None = None,
     autoscaling: AutoscalingCondition | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the conditions, by type. UpdatePending and Lagging are present only while true.
+    """Return the conditions, sorted by type. UpdatePending and Lagging are present only while true.
 
     Args:
-        verdict: for Ready, Reconciling and Stalled.
-        config: for ConfigValid.
+        verdict: contents of Ready, Reconciling and Stalled.
+        config: contents of ConfigValid.
         previous: the current conditions, by type.
-        generation: the `metadata.generation` that the decision is for.
+        generation: `metadata.generation` of the decision.
         now: seconds since 1970.
-        pending: for UpdatePending; None: no change is pending.
-        lagging: for Lagging; empty: no lag grows.
-        executors: for ExecutorsReady; None: no executor is wanted.
-        autoscaling: for Autoscaling; None: there is none.
+        pending: contents of UpdatePending; None: no change is pending.
+        lagging: message of Lagging; empty: the lag does not grow.
+        executors: contents of ExecutorsReady; None: no executor is wanted.
+        autoscaling: contents of Autoscaling; None: there is no autoscaling.
     """
     writer = _Writer(previous, generation, now)
     valid = "Unknown" if config.valid is None else str(config.valid)
@@ -102,11 +102,11 @@ def all_conditions(
 def undecided_conditions(
     previous: Sequence[Mapping[str, Any]], verdict: Verdict, generation: int, now: float
 ) -> list[dict[str, Any]]:
-    """Return the conditions, by type, if nothing could be decided: only those of the verdict change.
+    """Return the conditions, sorted by type, of a Connector without a decision: only those of the verdict change.
 
     Args:
         previous: the current conditions.
-        verdict: for Ready, Reconciling and Stalled.
+        verdict: contents of Ready, Reconciling and Stalled.
         generation: the `metadata.generation` of the Connector.
         now: seconds since 1970.
     """

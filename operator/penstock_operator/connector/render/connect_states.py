@@ -1,10 +1,9 @@
 """Render Kafka Connect's state records of a connector, which the operator writes into the status topic. Pure.
 
-A running task writes its own states. The operator writes the rest, before it carries out anything else of a decision: the
-state of the connector; RESTARTING before the next incarnation of a task; UNASSIGNED or FAILED for a task that was lost
-before it wrote its own state; tombstones for tasks that no longer exist. A record that the topic already has is not written
-again, so that a decision may be carried out twice, or by another operator. `kafka_writes` removes the records of a Connector
-that was deleted.
+A running task writes its own states. The operator writes the others, before the rest of a decision: the state of the
+connector; RESTARTING before the next incarnation of a task; UNASSIGNED or FAILED for a task that was lost before it wrote
+that itself; tombstones for tasks that no longer exist. A record that the topic already has is not written again, so that a
+decision may be carried out twice, or by another operator. `kafka_writes` removes the records of a deleted Connector.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,9 +30,9 @@ def state_records(
 
     Args:
         observed: the observation from which the decision was made.
-        decision: made from it.
+        decision: the decision made from it.
         known: the states in the topic, by key.
-        worker_id: of this operator; all of its replicas have the same.
+        worker_id: worker id of this operator, the same for all its replicas.
     """
     if (
         observed.name.refusal is not None
@@ -42,7 +41,7 @@ def state_records(
         or observed.records.has_stale
     ):
         return ()
-    # States of a connector that never ran here are those of a Kafka Connect from which it will migrate.
+    # If the connector never ran here, the states are those of a Kafka Connect cluster from which it is migrated.
     if known and not (observed.persisted.has_run or decision.persisted.has_run):
         return ()
     return (*_connector(observed, decision, known, worker_id), *_tasks(observed, decision, known, worker_id))
@@ -57,10 +56,10 @@ def _connector(
     if state is None or before.state == state:
         return
     if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(observed, decision):
-        return  # the preparation is retried; the state stays until it succeeds
+        return  # the preparation is retried, and the state does not change until it succeeds
     epoch = decision.persisted.epoch or observed.persisted.epoch
     generation = epoch.generation if epoch is not None else before.generation
-    if state is State.RESTARTING:  # Kafka Connect writes UNASSIGNED first, and neither names a version
+    if state is State.RESTARTING:  # Kafka Connect writes UNASSIGNED first, and both without a version
         for written in (State.UNASSIGNED, state):
             yield connector_status(name, written, worker_id=worker_id, generation=generation, version=None)
         return
@@ -81,7 +80,7 @@ def _is_prepared(observed: Observation, decision: Decision) -> bool:
 
 
 def _state_of_connector(observed: Observation, decision: Decision) -> State | None:
-    """Return the state of the connector, as distinct from its tasks; None: it does not change."""
+    """Return the state of the connector itself, without its tasks; None: it does not change."""
     if observed.connector.spec.state is DesiredState.STOPPED:
         return State.STOPPED
     if decision.verdict.reason == Reason.PREPARE_FAILED:

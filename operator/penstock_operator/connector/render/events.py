@@ -1,4 +1,4 @@
-"""Render the Events of a Connector from the change between two statuses. Pure."""
+"""Render the Events of a Connector from a change of its status. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _OFFSETS_REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectorEvent:
-    """Event of a Connector; `action` is the operator's activity."""
+    """Event of a Connector; `action` is what the operator was doing."""
 
     type: EventType
     reason: str
@@ -30,7 +30,7 @@ class ConnectorEvent:
 
 
 def events_between(before: PersistedState, decision: Decision) -> Iterator[ConnectorEvent]:
-    """Yield the Events between a status and the one that a decision writes."""
+    """Yield the Events for the change from a status to the one that a decision writes."""
     after, verdict, pending = decision.persisted, decision.verdict, decision.pending
     ready_reason = before.conditions.get(ConditionType.READY, {}).get("reason")
     if decision.state != before.state:
@@ -62,7 +62,7 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
 
 
 def _executors_event(before: PersistedState, decision: Decision) -> Iterator[ConnectorEvent]:
-    """Yield an Event if executors are missing for another reason than before, unless they only start."""
+    """Yield an Event if executors are missing for a new reason, unless they are only starting."""
     state, known = decision.executors.state, before.conditions.get(ConditionType.EXECUTORS_READY, {})
     if state is None or state.ready or state.reason == Reason.STARTING:
         return

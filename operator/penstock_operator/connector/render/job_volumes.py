@@ -1,11 +1,11 @@
 """Render the volumes of a job pod: only those that any number of pods may mount at the same time. Pure.
 
-`spec.template` is written for the tasks. A claim that only one pod or one node may mount would keep a job pod from starting
-until the tasks of the connector have ended, and they run until the job pod has answered. So a job pod keeps the volumes that
-Kubernetes makes for each pod. It keeps inline CSI volumes that are read-only, since drivers provide credentials with them
+`spec.template` is written for tasks. If a claim may be mounted by only one pod or node, a job pod that mounts it could not
+start until the connector's tasks have ended, but they run until the job pod has answered. So a job pod keeps only volumes
+that Kubernetes creates for each pod, and read-only inline CSI volumes, with which drivers provide credentials
 (secrets-store, cert-manager, SPIFFE); a writable one may be a disk of one node.
 
-Every other volume is an empty folder, and its mounts stay, so that a plugin that checks for a path sees it.
+Every other volume becomes an empty folder. Its mounts are kept, so that a plugin that checks for the path finds it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _CONTAINERS: Final = ("containers", "initContainers")
 
 
 def sharable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of a pod with an empty folder instead of each volume that a job pod cannot mount."""
+    """Return the spec of a pod in which each volume that a job pod cannot mount is replaced with an empty folder."""
     given = items(spec.get("volumes"))
     volumes = [_volume(v) for v in given]
     emptied = [v.get("name") for v, before in zip(volumes, given, strict=True) if v != before]
@@ -41,7 +41,7 @@ def _is_read_only(csi: Any) -> bool:
 
 
 def _container(container: Mapping[str, Any], emptied: Sequence[Any]) -> dict[str, Any]:
-    """Return the container without block devices that are folders now, and without options that empty folders reject."""
+    """Return the container without devices of replaced volumes, and without mount options that empty folders reject."""
     changed = dict(container)
     given = items(container.get("volumeDevices"))
     devices = [d for d in given if mapping(d).get("name") not in emptied]

@@ -34,7 +34,7 @@ def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
 
 
 def _executors(decision: Decision) -> tuple[int, int] | None:
-    """Return how many executors its tasks want, and how many are ready; None: it has none in its spec."""
+    """Return how many executors its tasks want, and how many are ready; None: its spec has no executors."""
     if decision.plan is None or not any(executors_of(t) is not None for t in decision.plan.tasks):
         return None
     of_tasks = decision.executors.tasks.values()
@@ -42,7 +42,7 @@ def _executors(decision: Decision) -> tuple[int, int] | None:
 
 
 def undecided(document: Mapping[str, Any], reason: str) -> ConnectorFigures:
-    """Return the figures of a Connector without a decision, for this reason: those of its status, and not ready."""
+    """Return the figures of a Connector without a decision, from its status: not ready, for this reason."""
     spec, metadata = document.get("spec") or {}, document["metadata"]
     status = document.get("status") or {}
     plugin, tasks = status.get("connector") or {}, status.get("tasks") or ()

@@ -1,4 +1,4 @@
-"""Render how the images of PluginVersions get into a pod: as image volumes, or copied by init containers. Pure."""
+"""Mount the images of PluginVersions in a pod, as image volumes or as copies made by init containers. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
@@ -24,18 +24,18 @@ elif [ -e "$1" ]; then
   "$0" mkdir -p "${2%/*}" && "$0" cp "$1" "$2"
 fi
 """
-"""Script that copies: $0 is the program, $1 the folder in the image, or a jar, $2 its copy. The process that needs a missing
-one reports it.
+"""Script that copies: $0 is the program, $1 the folder or jar in the image, $2 its copy. It ignores a missing folder or
+jar, which the process that needs it reports.
 """
 
 
 class PluginVolumes(NamedTuple):
-    """Parts of a pod's spec that bring the images.
+    """Parts of a pod's spec that mount the images.
 
     Attributes:
         volumes: volumes of the pod.
-        places: where its main container mounts them, read-only.
-        init_containers: that fill them.
+        places: their read-only mounts in the main container.
+        init_containers: init containers that fill the volumes.
     """
 
     volumes: list[dict[str, Any]]
@@ -49,13 +49,13 @@ def plugin_volumes(
     runtime: Mapping[str, Any],
     size: str,
 ) -> PluginVolumes:
-    """Return the parts for these images.
+    """Return the parts of a pod's spec that mount these images.
 
     Args:
-        mounts: the images. Several of one folder are mounted once.
+        mounts: the images. Several mounts of one folder are mounted once.
         how: `plugins.mount` of the release.
-        runtime: the fields of an init container of the runtime's image; all init containers have its rights and resources.
-        size: the bound of a copy; empty: none.
+        runtime: fields of an init container with the runtime image; all init containers have its permissions and resources.
+        size: size limit of a copy; empty: none.
     """
     numbers = {_number(mount): mount for mount in reversed(mounts)}
     named = [(f"{_NAME}-{n}", f"{PLUGINS_DIR}/{n}", mount) for n, mount in sorted(numbers.items())]
@@ -73,15 +73,15 @@ def _number(mount: PluginMount) -> int:
 
 
 def _image_volume(name: str, mount: PluginMount) -> dict[str, Any]:
-    """Mount the whole image: a `subPath` of an image volume needs a newer Kubernetes than the volume does.
+    """Return an image volume with the whole image: a `subPath` in it would need a newer Kubernetes version.
 
-    A digest always means the same image, so that a node that has it pulls nothing.
+    A digest always means the same image, so a node that has it need not pull it.
     """
     return {"name": name, "image": {"reference": mount.image, "pullPolicy": "IfNotPresent"}}
 
 
 def _copier(runtime: Mapping[str, Any]) -> dict[str, Any]:
-    """Provide the images with a copy program that is linked statically, and so runs in any of them."""
+    """Return an init container that provides a copy program, which is statically linked, so that it runs in any image."""
     tools = {"name": _COPIER, "mountPath": _TOOLS}
     return {**runtime, "name": _COPIER, "command": ["cp", "/bin/busybox", _PROGRAM], "volumeMounts": [tools]}
 

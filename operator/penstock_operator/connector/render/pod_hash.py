@@ -1,4 +1,4 @@
-"""Hash of the contents of a task's pod. A pod with another hash is outdated, and is replaced. Pure."""
+"""Hash of everything from which a task pod is created. A pod with another hash is outdated, and is replaced. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,19 +10,19 @@ from penstock_operator.names import digest
 __all__ = ["pod_hash"]
 
 _FORM: Final = "2."
-"""Beginning of each hash: the version of the hashed contents. Another version makes all pods outdated."""
+"""Prefix of each hash: the version of the hashed contents. A new version makes all pods outdated."""
 
 
 def pod_hash(plan: Plan, task: int, pod_settings: PodSettings, template: Mapping[str, Any]) -> str:
     """Return the hash of a task's pod, for annotation `penstock.dev/pod-hash` and `podHash` in `status.operatorState.tasks`.
 
-    Only settings that the task notices are hashed. A change of anything else in the manifest (labels, tolerations, how an
-    image is pulled, additions of a later operator) comes with the next pod, and ends no running one.
+    Only settings that affect the task are hashed. A change of anything else in the manifest (labels, tolerations, how an
+    image is pulled, additions of a later operator) is applied to the next pod, and does not restart a running one.
 
     Args:
-        plan: that the task belongs to.
-        task: its number.
-        pod_settings: that come from the release.
+        plan: plan of the task.
+        task: number of the task.
+        pod_settings: settings from the release.
         template: `spec.template`.
     """
     fields = dict(template)

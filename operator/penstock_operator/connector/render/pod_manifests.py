@@ -1,4 +1,4 @@
-"""Render the manifests of a connector's pods and of the objects that they read, with secure defaults. Pure."""
+"""Render the manifests of a connector's pods and of the objects that they mount, with secure defaults. Pure."""
 
 import base64
 from collections.abc import Mapping
@@ -40,12 +40,12 @@ _PORTS: Final = {
     "spark-driver": layout.SPARK_DRIVER_PORT,
     _BLOCKS: layout.SPARK_BLOCKS_PORT,
 }
-"""Ports of a task's pod for its executors, by the names that the chart's NetworkPolicies use."""
+"""Ports of a task pod for its executors, by the names in the chart's NetworkPolicies."""
 _EXECUTOR_GRACE: Final = 10
-"""Seconds that an executor has to end; its batch is lost in any case."""
+"""Grace period of an executor in seconds; its batch is lost in any case."""
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
-"""Annotation for the autoscaler, which otherwise keeps the node of each pod: its owner is of a kind that the autoscaler does
-not know, and it has a local volume.
+"""Annotation without which the cluster autoscaler would not remove a node with the pod: the pod's owner is of an unknown
+kind, and it has a local volume.
 """
 
 
@@ -81,8 +81,8 @@ class PodManifests:
         connector: the resource.
         settings: settings of the release.
         pod_settings: settings of newly requested pods; a pod of a plan has those of the plan.
-        mounts: likewise, the images of PluginVersions. Job pods that call the plugin have them: their request contains the
-            Connector as it is now.
+        mounts: images of PluginVersions for newly requested pods. Job pods that call the plugin mount them, since their
+            request contains the current Connector.
     """
 
     connector: Connector
@@ -96,7 +96,7 @@ class PodManifests:
         return self.settings.release.label
 
     def pod_hash(self, plan: Plan, task: int) -> str:
-        """Return the `pod_hash` of a task's pod."""
+        """Return the `pod_hash` of a task pod."""
         return pod_hash(plan, task, plan.pod_settings, self.connector.spec.template)
 
     def task(
@@ -111,12 +111,12 @@ class PodManifests:
         """Return the pod of a task.
 
         Args:
-            plan: that the task belongs to.
-            task: its number.
-            incarnation: which start of the task it is.
+            plan: plan of the task.
+            task: number of the task.
+            incarnation: number of this start of the task.
             epoch: epoch of the last preparation.
-            state: the initial state of the task.
-            status: the records that the operator has read of the status topic, so that the task need not read them again.
+            state: initial state of the task.
+            status: records that the operator has read from the status topic, so that the task need not read them again.
         """
         own = self.connector.metadata
         identity = PodIdentity(
@@ -146,10 +146,10 @@ class PodManifests:
 
         Args:
             name: name of the pod.
-            action: its action.
-            key: purpose of the pod; its answer repeats it.
-            plan: whose image it runs; None: the image that is requested now.
-            plain: without anything of `spec.template`.
+            action: action of the pod.
+            key: key of its work, which its answer repeats.
+            plan: plan with its image; None: the requested image.
+            plain: whether to ignore `spec.template`.
         """
         settings = self.settings
         pod_settings = self.pod_settings_of(plan)
@@ -176,8 +176,8 @@ class PodManifests:
     def executor(self, creation: CreateExecutor) -> dict[str, Any]:
         """Return the pod of an executor, which Kubernetes deletes together with the pod of its task.
 
-        It has the image and plugins of the task's pod, and of `spec.template` what job pods have. It mounts no Secret of
-        the Connector, since the task sends values with variables resolved.
+        It has the image and plugins of the task's pod, and the same fields of `spec.template` as job pods. It mounts no
+        Secret of the Connector, since the task sends it values with variables resolved.
         """
         plan, pod, settings = creation.plan, creation.pod, self.settings
         executors = executors_of(plan.tasks[pod.task]) or Executors(max=1)
@@ -220,11 +220,11 @@ class PodManifests:
         return {**meta, "ownerReferences": [names.owner_reference("v1", "Pod", pod.name, pod.uid)]}
 
     def pod_settings_of(self, plan: Plan | None) -> PodSettings:
-        """Return the settings of the pods of a plan; without a plan, those of newly requested pods."""
+        """Return the pod settings of a plan; None: those of newly requested pods."""
         return self.pod_settings if plan is None else plan.pod_settings
 
     def mounts_of(self, action: Action, plan: Plan | None) -> tuple[PluginMount, ...]:
-        """Return the images that a job pod mounts: none for a list of offsets, which does not call the plugin."""
+        """Return the images that a job pod mounts; listing offsets needs none, since it does not call the plugin."""
         if action is Action.LIST_OFFSETS:
             return ()
         return plan.mounts if action is Action.PREPARE and plan is not None else self.mounts
@@ -240,18 +240,18 @@ class PodManifests:
         }
 
     def plan_metadata(self, plan: Plan) -> dict[str, Any]:
-        """Return the metadata of the ConfigMap that keeps a plan."""
+        """Return the metadata of the ConfigMap that stores a plan."""
         name = names.plan_name(self.connector.metadata.name, plan.hash)
         return metadata(self.connector, name, operator=self.operator, role="plan")
 
     def list_metadata(self) -> dict[str, Any]:
-        """Return the metadata of the ConfigMap with the list of the offsets."""
+        """Return the metadata of the ConfigMap with the list of offsets."""
         return metadata(
             self.connector, names.list_name(self.connector.metadata.name), operator=self.operator, role="offsets"
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the Connector as a job pod reads it: always Running, since a stopped connector has no tasks to plan."""
+        """Return the Connector for a job pod, always as Running, since a stopped connector would have no tasks to plan."""
         document = self.connector.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"status"})
         document["spec"]["state"] = "Running"
         document["metadata"] = {k: document["metadata"][k] for k in ("name", "namespace", "uid", "generation")}
@@ -294,7 +294,7 @@ class PodManifests:
         if inner:
             spec = merged(spec, {"containers": [{"name": container, **inner}]})
         meta = dict(pod["metadata"])
-        meta["labels"] = {**labels, **meta["labels"]}  # labels of Penstock select the pods: users cannot replace them
+        meta["labels"] = {**labels, **meta["labels"]}  # users cannot replace Penstock's labels, which select the pods
         meta["annotations"] = {**_REPLACEABLE, **annotations, **meta.get("annotations", {})}
         return {**pod, "metadata": meta, "spec": spec}
 
@@ -304,13 +304,13 @@ _READINESS: Final = {"timeoutSeconds": 5, "periodSeconds": 5, "failureThreshold"
 
 
 def _probes(*, ends: bool) -> dict[str, Any]:
-    """Return the probes of a task, with long limits: a loaded node or a long garbage collection is not a fault.
+    """Return the probes of a task, with long limits: a loaded node or a long garbage collection is not a failure.
 
-    The kubelet ends a task that has not answered for three minutes, or has reported for as long that its loop makes no
-    progress. A task is ready while it runs or is paused, nothing hinders it, and Kafka answers it.
+    The kubelet kills a task that has not answered, or has reported no progress of its loop, for three minutes. A task is
+    ready while it runs or is paused, nothing hinders it, and Kafka answers its requests.
 
     Args:
-        ends: whether the kubelet may end a task (`task.livenessProbe`); otherwise it only sees whether the task is ready.
+        ends: whether the kubelet may kill a task (`task.livenessProbe`); if not, it only checks whether the task is ready.
     """
     health = {"httpGet": {"path": layout.HEALTH_PATH, "port": "metrics"}, "timeoutSeconds": 10}
     readiness = {"httpGet": {"path": layout.READY_PATH, "port": "metrics"}, **_READINESS}

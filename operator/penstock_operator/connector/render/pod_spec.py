@@ -1,4 +1,4 @@
-"""Render the common parts of all pods of Penstock: one container of the runtime, with secure defaults. Pure."""
+"""Render the common parts of all Penstock pods: one container of the runtime, with secure defaults. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -25,15 +25,15 @@ def pod_spec(
     *,
     reports_missing: bool,
 ) -> dict[str, Any]:
-    """Return the spec of a pod, without the volumes that its container reads.
+    """Return the spec of a pod, without the volume of its plan or request.
 
     Args:
         settings: settings of the release.
-        container: its name.
-        command: the module that it runs, and its arguments.
-        pod_settings: the settings that come from the release.
+        container: name of the container.
+        command: Python module that it runs, and its arguments.
+        pod_settings: pod settings, such as image and resources.
         plugins: images of PluginVersions that it mounts.
-        reports_missing: whether its process reports which Secrets are missing; otherwise it does not start without them.
+        reports_missing: whether its process reports missing Secrets; if not, the pod does not start without them.
     """
     mounts: list[dict[str, Any]] = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
     size = settings.task.temporary_size
@@ -74,12 +74,12 @@ def pod_spec(
 
 
 def with_executors(spec: Mapping[str, Any], secret: str, ports: Mapping[str, int]) -> dict[str, Any]:
-    """Return the spec of a pod of a task or executor with what both need to connect to each other.
+    """Return the spec of a task pod or executor with the parts for the connection between them.
 
     Args:
         spec: result of `pod_spec`.
         secret: name of the Secret that both share.
-        ports: at which its container can be reached, by name.
+        ports: ports of its container, by name.
     """
     (container,) = spec["containers"]
     mount = {"name": SPARK_VOLUME, "mountPath": layout.SPARK_SECRET_FILE.rpartition("/")[0], "readOnly": True}
@@ -96,7 +96,7 @@ def with_executors(spec: Mapping[str, Any], secret: str, ports: Mapping[str, int
 
 
 def _lost_node(seconds: int) -> list[dict[str, Any]]:
-    """Return the tolerations that limit how long a pod stays on a node that is not ready or not reachable."""
+    """Return the tolerations that limit how long a pod stays on a node that is not ready or unreachable."""
     return [
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
         for key in ("not-ready", "unreachable")

@@ -25,10 +25,10 @@ _WITHOUT_POD: Final = ("Stopped", "Stopping")
 
 
 def connector_status(observed: Observation, decision: Decision) -> dict[str, Any]:
-    """Return the whole status.
+    """Return the whole status of a Connector.
 
-    Lag, offsets and counts are in the metrics, so that no status is written periodically, except for the time of the last
-    record, once a minute while records are delivered.
+    Lag, offsets and counts are in the metrics, so that statuses are not written periodically, except for the time of the
+    last record, once a minute while records are delivered.
     """
     persisted, connector = decision.persisted, observed.connector
     plan = decision.plan or observed.plan(persisted.plan)
@@ -88,7 +88,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
 
 
 def _executors(decision: Decision, task: int) -> dict[str, Any]:
-    """Return the executors of a task, as a field of its entry; empty: it wants none."""
+    """Return the field `executors` of a task's entry; empty: the task wants none."""
     if (found := decision.executors.tasks.get(task)) is None:
         return {}
     return {
@@ -101,7 +101,7 @@ def _executors(decision: Decision, task: int) -> dict[str, Any]:
 
 
 def _lagging(observed: Observation, tasks: Sequence[PersistedTask]) -> str:
-    """Describe how the lag of the running tasks grows; empty: it does not grow."""
+    """Return a message about the growing lag of running tasks; empty: it does not grow."""
     reports = {n: r for n, r in observed.records.reports.items() if r.lagging}
     lagging = [t.id for t in tasks if t.state == "Running" and t.id in reports and reports[t.id].pod_uid == t.pod_uid]
     return "; ".join(f"task {n}: {reports[n].lagging}" for n in lagging)
@@ -113,12 +113,12 @@ def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) ->
 
 
 def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
-    """Return the status of a Connector without a decision: the current one, with conditions that name the trouble.
+    """Return the status of a Connector without a decision: the current one, with conditions that report the trouble.
 
     `observedGeneration` stays that of the last decision.
 
     Returns:
-        The status to write; None: it stays as it is.
+        The status to write; None: it does not change.
     """
     status, metadata = document.get("status") or {}, document["metadata"]
     before: Sequence[Mapping[str, Any]] = status.get("conditions") or ()

@@ -1,6 +1,6 @@
-"""Limit the size of a status: each text is cut to a number of bytes, and the first tasks keep more than the rest. Pure.
+"""Limit the size of a status: each string is truncated to a number of bytes, the first tasks' strings the least. Pure.
 
-etcd accepts objects of up to 1.5 MiB, and a watch of Connectors transfers each whole status.
+etcd accepts objects of up to 1.5 MiB, and a watch of Connectors transfers each status as a whole.
 """
 
 import json
@@ -10,24 +10,24 @@ from typing import Any, Final
 __all__ = ["CONDITION_BYTES", "MOST_BYTES", "cut", "with_short_texts"]
 
 MOST_BYTES: Final = 300 << 10
-"""Limit in bytes of a whole status, as JSON in UTF-8."""
+"""Maximum bytes of a status, as JSON in UTF-8."""
 CONDITION_BYTES: Final = 8_000
-"""Limit in bytes of a condition's message."""
+"""Maximum bytes of a condition's message."""
 _LEAST_BYTES: Final = 120
-"""Bytes that each task has for its message, and as many for its trace, however many tasks there are."""
+"""Bytes that each task has for its message, and the same for its trace, regardless of the number of tasks."""
 _MOST_OF_TASK: Final = {"message": 2_000, "trace": 8_000}
 _PROBLEMS: Final = 16 << 10
 _ACTION_MESSAGE: Final = 500
 _OFFSETS_MESSAGE: Final = 1_000
-"""Larger, since it may list every problem of a configuration."""
+"""Maximum bytes; larger, since the message may list every problem of a configuration."""
 _MESSAGES: Final = 16 << 10
 _EXECUTORS_MESSAGES: Final = 8 << 10
-"""Limit of all messages about executors; the tasks beyond it have only the reason."""
+"""Maximum bytes of all messages about executors; tasks beyond it have only the reason."""
 _TOPICS: Final = 20 << 10
 
 
 def cut(text: str, most: int, end: str = " ...") -> str:
-    """Return the beginning of a text and then `end`, at most this many bytes of UTF-8; the text itself if it fits."""
+    """Return the string, truncated and with `end` appended if it has more than this many bytes in UTF-8."""
     encoded = text.encode("utf-8", "replace")
     if len(encoded) <= most:
         return text
@@ -35,7 +35,7 @@ def cut(text: str, most: int, end: str = " ...") -> str:
 
 
 def with_short_texts(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same status, within `MOST_BYTES`. A text that was cut is not cut again, so that a status stays stable."""
+    """Return the status within `MOST_BYTES`. A truncated string is not truncated again, so that a status is stable."""
     short = dict(status)
     if short.get("operatorState"):
         short["operatorState"] = _short_state(short["operatorState"])
@@ -64,7 +64,7 @@ def _short_state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shortened(tasks: Sequence[Mapping[str, Any]], field: str, room: int) -> list[dict[str, Any]]:
-    """Return the tasks with that text: whole while there is room; then its beginning, and where to read the rest."""
+    """Return the tasks with this field truncated as soon as there is no room, with a hint where to read the rest."""
     shortened = []
     for task in tasks:
         short = _shorter(task, field, _MOST_OF_TASK[field])

@@ -246,7 +246,7 @@ FAULTS: Final = (
     Fault(
         "the status topic forgets",
         "the status topic is deleted and created again by a broker, or changed: `cleanup.policy=delete`",
-        Refused(("the operator has set it back to compact",), "the operator's log"),
+        Refused(("the operator has restored it to compact",), "the operator's log"),
         "nothing if the operator has the AlterConfigs permission on the topic; otherwise set `cleanup.policy=compact`. "
         "Until then, changes wait with `StatusTopicNotCompacted`",
         orders(),

@@ -53,7 +53,7 @@ FAULTS: Final = (
     Fault(
         "a task's process is frozen",
         "the process of a task makes no progress: a stalled node, or a library that holds Python's global lock",
-        Says("Hindered", ("is not ready: it does not answer",)),
+        Says("Hindered", ("is not ready: it does not respond",)),
         "nothing: the kubelet ends it after three minutes, and it is replaced; check the node",
         orders(),
         lambda scene: scene.connector.freeze(),

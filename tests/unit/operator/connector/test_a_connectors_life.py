@@ -188,7 +188,7 @@ def test_stopped_means_no_pods_and_is_reached_when_the_last_is_gone() -> None:
     world.change(state="Stopped")
     world.reconcile()
     assert world.status["state"] == "Stopping"
-    assert world.condition("Ready").startswith("False Stopping: waits for the end of orders-in-0-1, orders-in-1-1")
+    assert world.condition("Ready").startswith("False Stopping: waits for orders-in-0-1, orders-in-1-1 to end")
     world.settle()
     assert not world.pods
     assert world.status["state"] == "Stopped"

@@ -18,12 +18,12 @@ def naming(secrets: int) -> dict[str, str]:
 def test_a_configuration_that_names_more_secrets_than_are_looked_at_is_refused() -> None:
     assert too_many(naming(256)) == []
     assert too_many(naming(257)) == [
-        "config names 257 Secrets, and 256 are the maximum; put more keys into fewer Secrets"
+        "config refers to 257 Secrets, but the maximum is 256; put more keys into fewer Secrets"
     ]
     world = World(spec={"config": naming(257)})
     world.settle()
     assert world.pods == {}
-    assert "names 257 Secrets" in world.condition("ConfigValid")
+    assert "refers to 257 Secrets" in world.condition("ConfigValid")
 
 
 def test_a_text_full_of_beginnings_is_read_in_time() -> None:

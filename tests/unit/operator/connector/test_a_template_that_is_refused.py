@@ -68,7 +68,7 @@ def test_a_pod_that_is_lost_while_its_template_is_refused_comes_back_once_it_is_
     world.vanish("orders-in-1-1")
     world.settle()
     assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
-    assert "task 1 cannot be started before that is changed" in world.condition("Ready")
+    assert "task 1 cannot start until the template is corrected" in world.condition("Ready")
     world.change(template={})
     world.settle()
     assert sorted(world.lives[2:]) == ["orders-in-0-2", "orders-in-1-2"]  # the other one had the volume

@@ -76,7 +76,7 @@ def test_a_token_that_comes_with_other_json_is_refused_and_the_first_one_is_not_
 @pytest.mark.parametrize(
     ("value", "token", "told"),
     [
-        ("a1", "a1", "the value has a token and no JSON"),
+        ("a1", "a1", "the value has a token but no JSON"),
         (JSON, '{"offsets":', "the value does not begin with a token"),
         (JSON.replace(" ", ""), JSON.replace(" ", ""), "the value does not begin with a token"),
         (f"{'x' * 101} {JSON}", "x" * 100, "the value does not begin with a token"),
@@ -174,7 +174,7 @@ def test_an_image_that_does_not_know_it_has_refused_it() -> None:
     world.end(pod.name, ExitCode.CONFIG_INVALID, message="offsets.verb: cannot be read as a job of this version")
     world.settle()
     assert last(world)[2] == "Refused"
-    assert "does not know this action" in last(world)[3]
+    assert "does not support this action" in last(world)[3]
 
 
 def test_tasks_do_not_start_while_its_pod_lives() -> None:

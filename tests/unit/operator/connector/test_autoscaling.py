@@ -137,7 +137,7 @@ def test_source_keeps_tasks_max_and_says_that_its_lag_is_not_known() -> None:
     world.settle()
     lasts(world, 30, **BEHIND)
     assert count(world) == 2
-    assert world.condition("Autoscaling").startswith("False LagUnknown: the lag of a source is not known")
+    assert world.condition("Autoscaling").startswith("False LagUnknown: the lag of a source is unknown")
     assert world.condition("Ready").startswith("True Running")
 
 
@@ -155,7 +155,7 @@ def test_load_of_an_earlier_pod_does_not_count() -> None:
     world.end("orders-in-0-1", 137)
     world.settle()
     assert world.condition("Autoscaling").startswith(
-        "True Measuring: the number of tasks stays: task 0 has not reported"
+        "True Measuring: the number of tasks does not change: task 0 has not reported"
     )
     lasts(world, 2, **BEHIND)
     assert count(world) == 1
@@ -200,7 +200,9 @@ def test_number_stays_while_a_task_is_hindered() -> None:
         world.settle(0)
         world.advance(60)
     assert count(world) == 1
-    assert world.condition("Autoscaling") == "False Held: the number of tasks stays: the Connector is not Ready"
+    assert (
+        world.condition("Autoscaling") == "False Held: the number of tasks does not change: the Connector is not Ready"
+    )
 
 
 def test_number_stays_while_the_status_topic_cannot_be_read_and_so_does_the_condition() -> None:
@@ -225,7 +227,7 @@ def test_number_stays_while_a_release_is_rolled_out_and_changes_afterwards() -> 
         world.settle(0)
         world.advance(60)
     assert count(world) == 1
-    assert world.condition("Autoscaling").endswith("the release was just rolled out to it")
+    assert world.condition("Autoscaling").endswith("the release was just rolled out to the Connector")
     lasts(world, 20, **BEHIND)
     assert count(world) > 1
 

@@ -92,9 +92,9 @@ def test_a_canary_that_fails_keeps_the_others_on_their_version_and_going_back_en
     assert versions(world) == [TWO, ONE, ONE, ONE]
     assert "2.x is bad" in pending(world)
     assert pending(world).startswith(
-        "True CanaryFailed: task 0 runs ticker-2.0.0; the other 3 stay as before, since a "
+        "True CanaryFailed: task 0 runs ticker-2.0.0; the other 3 stay as before, because a "
     )
-    assert pending(world).endswith("or use another. They follow after 300 s without a failure")
+    assert pending(world).endswith("or another. They follow after 300 s without a failure")
     assert world.condition("Ready").startswith("False")
     jobs = len(world.requests)
     world.change(version=ONE)
@@ -210,7 +210,7 @@ def test_another_number_of_tasks_waits_for_the_canary(tasks: int) -> None:
     world.change(tasksMax=tasks)
     world.settle(20.0)
     assert versions(world) == [TWO, ONE, ONE, ONE]
-    assert "with what else was changed, after 300 s" in pending(world)
+    assert "with all other changes, after 300 s" in pending(world)
     fail(world)
     go(world, 60)
     assert versions(world) == [TWO, ONE, ONE, ONE]
@@ -432,8 +432,8 @@ def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_re
     world.settle(60.0)
     assert versions(world) == [TWO] * 4
     assert world.condition("ConfigValid").endswith(
-        "spec.rollout: the change to ticker-2.0.0 had no canary, since it gives the tasks other parts of the source, which "
-        "two of them must never read at the same time"
+        "spec.rollout: the change to ticker-2.0.0 had no canary, because it distributes the source among the tasks "
+        "differently, and two tasks must never read the same part"
     )
     world.change(version=ONE)
     world.settle(60.0)

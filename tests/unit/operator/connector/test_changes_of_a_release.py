@@ -45,9 +45,9 @@ def test_an_image_that_cannot_be_pulled_ends_no_task_and_is_reported() -> None:
     assert world.condition("Ready") == "True Running: all 2 tasks are Running"
     assert world.condition("ConfigValid").startswith("True")
     assert world.condition("UpdatePending") == (
-        "True ImagePullBackOff: back-off pulling runtime:2; check the image's name, and that its registry answers and takes "
-        "images.pullSecrets (for a plugin's image also spec.template.imagePullSecrets); the last good configuration "
-        "stays in use"
+        "True ImagePullBackOff: back-off pulling runtime:2; check the image's name, and that its registry is available "
+        "and accepts images.pullSecrets (for a plugin's image also spec.template.imagePullSecrets); the last good "
+        "configuration stays in use"
     )
     assert [n.reason for n in world.events][-1] == "ImagePullBackOff"
 
@@ -243,7 +243,7 @@ def test_a_connector_that_waits_for_kafka_is_not_reconciled_again_and_again() ->
     world.reconcile()
     world.advance(120)  # from now on the trouble counts as one that lasts
     world.reconcile()
-    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator sees again")
+    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator can tell")
     before = world.wakes
     for _ in range(3):
         world.reconcile()
@@ -557,7 +557,7 @@ def test_nobody_is_restarted_while_the_operator_cannot_see_whether_tasks_are_hea
     world.permission = GRANTED
     world.settle()
     assert world.lives == ["orders-in-0-1"]
-    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator sees")
+    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator can tell")
 
 
 @pytest.mark.parametrize("unread", [{"trouble": "no broker answers"}, {"caught_up": False}], ids=["trouble", "start"])

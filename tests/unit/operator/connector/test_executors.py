@@ -259,7 +259,7 @@ def test_the_status_names_why_an_executor_died_until_its_successor_runs() -> Non
     world.reconcile()
     message = world.condition("ExecutorsReady")
     assert message.startswith(
-        f"False OOMKilled: task 0: 0 of 1 executors are ready: pod {E1} starts in place of one that ended"
+        f"False OOMKilled: task 0: 0 of 1 executors are ready: pod {E1} is starting, and replaces one that ended"
     )
     assert "spec.spark.executors.resources.limits.memory" in world.condition("ExecutorsReady")
     assert world.condition("Ready").startswith("True Running")
@@ -311,7 +311,7 @@ def test_the_status_says_what_to_do_when_the_secret_of_running_tasks_was_deleted
     world.reconcile()
     message = world.condition("ExecutorsReady")
     assert message.startswith(f"False PodNotStarting: task 0: 0 of 1 executors are ready: pod {E0} does not start: ")
-    assert message.endswith("annotate `restart-tasks` to start the task with another one")
+    assert message.endswith("annotate `restart-tasks` to start the task with a new one")
 
 
 def shared(world: World, *, gives: bool) -> Decision:
@@ -447,7 +447,7 @@ def test_the_pod_of_a_task_that_waits_for_its_refused_secret_says_so() -> None:
     world = new({"max": 1})
     world.executor_validation = lambda r: denied("no Secret here") if r.kind is SECRET else None
     world.settle(seconds=1)
-    assert "for its executors cannot be created: no Secret here" in world.condition("Ready")
+    assert "for its executors: no Secret here" in world.condition("Ready")
     world.executor_validation = lambda r: None
     world.settle()
     assert world.condition("Ready").startswith("True Running")
@@ -608,7 +608,7 @@ def test_an_executor_that_still_starts_is_the_reason_before_the_trouble_of_a_tas
     wants(world, 1, executors_trouble="no executor has been connected for 60 s")
     world.reconcile()
     assert world.condition("ExecutorsReady").startswith(
-        f"False Starting: task 0: 0 of 1 executors are ready: pod {E0} starts, since "
+        f"False Starting: task 0: 0 of 1 executors are ready: pod {E0} has been starting since "
     )
 
 
@@ -627,8 +627,9 @@ def test_executors_for_a_backlog_are_ready_when_they_are_connected() -> None:
     world.settle()
     wants(world, 1, executors=0)
     world.settle()
-    message = "False Starting: task 0: 0 of 1 executors are ready: they start, or are not connected to the task yet"
-    assert world.condition("ExecutorsReady") == message
+    assert world.condition("ExecutorsReady") == (
+        "False Starting: task 0: 0 of 1 executors are ready: executors are starting, or are not connected to the task yet"
+    )
 
 
 def test_no_secret_is_deleted_but_the_one_that_the_operator_made() -> None:

@@ -95,7 +95,7 @@ def test_a_pod_that_no_node_took_in_time_goes_and_is_tried_again_after_a_pause()
     found = step(facts(waiting, now=1_120.0))
     assert found.delete == (waiting,)
     assert (found.reason, found.persisted.attempts, found.requeue_after) == ("Unschedulable", 1, 2.0)
-    assert found.message.startswith("0/3 nodes are available; no node took the job pod within 120 s")
+    assert found.message.startswith("0/3 nodes are available; the job pod was not scheduled within 120 s")
     paused = step(facts(now=1_121.0, persisted=found.persisted))
     assert (paused.create, told(paused), paused.requeue_after) == (None, told(found), 1.0)
     assert step(facts(now=1_122.0, persisted=found.persisted)).create == NAME
@@ -119,7 +119,7 @@ def test_a_pod_that_does_not_go_is_replaced_under_another_name(phase: Phase) -> 
     leaving = pod(phase=phase, node="n1", leaving=1_040.0, leaves_by=1_045.0)
     found = step(facts(leaving, now=1_075.0))
     assert (found.create, found.delete) == ("in-plan-1-1", (leaving,))  # for its request
-    assert "node n1 does not end pod in-plan-1" in found.message
+    assert "node n1 does not stop pod in-plan-1" in found.message
     second = pod("in-plan-1-1", phase=Phase.RUNNING, created=1_076.0)
     found = step(facts(leaving, second, now=1_080.0))
     assert (found.create, found.delete) == (None, ())

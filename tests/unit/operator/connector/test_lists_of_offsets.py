@@ -155,7 +155,7 @@ def test_a_foreign_map_of_that_name_is_refused_and_untouched() -> None:
     ask(world, "l1", LIST)
     world.settle()
     assert last(world)[1] == "Refused"
-    assert f"ConfigMap {NAME} exists, does not belong to this Connector, and is left as it is" in last(world)[2]
+    assert f"ConfigMap {NAME} exists, but does not belong to this Connector" in last(world)[2]
     assert world.server.get(CONFIG_MAP, KEY.namespace, NAME) == before
     assert requests(world) == []
 
@@ -178,7 +178,7 @@ def test_the_map_of_an_earlier_connector_of_the_name_is_waited_for() -> None:
     ask(world, "l1", LIST)
     world.settle()
     assert last(world)[1] == "Pending"
-    assert f"for the end of ConfigMap {NAME}" in last(world)[2]
+    assert f"until ConfigMap {NAME}" in last(world)[2]
     world.server.remove(CONFIG_MAP, KEY.namespace, NAME)
     world.settle()
     assert last(world) == DONE
@@ -368,10 +368,10 @@ def test_a_list_that_waits_for_its_map_holds_up_no_reset_and_each_says_what_it_w
     hold(world)
     ask(world, "l2", LIST)
     world.settle()
-    assert last(world)[1:] == ("Pending", f"waits: for the end of ConfigMap {NAME}, which is being deleted")
+    assert last(world)[1:] == ("Pending", f"waits: until ConfigMap {NAME}, which is being deleted, no longer exists")
     ask(world, "r1", RESET)
     world.reconcile()
-    assert actions(world)[-2]["message"] == f"waits: for the end of ConfigMap {NAME}, which is being deleted"
+    assert actions(world)[-2]["message"] == f"waits: until ConfigMap {NAME}, which is being deleted, no longer exists"
     world.settle()
     assert [(a["token"], a["result"]) for a in actions(world)][1:] == [("l2", "Pending"), ("r1", "Succeeded")]
 

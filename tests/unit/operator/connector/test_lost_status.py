@@ -117,7 +117,7 @@ def test_an_action_is_not_repeated_after_the_status_was_lost(action: str, lost: 
     world.advance(60)
     world.settle()
     assert actions(world) == [(name, "a1", "Refused")]
-    assert "this Connector has used this token" in str(world.status["offsetsActions"])
+    assert "this Connector has already used this token" in str(world.status["offsetsActions"])
     assert len(world.requests) == jobs
     assert len(world.topic.written) == written
 

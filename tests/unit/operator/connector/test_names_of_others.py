@@ -130,7 +130,7 @@ def test_reset_that_becomes_keep_during_deletion_keeps_and_lets_go() -> None:
     assert not world.finalizer
     assert not has_reset(world)
     assert {e.message for e in world.events if e.reason == "OffsetsKept"} == {
-        "its offsets stay, as spec.deletion.offsets now requests"
+        "its offsets are kept, as spec.deletion.offsets now requests"
     }
 
 
@@ -218,7 +218,7 @@ def test_a_variable_hides_no_group_of_another_namespaces_connector(
     assert (found is not None) is is_refused
     if found is not None:
         assert found.reason == "NameReserved"
-        assert "begin it with connect-shop." in found.message
+        assert "begins with connect-shop." in found.message
 
 
 FIRST, SECOND, THIRD = (

@@ -164,9 +164,9 @@ FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
         (
             failed(initContainerStatuses=[FETCH]),
             True,
-            "InitContainerFailed: init container fetch ended with exit code 3",
+            "InitContainerFailed: init container fetch exited with code 3",
         ),
-        (ended(137, "Error"), True, "the process was ended by signal 9"),
+        (ended(137, "Error"), True, "the process was killed by signal 9"),
         (ended(137, "ContainerStatusUnknown"), True, "ContainerStatusUnknown"),
         (failed(reason="NodeShutdown", message=SHUT_DOWN), True, "NodeShutdown: Pod was terminated"),
         (
@@ -192,7 +192,7 @@ FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
         (
             {**ended(0, "Completed"), "conditions": [target("TerminationByKubelet", SHUT_DOWN)]},
             True,
-            f"TerminationByKubelet: the kubelet of node node-1 ended pod orders-in-0-2: {SHUT_DOWN}",
+            f"TerminationByKubelet: the kubelet of node node-1 stopped pod orders-in-0-2: {SHUT_DOWN}",
         ),
         ({**ended(1, "Error"), "conditions": [target("EvictionByEvictionAPI")]}, False, "exit code 1"),
         (ended(1, "Error"), False, "exit code 1"),

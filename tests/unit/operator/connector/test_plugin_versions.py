@@ -374,7 +374,7 @@ def test_a_later_release_with_a_built_in_of_the_name_moves_nobody(monkeypatch: p
 def test_a_template_may_not_name_its_volumes_as_those_of_images(name: str, is_refused: bool) -> None:
     volumes = {"volumes": [{"name": name, "emptyDir": {}}]}
     world = ticking("1.0.0", template=volumes)
-    assert ("is the name of a volume of Penstock's" in world.condition("Ready")) is is_refused
+    assert ("is reserved for a volume of Penstock" in world.condition("Ready")) is is_refused
 
 
 def test_an_empty_version_is_a_mistake_and_nothing_that_may_come() -> None:
@@ -430,7 +430,8 @@ def test_a_new_connector_passes_over_a_newer_version_whose_image_cannot_be_pulle
     world.settle()
     assert runs(world) == "2.0.0"
     assert world.condition("ConfigValid") == (
-        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not used before it is verified: ImagePullBackOff"
+        "True Valid: PluginVersion ticker-3.0.0 has the newer version 3.0.0, but is not used until it is verified: "
+        "ImagePullBackOff"
     )
     assert "newerPluginVersions" not in world.status
 
@@ -441,7 +442,7 @@ def test_a_version_that_failed_its_verification_is_passed_over_with_the_cause_an
     world.annotations = {"penstock.dev/restart": "now"}
     world.settle()
     assert runs(world) == "1.0.0"
-    assert world.condition("ConfigValid").endswith("before it is verified: No module named 'x'")
+    assert world.condition("ConfigValid").endswith("until it is verified: No module named 'x'")
 
 
 def test_a_version_that_was_passed_over_is_offered_once_it_is_verified() -> None:

@@ -75,7 +75,7 @@ def test_a_job_pod_that_ends_before_its_container_starts_is_not_asked_for_a_log(
     assert isinstance(pod, JobPod)
     assert pod.phase is Phase.ENDED
     world.reconcile()
-    message = "False InitContainerFailed: init container fetch ended with exit code 1"
+    message = "False InitContainerFailed: init container fetch exited with code 1"
     assert world.condition("Ready") == message
 
 

@@ -57,7 +57,7 @@ def test_tasks_that_somebody_else_has_shut_out_stay_away_and_say_what_to_do(owne
     world.settle(seconds=3_600)
     assert preparations(world) == 1
     assert not world.condition("Ready").startswith("True")
-    assert "another process has started a connector of the name shop.orders-in in Kafka" in world.condition("Ready")
+    assert "has started a connector with the name shop.orders-in in Kafka" in world.condition("Ready")
     assert {t["reason"] for t in world.status["tasks"]} <= {"Superseded", "Starting"}
     world.annotations = {"penstock.dev/restart": "now"}  # as it says, once the other one has ended
     world.settle()

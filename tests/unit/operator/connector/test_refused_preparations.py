@@ -113,7 +113,7 @@ def test_while_a_plan_may_not_be_kept_what_runs_continues_and_is_replaced_and_pa
     world.vanish(pod)  # its node is gone
     world.settle()
     assert [n for n in world.pods if n.startswith("orders-in-0")] != [pod]
-    assert world.condition("Ready").startswith("False QuotaExceeded: its plan cannot be kept")
+    assert world.condition("Ready").startswith("False QuotaExceeded: cannot save its plan")
     assert not any(isinstance(p, JobPod) for p in world.pods.values())  # nobody is asked again meanwhile
     world.change(state="Paused", config={"rate": 7})
     world.reconcile()

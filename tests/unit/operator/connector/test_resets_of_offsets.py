@@ -186,7 +186,7 @@ def test_a_value_that_is_no_token_resets_nothing(value: str) -> None:
     world.settle()
     assert last(world)[1:] == (
         "Refused",
-        "the value is not a token: a token is a word of your choice, without a blank, of at most 100 characters",
+        "the value is not a token: a token is a word of your choice, without spaces, of at most 100 characters",
     )
     world.settle()
     assert len(actions(world)) == 1
@@ -236,7 +236,7 @@ def test_it_waits_for_tasks_that_end_where_git_brings_state_and_token_together()
     world.change(state="Stopped")
     world.reconcile()
     assert last(world)[:2] == ("r1", "Pending")
-    assert "waits: for the end of orders-in-0-1" in last(world)[2]
+    assert "waits: for orders-in-0-1 to end" in last(world)[2]
     world.settle()
     assert last(world) == ("r1", "Succeeded", "done")
 
@@ -248,7 +248,7 @@ def test_it_waits_until_the_object_of_a_task_pod_on_a_lost_node_is_gone() -> Non
     ask(world)
     world.change(state="Stopped")
     world.settle(7200)
-    assert last(world)[1:] == ("Pending", "waits: for the end of orders-in-0-1")
+    assert last(world)[1:] == ("Pending", "waits: for orders-in-0-1 to end")
     world.vanish("orders-in-0-1")
     world.settle()
     assert last(world)[1] == "Succeeded"
@@ -260,7 +260,7 @@ def test_it_waits_for_pods_of_an_earlier_connector_of_the_name() -> None:
     ask(world)
     world.settle()
     assert last(world)[1] == "Pending"
-    assert "pods of an earlier Connector of this name are still there: orders-in-0-9" in last(world)[2]
+    assert "pods of an earlier Connector of this name still exist: orders-in-0-9" in last(world)[2]
     world.vanish("orders-in-0-9")
     world.settle()
     assert last(world)[1] == "Succeeded"
@@ -391,7 +391,7 @@ def test_a_runtime_that_cannot_read_the_request_has_done_nothing() -> None:
     assert last(world) == (
         "r1",
         "Refused",
-        "nothing was done: the runtime image runtime:1 does not know this action, or cannot read its "
+        "nothing was done: the runtime image runtime:1 does not support this action, or cannot read its "
         "request: action: not known",
     )
     assert len(requests(world)) == 1
@@ -407,7 +407,7 @@ def test_a_resume_waits_for_the_end_of_the_pod() -> None:
         world.reconcile()
         world.advance(2)
     assert world.lives == lives
-    assert f"after the end of {pod.name}" in world.condition("Ready")
+    assert f"the tasks wait for {pod.name}" in world.condition("Ready")
     assert [r for r in world.requests.values() if r.action is Action.PLAN][1:] == []
     world.settle()
     assert last(world) == ("r1", "Succeeded", "done")
@@ -433,7 +433,7 @@ def test_a_pod_that_vanishes_leaves_the_outcome_unknown_and_is_not_made_again() 
     world.vanish(pod.name)
     world.settle()
     assert last(world)[1] == "Failed"
-    assert "is gone, and has left no answer" in last(world)[2]
+    assert "no longer exists, and left no answer" in last(world)[2]
     assert len(requests(world)) == 1
 
 
@@ -482,7 +482,7 @@ def test_a_pod_that_existed_unseen_and_is_made_again_after_a_resume_is_none() ->
     world.change(state="Running")
     world.settle()
     assert last(world)[1] == "Failed"
-    assert "not known whether its pod was there" in last(world)[2]
+    assert "unknown whether its pod existed" in last(world)[2]
     assert world.resets == []
 
 

@@ -14,7 +14,7 @@ from .world.cluster import UID
 from .world.world import Killed, World
 
 RESET = "penstock.dev/reset-topics"
-DONE = "the active topics are reset; topics in use reappear with their next record"
+DONE = "the active topics have been reset; topics in use reappear with their next record"
 
 
 def ask(world: World, token: str = "r1") -> None:
@@ -109,7 +109,7 @@ def test_while_kafka_is_unavailable_it_is_not_marked_as_done_and_is_done_when_ka
     world.settle(60)
     ((token, result, message),) = results(world)
     assert (token, result) == ("r1", "Pending")
-    assert "the status topic is not read yet" in message or "does not answer" in message
+    assert "the status topic has not been read yet" in message or "does not answer" in message
     world.topic.trouble = None
     world.settle()
     assert results(world) == [("r1", "Succeeded", DONE)]

@@ -99,6 +99,8 @@ def test_a_reference_in_another_operators_form_is_refused_with_the_right_one() -
     world = World(spec={"config": {"file": "/a", "topic": "t", "password": "x${secret:kafka/db-login:password}"}})
     world.settle()
     told = world.condition("ConfigValid")
-    assert told.startswith("False ConfigInvalid: config.password: ${secret:kafka/db-login:password} names a namespace")
-    assert "write ${secret:db-login:password}, and have the Secret in the Connector's own namespace" in told
+    assert told.startswith(
+        "False ConfigInvalid: config.password: cannot resolve ${secret:kafka/db-login:password}: it "
+    )
+    assert "write ${secret:db-login:password}, and create the Secret in the Connector's namespace" in told
     assert world.condition("Stalled").startswith("True ConfigInvalid")

@@ -47,7 +47,7 @@ def test_no_task_ends_before_the_topic_is_compacted(world: World, ask: Any) -> N
     assert {n for n in world.pods if "-plan-" not in n} == before
     assert world.condition("Ready").startswith("True Running")
     assert world.condition("UpdatePending") == (
-        f"True StatusTopicNotCompacted: no task is restarted before the status topic is compacted: {FAULT}"
+        f"True StatusTopicNotCompacted: no task is restarted until the status topic is compacted: {FAULT}"
     )
     world.topic.policy_fault = None
     world.settle()

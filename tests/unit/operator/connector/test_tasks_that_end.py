@@ -122,7 +122,7 @@ def test_a_pod_that_says_no_more_what_it_was_made_from_is_replaced() -> None:
             "Evicted: The node was low on resource: memory; lost",
         ),
         (137, "OOMKilled", "", "OOMKilled: the task used more memory than its limit"),
-        (137, "Error", "", "the process was ended by signal 9"),
+        (137, "Error", "", "the process was killed by signal 9"),
         (4, "Error", "Spark's JVM is gone", "Spark's JVM is gone"),
         (6, "Error", "The task did not answer its health check", "The task did not answer its health check; lost"),
         (137, "HealthCheckFailed", "", "the task did not answer its health check for minutes"),
@@ -291,7 +291,7 @@ def test_a_pod_on_a_node_that_is_unavailable_is_replaced_after_its_time() -> Non
     world.advance(60)
     decision = world.reconcile()
     assert [w.incarnation for w in decision.create if isinstance(w, CreateTask)] == [2]
-    assert "node away does not end pod orders-in-0-1" in str(task(world)["message"])
+    assert "node away does not stop pod orders-in-0-1" in str(task(world)["message"])
 
 
 def test_another_set_of_tasks_does_not_wait_for_ever_for_a_node_that_is_unavailable() -> None:
@@ -594,8 +594,8 @@ def test_a_start_that_a_small_cpu_limit_makes_slow_is_named_as_such_until_it_is_
     world.advance(40)
     world.reconcile()
     assert world.condition("Ready").startswith(
-        "False Starting: task 0: the task has been starting for more than 30 s with a CPU limit of 10m, which makes "
-        "it slow; raise spec.template.resources.limits.cpu"
+        "False Starting: task 0: the task has been starting for more than 30 s because of its CPU limit of 10m; "
+        "raise spec.template.resources.limits.cpu"
     )
     del world.report_news
     world.settle()

@@ -63,7 +63,7 @@ def test_what_was_done_once_is_not_done_again_after_a_restore_without_status(
     world = restored(before)
     assert actions(world) == [(action, token, "Refused")]
     (told,) = world.status["offsetsActions"]
-    assert told["message"].startswith("nothing was done: an earlier Connector of this name has used this token")
+    assert told["message"].startswith("nothing was done: an earlier Connector of this name has already used this token")
     assert jobs(world) == []
     assert used_tokens_key(NAME) not in [key for key, _ in world.topic.written]
 

@@ -168,7 +168,7 @@ def test_offsets_of_another_kind_that_stay_are_reported_while_it_lives_and_when_
     world.delete()
     world.settle()
     assert {note.message for note in world.events if note.reason == "OffsetsKept"} == {
-        "its offsets are reset, but those of its time as a source (records in the offsets topic) stay"
+        "its offsets have been reset, but those of its time as a source (records in the offsets topic) are kept"
     }
 
 

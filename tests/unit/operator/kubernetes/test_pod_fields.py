@@ -38,20 +38,20 @@ def test_a_field_that_pods_do_not_have_is_reported_with_its_path_and_the_nearest
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ({"env": [{"name": "A", "value": 5}]}, "env[A].value: must be a string, and is a number; write it in quotes"),
-        ({"annotations": {"a/b": True}}, "annotations.a/b: must be a string, and is true or false; write it in quotes"),
-        ({"env": "A=5"}, "env: must be a list, and is a string"),
-        ({"resources": ["no map"]}, "resources: must be a map, and is a list"),
-        ({"volumes": [None]}, "volumes[0]: must be a map, and is empty"),
-        ({"affinity": {"nodeAffinity": "near"}}, "affinity.nodeAffinity: must be a map, and is a string"),
-        ({"nodeSelector": {"disk": 1}}, "nodeSelector.disk: must be a string, and is a number; write it in quotes"),
+        ({"env": [{"name": "A", "value": 5}]}, "env[A].value: must be a string, but is a number; write it in quotes"),
+        ({"annotations": {"a/b": True}}, "annotations.a/b: must be a string, but is true or false; write it in quotes"),
+        ({"env": "A=5"}, "env: must be a list, but is a string"),
+        ({"resources": ["no map"]}, "resources: must be a map, but is a list"),
+        ({"volumes": [None]}, "volumes[0]: must be a map, but is empty"),
+        ({"affinity": {"nodeAffinity": "near"}}, "affinity.nodeAffinity: must be a map, but is a string"),
+        ({"nodeSelector": {"disk": 1}}, "nodeSelector.disk: must be a string, but is a number; write it in quotes"),
         (
             {"terminationGracePeriodSeconds": "5"},
-            "terminationGracePeriodSeconds: must be a whole number, and is a string",
+            "terminationGracePeriodSeconds: must be a whole number, but is a string",
         ),
-        ({"hostNetwork": "no"}, "hostNetwork: must be true or false, and is a string"),
+        ({"hostNetwork": "no"}, "hostNetwork: must be true or false, but is a string"),
         ({"resources": {"limits": {"memory": "1 GB"}}}, "resources.limits.memory: is not a quantity: write a number"),
-        ({"resources": {"requests": {"cpu": []}}}, "resources.requests.cpu: must be a quantity, and is a list"),
+        ({"resources": {"requests": {"cpu": []}}}, "resources.requests.cpu: must be a quantity, but is a list"),
     ],
 )
 def test_a_value_of_another_type_is_named_with_what_it_must_be(template: dict[str, Any], told: str) -> None:

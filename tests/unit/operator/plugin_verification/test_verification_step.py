@@ -124,7 +124,7 @@ def test_where_they_cannot_be_had_two_more_pods_look_and_the_third_decides_witho
     assert (second.failure.attempts, second.is_decided) == (2, False)
     last = seen(logged(), failure=second.failure, now=NOW + 60)
     third = unpublished(last, step(last), "the log is gone")
-    why = "all is there; configuration definitions are not published: the log is gone"
+    why = "all is there; cannot publish its configuration definitions: the log is gone"
     assert (told(third), third.is_decided) == ((Kind.READY, "Verified", why), True)
     assert third.finding == Finding()
 
@@ -256,7 +256,7 @@ def test_what_keeps_a_pod_from_starting_is_reported_while_it_waits_and_its_deadl
     late = step(seen(waiting, now=NOW + 120))
     assert ([p.name for p in late.delete], late.verdict.reason, late.create) == ([NAME], "Unschedulable", None)
     unseen = step(seen(pod(), now=NOW + 120))
-    assert unseen.verdict.message.startswith("no node took the verifying pod within 120 s")
+    assert unseen.verdict.message.startswith("the verifying pod was not scheduled within 120 s")
 
 
 def test_a_pod_on_a_node_that_is_unavailable_is_left_and_another_name_is_taken() -> None:

@@ -132,7 +132,7 @@ def test_a_stream_without_a_sign_of_life_is_reported() -> None:
     streams.heard(POD.path())
     streams.heard("/somewhere/else")
     clock.now = 300.0
-    assert streams.check_alive() == "no sign of life from /api/v1/secrets for 300 s"
+    assert streams.check_alive() == "nothing received from /api/v1/secrets for 300 s"
 
 
 def test_a_heart_that_is_frozen_is_reported_but_not_before_its_first_beat() -> None:

@@ -75,7 +75,7 @@ def test_without_a_leader_the_user_reads_that_and_the_page_is_loaded_again(addre
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"\r\nRefresh: 5\r\n" in answer
-        assert answer.endswith(b"No operator leads this release at the moment. This page tries again in 5 seconds.\n")
+        assert answer.endswith(b"No operator leads this release at the moment. This page retries in 5 seconds.\n")
         writer.close()
 
     relayed(test, address)

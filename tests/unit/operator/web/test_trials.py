@@ -55,12 +55,12 @@ def test_a_record_that_does_not_fit_has_its_cause(record: str, expected: str) ->
     [
         ({"transforms.h.type": "com.example.Encrypt"}, "not com.example.Encrypt; use penstock transform"),
         ({"transforms.h.field": "${env:HOME}"}, "the values of transforms.h.field; use penstock transform"),
-        ({"transforms.h.field": "${file:/etc/passwd:root}"}, "only pods of the connector know"),
-        ({"transforms.h.type": "${env:HOME}"}, "only pods of the connector know"),
-        ({"transforms.h.type": "this.module${y"}, "only pods of the connector know"),
-        ({"transforms.h.api.key": "hunter2"}, "the values of transforms.h.api.key are not shown"),
+        ({"transforms.h.field": "${file:/etc/passwd:root}"}, "only pods of the connector can resolve"),
+        ({"transforms.h.type": "${env:HOME}"}, "only pods of the connector can resolve"),
+        ({"transforms.h.type": "this.module${y"}, "only pods of the connector can resolve"),
+        ({"transforms.h.api.key": "hunter2"}, "the values of transforms.h.api.key are hidden"),
         ({"transforms": "h,i", "transforms.i.type": "InsertField$Value", "transforms.i.static.field": "f",
-          "transforms.i.static.value": "hunter2"}, "the values of transforms.i.static.value are not shown"),
+          "transforms.i.static.value": "hunter2"}, "the values of transforms.i.static.value are hidden"),
         ({"transforms.h.type": "HoistField"}, "Did you mean HoistField$Key, HoistField$Value?"),
     ],
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Decide how many tasks a sink has, by its lag. Pure."""
+"""Decide the number of a sink's tasks from its lag. Pure."""

@@ -10,7 +10,7 @@ __all__ = ["TaskLoad", "load_of"]
 _STALE: Final = 300.0
 """Seconds after which the figures of a task are outdated, unless it is idle: a task reports them only while they change."""
 _LEAST: Final = 0.005
-"""Share of work of a task whose percentage is rounded to zero."""
+"""Share of work assumed for a task whose percentage is rounded to zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class TaskLoad:
     """Load of one task.
 
     Attributes:
-        task: its number.
-        lag: records that it has not written yet.
-        rate: records that it has read per second.
-        busy: share of the time in which it did not wait for records.
+        task: number of the task.
+        lag: number of records that it has not written yet.
+        rate: records that it reads per second.
+        busy: share of time in which it does not wait for records, from 0 to 1.
         partitions: number of partitions that it reads.
     """
 
@@ -33,15 +33,15 @@ class TaskLoad:
 
     @property
     def seconds(self) -> float:
-        """Seconds that it needs for its lag, if no more records come."""
+        """Return the seconds that it needs to process its lag, if no more records are added."""
         return 0.0 if not self.lag else self.lag * max(self.busy, _LEAST) / self.rate
 
 
 def load_of(report: Report | None, pod_uid: str, now: float) -> TaskLoad | str:
-    """Return the load of a task, or why it is not known.
+    """Return the load of a task, or the reason why it is unknown.
 
     Args:
-        report: the last one of the task.
+        report: last report of the task; None: there is none.
         pod_uid: uid of its pod.
         now: seconds since 1970.
     """
@@ -55,5 +55,5 @@ def load_of(report: Report | None, pod_uid: str, now: float) -> TaskLoad | str:
     if not is_idle and now - report.figures_at / 1000 > _STALE:
         return "has not reported its figures for five minutes"
     if report.lag and not report.read_rate:
-        return "has a lag, and has read nothing"
+        return "has a lag, but has read no records"
     return TaskLoad(report.task, report.lag, report.read_rate, report.busy / 100, report.partitions)

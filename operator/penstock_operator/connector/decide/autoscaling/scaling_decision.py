@@ -1,8 +1,8 @@
-"""Decide how many tasks a sink has under its load. Pure.
+"""Choose the number of a sink's tasks from their load. Pure.
 
-The number grows in proportion to the lag, at most twofold in one step, since each change restarts all tasks. It shrinks by
-one after the tasks have had little to do for long. A change to fewer tasks that had to be undone doubles the wait for the
-next one, so that the number cannot alternate.
+The number grows in proportion to the lag, at most by a factor of two in one step; each change restarts all tasks. It
+decreases by one after the tasks have been underused for long enough. Each decrease that had to be undone doubles the wait
+for the next one, so that the number does not oscillate.
 """
 
 import math
@@ -18,27 +18,27 @@ from penstock_operator.reasons import Reason
 __all__ = ["choose_number"]
 
 _BUSY: Final = 0.5
-"""Share of work from which a task with too high a lag counts as slow. Something else hinders one that waits more."""
+"""Share of work from which a task whose lag is too high counts as slow. A less busy task is held up by something else."""
 _ROOM: Final = 0.7
-"""Share of work that each of the remaining tasks may have after one is removed."""
+"""Maximum share of work of each remaining task after one is removed."""
 _AT_ONCE: Final = 2
-"""Greatest factor of one step."""
+"""Maximum factor of one step."""
 _SOON: Final = 6
-"""A change to fewer tasks was wrong if the lag becomes too high within so many times the wait for it."""
+"""A decrease was wrong if the lag becomes too high within this multiple of the wait that preceded it."""
 _RESTART: Final = 300.0
-"""Seconds until restarted tasks have reported a load, at most."""
+"""Maximum seconds until restarted tasks have reported a load."""
 _MOST_UNDONE: Final = 5
 
 
 def choose_number(
     loads: Sequence[TaskLoad], terms: Autoscaling, before: AutoscaledTasks, now: float
 ) -> AutoscalingDecision:
-    """Return the number of tasks, which may be the same, and the time after which to decide again.
+    """Return the number of tasks, which may be unchanged, and when to decide again.
 
     Args:
-        loads: of all tasks.
+        loads: loads of all tasks.
         terms: `spec.autoscaling`.
-        before: the number so far, and since when it has been too small or too great.
+        before: the current number, and since when it has been too small or too large.
         now: seconds since 1970.
     """
     target = terms.target_lag_seconds
@@ -66,11 +66,11 @@ def _with_more(
     if count >= terms.max:
         return _waiting(before, Reason.AT_MAXIMUM, f"{text}, and {count} tasks are the maximum")
     if (left := since + terms.scale_up_after_seconds - now) > 0:
-        return _waiting(before, Reason.LAG_ABOVE_TARGET, f"{text}; if that lasts, there will be more tasks", left)
+        return _waiting(before, Reason.LAG_ABOVE_TARGET, f"{text}; tasks are added if that lasts", left)
     allowed = sum(load.rate / load.busy for load in slow) * target
     drained, passed = before.high_lag - lag, now - since
     if drained > 0 and (lag - allowed) * passed <= drained * 2 * terms.scale_up_after_seconds:
-        return _waiting(before, Reason.LAG_ABOVE_TARGET, f"{text}, and shrinks")
+        return _waiting(before, Reason.LAG_ABOVE_TARGET, f"{text}, but is decreasing")
     worst = max(slow, key=lambda load: load.seconds)
     wanted = math.ceil(count * min(worst.seconds / target, _AT_ONCE))
     number = min(max(wanted, count + 1), terms.max, _partitions(loads))
@@ -80,7 +80,7 @@ def _with_more(
 
 
 def _is_undone(terms: Autoscaling, before: AutoscaledTasks, now: float) -> bool:
-    """Return whether a change to more tasks undoes a recent one to fewer tasks."""
+    """Return whether an increase undoes a recent decrease."""
     soon = _SOON * terms.scale_down_after_seconds + terms.scale_up_after_seconds + _RESTART
     return before.lowered and now - (before.last_scale_time or 0.0) <= soon
 

@@ -1,6 +1,6 @@
-"""Step for the number of tasks: it changes only while the connector works as requested. Pure.
+"""Decision step for the number of tasks, which changes only while the connector works as requested. Pure.
 
-The number is in the status, and replaces `spec.tasksMax` from the next run on (`observe.autoscaled`).
+The number is stored in the status, and replaces `spec.tasksMax` from the next run on (`observe.autoscaled`).
 """
 
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["autoscaling_step"]
 
-_STAYS: Final = "the number of tasks stays"
+_STAYS: Final = "the number of tasks does not change"
 
 
 def autoscaling_step(observed: Observation, outcome: StepOutcome, executors: ExecutorsDecision) -> AutoscalingDecision:
     """Return the decision about the number of tasks.
 
     Args:
-        observed: the Connector, with the number so far.
-        outcome: of the steps for its tasks.
-        executors: the decision about them; those that start may be enough.
+        observed: the Connector, with its current number of tasks.
+        outcome: outcome of the steps for its tasks.
+        executors: the decision about executors; while some start, tasks are not added.
     """
     before, terms = observed.persisted.autoscaling, observed.connector.spec.autoscaling
     if before is None or terms is None:
@@ -37,7 +37,7 @@ def autoscaling_step(observed: Observation, outcome: StepOutcome, executors: Exe
         return AutoscalingDecision(before, _condition_before(observed))
     plan = outcome.plan
     if plan is not None and plan.kind == "source":
-        text = "the lag of a source is not known; set spec.tasksMax, and remove spec.autoscaling"
+        text = "the lag of a source is unknown; set spec.tasksMax, and remove spec.autoscaling"
         return _without(before, Reason.LAG_UNKNOWN, text)
     if plan is None or (held := next(_causes_to_hold(observed, outcome, plan, executors), None)) is not None:
         cause = "no task runs" if plan is None else held
@@ -58,7 +58,7 @@ def _without(before: AutoscaledTasks, reason: Reason, text: str) -> AutoscalingD
 
 
 def _condition_before(observed: Observation) -> AutoscalingCondition | None:
-    """Return the condition of the status, while no report can be read."""
+    """Return the condition in the status, which stays while no report can be read."""
     found = observed.persisted.conditions.get(ConditionType.AUTOSCALING)
     if found is None:
         return None
@@ -68,7 +68,7 @@ def _condition_before(observed: Observation) -> AutoscalingCondition | None:
 def _causes_to_hold(
     observed: Observation, outcome: StepOutcome, plan: Plan, executors: ExecutorsDecision
 ) -> Iterator[str]:
-    """Yield why the number must not change now."""
+    """Yield the reasons why the number must not change now."""
     state = observed.connector.spec.state
     if observed.deleting is not None:
         yield "the Connector is being deleted"
@@ -77,7 +77,7 @@ def _causes_to_hold(
     if outcome.pending is not None:
         yield "a change has not reached all tasks (UpdatePending)"
     if outcome.persisted.rollout is not None:
-        yield "the release was just rolled out to it"
+        yield "the release was just rolled out to the Connector"
     if any(action.is_pending for action in outcome.persisted.offsets):
         yield "an action on its offsets is in progress"
     if outcome.verdict.kind is not Kind.READY:
@@ -89,4 +89,4 @@ def _causes_to_hold(
     if observed.records.topic_fault:
         yield "the status topic is not compacted"
     if executors.state is not None and executors.state.reason == Reason.STARTING:
-        yield "executors start, which may be enough"
+        yield "executors are starting, which may be sufficient"

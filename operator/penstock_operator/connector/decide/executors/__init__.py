@@ -1,1 +1,1 @@
-"""Decide about the Spark executors of tasks, which never decide anything about the tasks. Pure."""
+"""Decide the Spark executors of tasks. These decisions never affect the tasks. Pure."""

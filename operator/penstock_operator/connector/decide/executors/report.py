@@ -1,4 +1,4 @@
-"""What the status and the condition `ExecutorsReady` report about executors. Pure."""
+"""Report executors in the status and in the condition `ExecutorsReady`. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -15,12 +15,10 @@ from penstock_operator.reasons import Reason
 __all__ = ["state_of", "task_executors"]
 
 _LENGTH: Final = 500
-"""Characters of the message of one task."""
-_NOT_MOUNTED: Final = (
-    "; if someone has deleted this Secret, annotate `restart-tasks` to start the task with another one"
-)
+"""Maximum characters of the message of one task."""
+_NOT_MOUNTED: Final = "; if this Secret was deleted, annotate `restart-tasks` to start the task with a new one"
 _NAMED: Final = 20
-"""Limit of tasks whose message is in the condition."""
+"""Maximum number of tasks whose messages are in the condition."""
 
 
 def task_executors(
@@ -33,24 +31,24 @@ def task_executors(
     due: Mapping[int, float],
     room: tuple[str, str] | None,
 ) -> TaskExecutors | None:
-    """Return what the status shows of a task's executors; None: it wants none, for no reason.
+    """Return the entry of the status for a task's executors; None: it needs none, without a problem.
 
     Args:
         pod: pod of the task.
-        report: the pod's own.
-        wanted: number that the task should have.
-        least: number that it has without a backlog.
-        kept: those that count towards it.
+        report: the pod's report.
+        wanted: number of executors that the task should have.
+        least: number of executors that it has without a backlog.
+        kept: executors that count towards the wanted number.
         observed: the Connector.
-        due: by number of those that have ended, in how many seconds each is replaced.
-        room: why executors make room for the pod of a task or job, as a reason and a sentence; None: they do not.
+        due: by number of an ended executor, the seconds until it is replaced.
+        room: reason and message why executors make room for the pod of a task or job; None: they do not.
     """
     trouble = report.executors_trouble or ""
     if wanted == 0:
         is_unused = report.executors_wanted is None and trouble
         return TaskExecutors(0, 0, Reason.UNUSED, trouble[:_LENGTH]) if is_unused else None
     running = sum(e.phase is Phase.RUNNING for e in kept)
-    # Without a backlog there may be no Spark session, and so none is connected: those that run are ready for one.
+    # Without a backlog there may be no Spark session to connect to: running executors then count as ready.
     waits = not report.executors and not trouble and (report.executors_wanted or 0) <= least
     connected = running if waits or report.executors is None else report.executors
     ready = min(running, connected, wanted)
@@ -63,7 +61,7 @@ def task_executors(
 def _causes(
     pod: TaskPod, kept: Sequence[ExecutorPod], observed: Observation, due: Mapping[int, float], trouble: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield reasons and messages, the most telling first."""
+    """Yield reasons and messages, the most specific first."""
     present = {e.name for e in observed.pods.executors}
     for number in range(len(present) + 1):
         refusal = observed.pods.refusals.get(of_executor(name := executor_name(pod.name, number)))
@@ -84,19 +82,19 @@ def _causes(
     for executor in kept:
         if executor.last_end is not None and executor.phase is not Phase.RUNNING:
             reason, message = executor.last_end
-            yield reason, f"pod {executor.name} starts in place of one that ended ({message})"
-    # The task reports trouble also while no executor can be connected yet, such as during a long pull of an image.
+            yield reason, f"pod {executor.name} is starting, and replaces one that ended ({message})"
+    # The task also reports trouble while no executor can be connected yet, such as while an image is being pulled.
     starting = [e for e in kept if e.phase is Phase.WAITING]
     if starting:
         first = min(starting, key=lambda e: e.created)
-        yield Reason.STARTING, f"pod {first.name} starts, since {timestamp(first.created)}"
+        yield Reason.STARTING, f"pod {first.name} has been starting since {timestamp(first.created)}"
     if trouble:
         yield Reason.HINDERED, trouble
-    yield Reason.STARTING, "they start, or are not connected to the task yet"
+    yield Reason.STARTING, "executors are starting, or are not connected to the task yet"
 
 
 def state_of(tasks: Mapping[int, TaskExecutors]) -> ExecutorsState | None:
-    """Return the contents of `ExecutorsReady`; None: no executor is wanted."""
+    """Return the status, reason and message of `ExecutorsReady`; None: no executor is needed."""
     short = {n: t for n, t in tasks.items() if t.reason}
     if not short:
         wanted = sum(t.wanted for t in tasks.values())

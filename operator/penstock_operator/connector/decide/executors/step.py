@@ -1,7 +1,7 @@
-"""Step for the executors of all tasks: which are created, deleted and replaced. Pure.
+"""Decision step that creates, deletes and replaces the executors of all tasks. Pure.
 
-A task reports how many executors it can use now; the Connector bounds that. Executors belong to one pod of a task, with
-which Kubernetes deletes them. They only make a backlog faster, so nothing of the tasks depends on this step.
+A task reports how many executors it can use now, within the Connector's bounds. Executors belong to one task pod, and
+Kubernetes deletes them with it. They only speed up a backlog, so no task depends on this step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,20 +32,20 @@ from penstock_operator.reasons import Reason
 __all__ = ["executors_step"]
 
 _MOST_CREATED: Final = 20
-"""Limit of executors that one run creates: the Connector's other work must not wait for hundreds."""
+"""Maximum number of executors that one run creates: the Connector's other work must not wait for hundreds."""
 _ORDER: Final = (Phase.RUNNING, Phase.WAITING, Phase.ENDED)
-"""Order in which executors stay when fewer are wanted; among equals, the lowest numbers stay."""
+"""Order in which executors are kept when fewer are needed; within a phase, the lowest numbers are kept."""
 _PLACED: Final = 30.0
-"""Seconds that a pod of a task or job may wait for a node before executors make room: an autoscaler may add one."""
+"""Seconds for which a task or job pod may wait for a node before executors make room: an autoscaler may add one."""
 _MAKES_ROOM: Final = "executors make room in a ResourceQuota for pod {}"
 _GROWS: Final = 2.0
-"""Seconds until more executors are created: each time as many as there are, so that Connectors share a quota if they want
-executors at the same time, and a quota that is used up costs few requests.
+"""Seconds between creations of executors. Each time their number is doubled, so that Connectors which need executors at the
+same time share a quota, and an exhausted quota causes few requests.
 """
 _LOOK: Final = 10.0
 """Seconds until the next decision while executors make room."""
 _END_LENGTH: Final = 300
-"""Characters of the end of an executor that its successor keeps."""
+"""Maximum characters about an executor's end that its successor keeps."""
 
 
 def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHashOf) -> ExecutorsDecision:
@@ -53,8 +53,8 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
 
     Args:
         observed: the Connector.
-        outcome: of the steps for its tasks: nothing is created for a pod that is deleted now.
-        pod_hash: returns the hash of the contents that a task's pod must have.
+        outcome: outcome of the steps for its tasks: no executor is created for a pod that is being deleted.
+        pod_hash: returns the hash that a task's pod must have.
     """
     pods = observed.pods
     if observed.namespace_ends or not (pods.executors or any(p.spark_secret for p in pods.tasks)):
@@ -70,7 +70,7 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
     without_task = (e for e in pods.executors if e.task_pod not in alive and e.leaving is None)
     delete = (*(e for s in steps for e in s.delete), *without_task)
     create = tuple(c for s in steps for c in s.create)
-    # One that ended stays until its successor is created, which continues its backoff.
+    # An ended executor is kept until its successor, which continues its backoff, is created.
     delete = (*delete, *(c.replaced for c in create[:_MOST_CREATED] if c.replaced is not None))
     new = [p for p in pods.tasks if _needs_secret(observed, p) and p.uid not in leaving]
     names = [*(of_executor(e.name) for e in delete), *(of_secret(p.spark_secret) for p in new)]
@@ -92,13 +92,13 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
 
 
 def _needs_secret(observed: Observation, pod: TaskPod) -> bool:
-    """Return whether a pod may wait for its Secret. One that has started had it, and another one would differ."""
+    """Return whether a pod may wait for its Secret. A started pod has mounted it, and a new one would differ."""
     is_known = observed.pods.spark_secrets.get(pod.uid, False)
     return bool(pod.spark_secret) and pod.phase is Phase.WAITING and not is_known
 
 
 def _own_room(observed: Observation) -> tuple[str, str] | None:
-    """Return why executors make room for a pod of their Connector, as a reason and a sentence; None: they do not."""
+    """Return reason and message why executors make room for a pod of their Connector; None: they do not."""
     if (refused := without_room(observed.pods.refusals, observed.now)) is not None:
         return Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(refused)
     late = (p.name for p in _unplaced(observed) if observed.now >= p.created + _PLACED)
@@ -108,13 +108,13 @@ def _own_room(observed: Observation) -> tuple[str, str] | None:
 
 
 def _others_room(observed: Observation) -> tuple[str, str] | None:
-    """Return likewise why executors make room, or take none, for a pod of another Connector."""
+    """Return reason and message why executors make room, or are not created, for another Connector's pod; None: neither."""
     pod = observed.pods.without_room
     return (Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(pod)) if pod else None
 
 
 def _unplaced(observed: Observation) -> Iterator[Pod]:
-    """Yield the pods of tasks and jobs for which there is no node: executors may have taken it."""
+    """Yield the task and job pods that cannot be scheduled, perhaps because executors occupy the nodes."""
     pods = observed.pods
     for pod in (*pods.tasks, *pods.jobs, *pods.offsets_jobs):
         is_unplaced = pod.hindrance is not None and pod.hindrance[0] == Reason.UNSCHEDULABLE
@@ -124,7 +124,7 @@ def _unplaced(observed: Observation) -> Iterator[Pod]:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Actions for the executors of one task, and what the status shows of them."""
+    """Actions for the executors of one task, and their entry in the status."""
 
     task: int
     delete: tuple[ExecutorPod, ...] = ()
@@ -135,13 +135,13 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _TaskStep:
-    """Step of one task.
+    """Decision step for the executors of one task.
 
     Attributes:
         observed: the Connector.
         pod: the current pod of the task.
-        plan: from which the pod was made; None: none is known, so no executor can be created.
-        report: the pod's own; None: it has not reported yet.
+        plan: plan from which the pod was created; None: it is unknown, so no executor can be created.
+        report: report of this pod; None: it has not reported yet.
     """
 
     observed: Observation
@@ -159,7 +159,7 @@ class _TaskStep:
 
     def step(self) -> _Step:
         executors = [e for e in self.observed.pods.executors if e.task_pod == self.pod.uid]
-        if self.report is None:  # it starts, or Kafka cannot be read: what exists stays
+        if self.report is None:  # it is starting, or Kafka cannot be read: keep all executors
             return _Step(self.pod.task)
         own = _own_room(self.observed)
         room, gives = own or _others_room(self.observed), own is not None or self.observed.pods.gives_room
@@ -202,7 +202,7 @@ class _TaskStep:
         return self._bounds.min if self._bounds is not None else 0
 
     def _wanted(self) -> int:
-        """Return how many executors the task should have. A task that has no Spark session yet wants none."""
+        """Return how many executors the task should have. A task without a Spark session needs none."""
         assert self.report is not None
         if self.report.executors_wanted is None:
             return 0
@@ -212,14 +212,14 @@ class _TaskStep:
         return min(self.report.executors_wanted, bounds.max)
 
     def _has_grown(self, kept: Sequence[ExecutorPod]) -> bool:
-        """Return whether executors were just created, as far as the clocks agree: others may want some, too."""
+        """Return whether executors were created just now, by this clock: other Connectors may need some, too."""
         return any(0 <= self.observed.now - e.created < _GROWS for e in kept)
 
     def _can_create(self) -> bool:
         return self.plan is not None and self.pod.phase is Phase.RUNNING and self.pod.address != ""
 
     def _free_numbers(self, executors: Sequence[ExecutorPod]) -> Iterator[int]:
-        """Yield the lowest numbers that no pod has: one that is being deleted has its own until it is gone."""
+        """Yield the lowest numbers that no pod has, not even one that is being deleted."""
         used = {e.number for e in executors}
         return (n for n in count() if n not in used)
 
@@ -231,7 +231,7 @@ class _TaskStep:
         return max(0.0, executor.ended.at + delay - self.observed.now)
 
     def _creation(self, name: str, before: ExecutorPod | None) -> CreateExecutor:
-        """Return a new executor, which replaces one that has ended or is one more."""
+        """Return a new executor, which replaces an ended one or is an additional one."""
         assert self.plan is not None
         if before is None or before.ended is None:
             return CreateExecutor(name, self.plan, self.pod)
@@ -241,12 +241,12 @@ class _TaskStep:
 
 
 def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
-    """Return whether a pod equals one that this plan would create now."""
+    """Return whether a pod is identical to the one that this plan would create now."""
     return pod.task < len(plan.tasks) and pod_hash(plan, pod.task) == pod.pod_hash
 
 
 def _restart(executor: ExecutorPod, ended: Ended) -> task_restart.RestartDecision:
-    """Return when an executor is replaced: as a task that is lost, for any end."""
+    """Return when an executor is replaced: after any end, like a lost task."""
     lived = max(0.0, ended.at - (executor.started or executor.created))
     history = task_restart.RestartHistory(losses=executor.quick_ends)
     return task_restart.next_restart(task_restart.TaskEnd.LOST, lived=lived, history=history, policy=Restart())
