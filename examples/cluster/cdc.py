@@ -215,7 +215,7 @@ class Play:
         while not claim(seen := self._look()):
             if time.monotonic() > end or any(c.stalled for c in seen.connectors.values()):
                 reasons = [f"\n  {c.name}: {c.reason}: {c.message}" for c in seen.connectors.values()]
-                raise Failed(f"Timed out or stalled, waiting until {what}.{''.join(reasons)}")
+                raise Failed(f"Timed out, or a connector stalled, while waiting until {what}.{''.join(reasons)}")
         return seen
 
     def _look(self) -> Seen:

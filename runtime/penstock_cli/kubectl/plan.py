@@ -104,7 +104,8 @@ def _described(
 ) -> str:
     title = f"{name.namespace}/{name.name}"
     if before is None:
-        start = f"{title}: new; up to {after['spec'].get('tasksMax', 1)} tasks start after validation\n"
+        most = after["spec"].get("tasksMax", 1)
+        start = f"{title}: new; up to {most} {'task starts' if most == 1 else 'tasks start'} after validation\n"
         return start + planned_topics(after, None, policies(name.namespace))
     changes = changes_of(before, after)
     if not changes:

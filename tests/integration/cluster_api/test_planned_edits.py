@@ -97,7 +97,7 @@ def test_a_label_that_selects_a_policy_of_the_same_file_changes_the_topics_rule(
 
 def test_a_plan_changes_nothing(planned: Planned, api_server: ApiServer, namespace: str) -> None:
     out, err = planned(CONNECTOR % ("orders", "stock", 10) + POLICY)
-    assert out.startswith(f"{namespace}/orders: new; up to 1 tasks start")
+    assert out.startswith(f"{namespace}/orders: new; up to 1 task starts")
     assert "shop-orders   6 " in out
     assert err == ""
     words = ("get", "connectors,topiccreationpolicies", "--namespace", namespace, "--output=yaml")

@@ -147,7 +147,7 @@ FAULTS: Final = (
         watched=20,
     ),
     Fault(
-        "TLS to a port without it",
+        "TLS to a port without TLS",
         "`producer.override.security.protocol: SSL`, and the brokers' port speaks plaintext",
         Says("Unavailable", ("does not complete the TLS handshake",)),
         "name the protocol of the brokers' port",
@@ -157,7 +157,7 @@ FAULTS: Final = (
         watched=20,
     ),
     Fault(
-        "a password to a port that asks for none",
+        "a password to a port that needs none",
         "`producer.override.security.protocol: SASL_PLAINTEXT`, and the brokers' port does not authenticate",
         Says("Unavailable", ("does not accept the credentials",)),
         "name the protocol of the brokers' port",
@@ -234,7 +234,7 @@ FAULTS: Final = (
         watched=60,
     ),
     Fault(
-        "a sink's group has no offsets and may not choose some",
+        "a sink's group has no offsets to start from",
         "`consumer.override.auto.offset.reset: none` and a new consumer group",
         Says("TasksFailed|Unavailable", ("auto.offset.reset",)),
         "set offsets, or let the consumer choose",
@@ -244,7 +244,7 @@ FAULTS: Final = (
         watched=60,
     ),
     Fault(
-        "the status topic forgets",
+        "the status topic is not compacted",
         "the status topic is deleted and created again by a broker, or changed: `cleanup.policy=delete`",
         Refused(("the operator has restored it to compact",), "the operator's log"),
         "nothing if the operator has the AlterConfigs permission on the topic; otherwise set `cleanup.policy=compact`. "

@@ -180,7 +180,7 @@ FAULTS: Final = (
         is_alone=True,
     ),
     Fault(
-        "a release's user lacks rights",
+        "a release's user lacks permissions",
         "the user of the worker configuration has no ACLs",
         Says("Unavailable|PrepareFailed", ("uthoriz",)),
         "grant what [kafka-acls.md](kafka-acls.md) lists; the connector starts automatically",

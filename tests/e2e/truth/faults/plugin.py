@@ -132,7 +132,7 @@ FAULTS: Final = (
         bears=30,
     ),
     Fault(
-        "a source loses its outside system",
+        "a source loses its external system",
         "`read` raises RetriableError repeatedly",
         Says("Hindered|Unavailable", (_REFUSED,)),
         "restore the external system",
@@ -141,7 +141,7 @@ FAULTS: Final = (
         _mends,
     ),
     Fault(
-        "a sink loses its outside system",
+        "a sink loses its external system",
         "`write` raises RetriableError repeatedly",
         Says("Hindered|Unavailable", (_REFUSED,)),
         "restore the external system",

@@ -80,7 +80,7 @@ def _change(**spec: Any) -> Steps:
 
 FAULTS: Final = (
     Fault(
-        "a version that nobody has published",
+        "a version that does not exist",
         "`spec.version` requests a version that no PluginVersion has",
         Says("PluginVersionMissing", ("1.0.0",)),
         "publish it, or request another one",
