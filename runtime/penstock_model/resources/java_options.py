@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from penstock.errors import Problem
+from penstock_model.connect.secret_names import has_secret_text, is_secret_name
 
 __all__ = ["is_collector", "refused_options", "secret_options"]
 
@@ -76,7 +77,6 @@ _PROPERTIES: Final[Mapping[str, str]] = {
 _DUMP: Final = "HeapDumpOnOutOfMemoryError"
 _DUMP_PATH: Final = "-XX:HeapDumpPath=/"
 _VARIABLE: Final = re.compile(r"\$\{[^}:]*:")
-_SECRET: Final = re.compile(r"-D[^=]*(password|passwd|secret|token|credential)[^=]*=.", re.IGNORECASE)
 _COLLECTOR: Final = re.compile(r"-XX:\+Use(Serial|Parallel|G1|Z|Shenandoah|Epsilon)GC")
 
 
@@ -93,9 +93,10 @@ def refused_options(options: Sequence[str]) -> Iterator[Problem]:
 
 
 def secret_options(options: Sequence[str]) -> Iterator[Problem]:
-    """Return a warning for each option whose name indicates a secret."""
+    """Yield a warning for each system property whose name or value indicates a secret."""
     for number, option in enumerate(options):
-        if _SECRET.match(option):
+        name, _, value = option.removeprefix("-D").partition("=")
+        if option.startswith("-D") and value and (is_secret_name(name) or has_secret_text(value)):
             message = (
                 f"everyone who can read the Connector can read {_named(option)}; if the plugin has a property for it, set "
                 "that in spec.config, as ${secret:<name>:<key>}"

@@ -82,6 +82,17 @@ def test_a_password_in_an_option_is_warned_of_without_its_value() -> None:
     assert "hunter22" not in warning.message
 
 
+def test_a_password_in_the_url_of_an_option_is_warned_of_without_the_url() -> None:
+    (warning,) = secret_options(["-Dproxy=http://ann:hunter22@proxy:3128", "-Dother=http://proxy:3128"])
+    assert "-Dproxy" in warning.message
+    assert "hunter22" not in warning.message
+
+
+def test_kafkas_list_of_token_endpoints_is_no_secret() -> None:
+    option = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://login.example.com/token"
+    assert not list(secret_options([option]))
+
+
 def java(**given: object) -> Connector:
     spec = {"class": "FileStreamSource", "java": given}
     return Connector.draft(
