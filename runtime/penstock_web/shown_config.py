@@ -21,7 +21,7 @@ from penstock_model.validation.plugin_definitions import find_definitions
 __all__ = ["shown_config"]
 
 _CAUTIOUS_NAME: Final = re.compile(r"pass|auth|signature|sas\b|webhook|keystore|\bpem\b", re.IGNORECASE)
-"""Names too general for `is_secret_name`: a value hidden needlessly costs little here, but an import would propose a Secret."""
+"""Names too general for `is_secret_name`: hiding a harmless value costs little; an import would propose a Secret."""
 _CONTENT_NAME: Final = re.compile(r"(^|\.)(static\.value|value\.literal)")
 """Properties whose text becomes part of records, of InsertField and InsertHeader: a tenant's key, for example."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")

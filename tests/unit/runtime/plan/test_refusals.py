@@ -23,7 +23,7 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         (
             {"table": "texts"},
             "spec.config",
-            "Tables.validate returned a value of type str in its list, and not a list of",
+            "Tables.validate returned a value of type str in its list; expected a list of",
         ),
         (
             {"table": "numbers"},

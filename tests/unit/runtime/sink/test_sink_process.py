@@ -225,7 +225,7 @@ def test_error_of_the_writer_names_type_place_and_records() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ({"rows": {1, 2}}, "set cannot be sent to another process; use texts, numbers, bytes, lists and dicts"),
+        ({"rows": {1, 2}}, "set cannot be sent to another process; use strings, numbers, bytes, lists and dicts"),
         (["\ud800"], "'utf-8' codec can't encode character"),
         (1 << 64, ""),
     ],
