@@ -100,7 +100,7 @@ def test_a_wrong_answer_is_reported(check: Callable[[Any, str], object], found: 
 def test_what_a_part_cannot_send_to_a_worker_is_reported_with_its_field_although_the_driver_reads_it(
     value: Any, message: str
 ) -> None:
-    told = "Rows.partitions returned an InputPartition that cannot be sent to a worker because of the key 'from' of its data: "
+    told = "Rows.partitions returned an InputPartition that cannot be sent to a worker because of the key 'from' of its data"
     with pytest.raises(ReturnedWrong) as raised:
         returned.parts([InputPartition({"to": 7}), InputPartition({"to": 7, "from": value})], "Rows.partitions")
     assert str(raised.value).startswith(told)
