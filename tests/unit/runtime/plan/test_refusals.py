@@ -406,9 +406,9 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         (
             {"password": "${env.PASSWORD}"},
             "password",
-            "holds text that looks like a variable but is not one; a variable is ${env:<name>}",
+            "contains text that looks like a variable but is not one; write ${env:<name>}",
         ),
-        ({"password": "${secret:db:password"}, "password", "holds text that looks like a variable but is not one"),
+        ({"password": "${secret:db:password"}, "password", "contains text that looks like a variable but is not one"),
         ({"table": "none"}, "", "Tables has nothing to do: it asks for no task"),
         (
             {"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"},
