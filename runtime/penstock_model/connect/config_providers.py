@@ -48,7 +48,9 @@ def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
     """Yield problems of config providers. Does not check whether Java classes exist."""
     for name, cls in _declared(texts).items():
         if name == _RESERVED:
-            text = f"the name {name} is reserved for Penstock's provider (${{secret:<name>:<key>}}); choose another name"
+            text = (
+                f"the name {name} is reserved for Penstock's provider (${{secret:<name>:<key>}}); choose another name"
+            )
             yield Problem("config.providers", text)
         elif not cls and name not in _NAMES:
             yield Problem(f"{PREFIX}{name}.class", f"is missing; set it to the class of config provider {name}")

@@ -13,7 +13,8 @@ __all__ = ["has_secret_text", "is_secret_name", "secret_parts"]
 
 _NAME: Final = re.compile(
     r"passw|passphrase|passcode|pass$|pwd|(^|[._-])(pass|pw|sas)($|[._-])|secret|credential|token|jaas|(?<!oauth)bearer|"
-    r"authorization|auth[._-]?basic|access[._-]?signature|user[._-]?info|keyfile|dsn|webhook($|[._-]?(endpoint|path|ur[il]))|connection[._-]?string|"
+    r"authorization|auth[._-]?basic|access[._-]?signature|user[._-]?info|keyfile|dsn|"
+    r"webhook($|[._-]?(endpoint|path|ur[il]))|connection[._-]?string|"
     r"(api|access|account|auth|client|consumer|encryption|hmac|master|primary|private|sas|shared|signing|ssl|storage|"
     r"subscription)[._-]?key(?!space|store)|keystore[._-]key|key[._-]pem",
     re.IGNORECASE,
@@ -30,7 +31,8 @@ _TEXT: Final = re.compile(
     r"(?:passw(?:or)?d|passphrase|pwd|secret|credentials?|(?:access|api|auth|bearer|sas|security)[._-]?token|"
     r"(?:api|access|account|private)[._-]?key|[?&;](?:sig|sas|key|token))"
     r"\s{0,5}=\s{0,5}(?P<value>[^=;&\s][^;&\s]{0,4000}+)|"  # parameters of drivers and URLs
-    r"(?:passw(?:or)?d|passphrase|secret|token|credential|authorization|(?:api|access|account|private)[._-]?key)\"\s{0,5}:\s{0,5}\"(?P<json>[^\"]{1,4000}+)\"|"
+    r"(?:passw(?:or)?d|passphrase|secret|token|credential|authorization|(?:api|access|account|private)[._-]?key)"
+    r"\"\s{0,5}:\s{0,5}\"(?P<json>[^\"]{1,4000}+)\"|"
     r"private[ _]key|\b(?:bearer|basic)\s{1,5}[\w.~+/=-]{8}|^\s{0,5}(?:bearer|basic)\s{1,5}\S|hooks\.slack\.com/services/",
     re.IGNORECASE,
 )

@@ -70,8 +70,10 @@ class _Group(Config):
     replication_factor: Annotated[int | None, _is_factor] = prop(
         "replication.factor", None, doc="Replicas of a new topic. Default: those of the default group."
     )
-    include: Annotated[list[str], AfterValidator(_patterns)] = prop("include", [], doc="Patterns of topics in the group.")
-    exclude: Annotated[list[str], AfterValidator(_patterns)] = prop("exclude", [], doc="Patterns of topics not in the group.")
+    include: Annotated[list[str], AfterValidator(_patterns)] = prop(
+        "include", [], doc="Patterns of topics in the group."
+    )
+    exclude: Annotated[list[str], AfterValidator(_patterns)] = prop("exclude", [], doc="Patterns of excluded topics.")
 
 
 class _Default(Config):

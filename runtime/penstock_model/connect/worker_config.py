@@ -37,7 +37,9 @@ class WorkerConfig(ErrorsConfig):
         "group.id", "penstock", doc="The name of this worker group, the prefix of transactional ids."
     )
     key_converter: str = prop("key.converter", "JsonConverter", doc="The key converter of connectors that set none.")
-    value_converter: str = prop("value.converter", "JsonConverter", doc="The value converter of connectors that set none.")
+    value_converter: str = prop(
+        "value.converter", "JsonConverter", doc="The value converter of connectors that set none."
+    )
     header_converter: str = prop(
         "header.converter", "SimpleHeaderConverter", doc="The header converter of connectors that set none."
     )

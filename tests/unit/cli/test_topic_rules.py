@@ -120,7 +120,7 @@ def test_policies_that_select_the_connector_apply_as_on_the_cluster(files: Files
         (
             {"topic.creation.default.partitions": 5, "topic.creation.default.replication.factor": 3},
             {"rails": {"limits": {"maxPartitions": 3}, "connectorSelector": {}}},
-            "topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 3, and topic.creation.default "
+            "topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 3, but topic.creation.default "
             "requests 5",
         ),
         (

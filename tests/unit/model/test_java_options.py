@@ -59,7 +59,7 @@ def test_options_that_break_nothing_are_the_users(option: str) -> None:
         ("-XX:HeapDumpPath=dump.hprof", "absolute path"),
         ("-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath=/..."),
         ("-Djava.io.tmpdir=/x", "set TMPDIR"),
-        ("java.base/java.lang=ALL-UNNAMED", "does not begin with -"),
+        ("java.base/java.lang=ALL-UNNAMED", "does not start with -"),
         ("--add-opens", "only -D<property>=<value>"),
         ("-version", "only -D<property>=<value>"),
         ("-Dx=1\n-Xmx1g", "only -D<property>=<value>"),

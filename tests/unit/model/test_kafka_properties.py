@@ -144,7 +144,7 @@ def test_what_has_no_meaning_is_said_with_the_reason(kind: ClientKind, name: str
         ),
         ("admin", "ssl.truststore.location", "/t.jks", "is a Java key store (JKS), which librdkafka cannot read"),
         ("admin", "ssl.keystore.location", "/t.jks", "is a Java key store (JKS), which librdkafka cannot read"),
-        ("admin", "ssl.cipher.suites", "TLS_AES_128_GCM_SHA256", "these are Java's names; write OpenSSL's"),
+        ("admin", "ssl.cipher.suites", "TLS_AES_128_GCM_SHA256", "has Java's cipher names; write OpenSSL's"),
         ("admin", "sasl.jaas.config", "x.Other required;", "must be '<class> required"),
         ("admin", "sasl.jaas.config", PLAIN.replace("password", "pass"), "password must be given"),
         ("admin", "sasl.mechanizm", "PLAIN", "is not known; did you mean sasl.mechanism?"),

@@ -94,7 +94,7 @@ def test_settings_stay_as_they_were_written() -> None:
         ({"groups": "default"}, "default need not be listed: it applies to topics that match no group"),
         (
             {"groups": "a", "a__partition": "4"},
-            "is passed on as a setting of the topics, named partition; did you mean topic.creation.a.partitions?",
+            "is passed to Kafka as the topic setting partition; did you mean topic.creation.a.partitions?",
         ),
     ],
 )

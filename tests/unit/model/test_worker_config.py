@@ -127,7 +127,7 @@ def test_what_belongs_to_a_worker_is_no_warning(name: str) -> None:
         ({"bootstrap.servers": " "}, "bootstrap.servers", "String must be non-empty"),
         ({"producer.linger.ms": "x"}, "producer.linger.ms", "Not a number of type INT"),
         ({"connector.client.config.override.policy": "x.Y"}, "connector.client.config.override.policy", "one of"),
-        ({"config.providers": "vault"}, "config.providers.vault.class", "is missing; name the class"),
+        ({"config.providers": "vault"}, "config.providers.vault.class", "is missing; set it to the class"),
         (
             {"config.providers": "vault", "config.providers.vault.class": "x.Vault"},
             "config.providers.vault.class",

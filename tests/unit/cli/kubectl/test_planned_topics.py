@@ -78,8 +78,8 @@ def test_rules_are_shown_where_only_the_plugin_knows_the_topics() -> None:
     assert lines[3:] == [
         [r"limits.topics of the TopicCreationPolicy rails allows only shop\..*"],
         [
-            r"shop\..*\.table except shop\.x\..*: refused: limits.maxPartitions of the TopicCreationPolicy rails is 3, and "
-            "group tables of the TopicCreationPolicy shop asks for 5"
+            r"shop\..*\.table except shop\.x\..*: refused: limits.maxPartitions of the TopicCreationPolicy rails is 3, but "
+            "group tables of the TopicCreationPolicy shop requests 5"
         ],
     ]
     assert planned(debezium)[2][0] == "all"

@@ -74,7 +74,7 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         (
             {**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": " p "},
             "transforms.h.predicate",
-            "there is no predicate p (with its blanks) in the list predicates, which now has p; did you mean p?",
+            "there is no predicate p (including its whitespace) in the list predicates, which now has p; did you mean p?",
         ),
         (
             {**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "P"},
@@ -390,7 +390,7 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         (
             {"predicates": "p", "predicates.p.type": "Tombstone"},
             "predicates.p.type",
-            "has no effect: no transform is guarded by p; set transforms.<alias>.predicate: p",
+            "has no effect: no transform uses p; set transforms.<alias>.predicate: p",
         ),
         (
             {
@@ -401,7 +401,7 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
                 "transforms.h.negate": " true ",
             },
             "transforms.h.negate",
-            "has blanks around it, which makes it false in Kafka",
+            "has surrounding whitespace, which makes it false in Kafka",
         ),
         (
             {"password": "${env.PASSWORD}"},
@@ -457,7 +457,7 @@ def test_tolerance_that_leaves_no_trace_of_a_record_is_a_warning(
     found = planned({**config, **own}, shared).warnings
     assert [w.property for w in found] == names
     for warning in found:
-        assert "nothing records which" in warning.message
+        assert "without a trace" in warning.message
         assert "errors.deadletterqueue.topic.name" in warning.message
         assert "errors.log.enable=true" in warning.message
 
