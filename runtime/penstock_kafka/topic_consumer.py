@@ -114,7 +114,7 @@ class TopicConsumer:
 
     @property
     def is_connected(self) -> bool:
-        """Whether a client exists."""
+        """Return whether a client exists."""
         return self._consumer is not None
 
     @contextmanager

@@ -47,19 +47,19 @@ class WorkerConfig(ErrorsConfig):
         "offset.storage.topic", "connect-offsets", doc="The topic of source offsets."
     )
     offset_storage_partitions: int = prop(
-        "offset.storage.partitions", 25, doc="Partitions of that topic. -1: the broker's default."
+        "offset.storage.partitions", 25, doc="Partitions of the offsets topic. -1: the broker's default."
     )
     offset_storage_replication_factor: int = prop(
-        "offset.storage.replication.factor", 3, doc="Replication factor of that topic. -1: the broker's default."
+        "offset.storage.replication.factor", 3, doc="Replication factor of the offsets topic. -1: the broker's default."
     )
     status_storage_topic: Annotated[str, not_blank] = prop(
         "status.storage.topic", "connect-status", doc="The topic of states and active topics."
     )
     status_storage_partitions: int = prop(
-        "status.storage.partitions", 5, doc="Partitions of that topic. -1: the broker's default."
+        "status.storage.partitions", 5, doc="Partitions of the status topic. -1: the broker's default."
     )
     status_storage_replication_factor: int = prop(
-        "status.storage.replication.factor", 3, doc="Replication factor of that topic. -1: the broker's default."
+        "status.storage.replication.factor", 3, doc="Replication factor of the status topic. -1: the broker's default."
     )
     internal_topics_automatic_creation_enable: bool = prop(
         "internal.topics.automatic.creation.enable",
@@ -82,7 +82,7 @@ class WorkerConfig(ErrorsConfig):
         validate_default=True,
     )
     override_allowlist: list[str] = prop(
-        "connector.client.config.override.allowlist", [], doc="With policy Allowlist: the properties allowed."
+        "connector.client.config.override.allowlist", [], doc="With policy Allowlist: the allowed properties."
     )
     topic_creation_enable: bool = prop(
         "topic.creation.enable", default=True, doc="Whether topics of sources are created by rules (KIP-158)."

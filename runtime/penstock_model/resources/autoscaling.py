@@ -49,8 +49,8 @@ class Autoscaling(Part):
         ge=60,
         le=_DAY,
         strict=True,
-        description="How long, in seconds, one task fewer must be sufficient before one is removed. Each time this must soon "
-        "be undone, the next wait doubles, up to 32 times this value.",
+        description="How long, in seconds, one task fewer must be sufficient before one is removed. Each time this must "
+        "soon be undone, the next wait doubles, up to 32 times this value.",
     )
 
 
