@@ -74,13 +74,13 @@ def test_each_pattern_is_compiled_separately() -> None:
         (
             {"maxPartitions": 4},
             "other",
-            "limits.maxPartitions of the TopicCreationPolicy shop-topics is 4, and default of "
+            "limits.maxPartitions of the TopicCreationPolicy shop-topics is 4, but default of "
             "the TopicCreationPolicy shop-topics requests 5",
         ),
         (
             {"minReplicationFactor": 4},
             "a",
-            "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 4, and "
+            "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 4, but "
             "group compacted of the TopicCreationPolicy shop-topics requests 3",
         ),
         (
