@@ -80,7 +80,9 @@ def test_where_the_worker_creates_no_topics_limits_of_a_policy_hold_against_the_
     _, task = lab.source([[{"value": "v", "topic": f"{p}.other"}]], p, policy=policy(p, max_partitions=3), worker=OFF)
     told = failed(task)
     assert told.startswith(f"Topic '{p}.other' may not be created")
-    assert "topic.creation.enable is false in the worker configuration; ask an administrator to create the topic" in told
+    assert (
+        "topic.creation.enable is false in the worker configuration; ask an administrator to create the topic" in told
+    )
     assert not topics(lab) & {f"{p}.other"}
 
 

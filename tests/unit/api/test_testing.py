@@ -258,7 +258,7 @@ def test_a_converter_with_a_fault_fails() -> None:
 
     with pytest.raises(UnicodeDecodeError):
         Suite().test_values_come_out_that_fit_their_schema_or_a_data_error(None)
-    with pytest.raises(AssertionError, match="became"):
+    with pytest.raises(AssertionError, match="was written as"):
         Suite().test_what_was_written_can_be_read_and_stays_what_it_is(None)
 
 
@@ -543,8 +543,8 @@ class GivesInAWriter(Writer):
             ConnectError,
             "GivesInAWriter.write returned a message for `Sink.commit` that a worker cannot send",
         ),
-        ((DataError("no"), ROWS[0]), TypeError, "report takes a Record and an exception with the reason"),
-        ((ROWS[0], "no"), TypeError, "report takes a Record and an exception with the reason"),
+        ((DataError("no"), ROWS[0]), TypeError, "report takes a Record and an exception that states the reason"),
+        ((ROWS[0], "no"), TypeError, "report takes a Record and an exception that states the reason"),
     ],
 )
 def test_run_writer_checks_what_comes_back_as_the_runtime_does(what: Any, error: type[Exception], message: str) -> None:

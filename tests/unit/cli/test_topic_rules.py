@@ -148,7 +148,7 @@ def test_what_the_cluster_would_refuse_is_refused(
             {"topic.creation.groups": "a"},
             "shop",
             True,
-            "the TopicCreationPolicy shop has rules for this connector, and spec.config has topic.creation.groups",
+            "the TopicCreationPolicy shop has rules for this connector, but spec.config has topic.creation.groups",
         ),
         ({"topic.creation.default.partitions": "many"}, None, False, "topic.creation.default."),
         ({"topic.creation.default.partitions": "${env:NO_SUCH}"}, None, False, "NO_SUCH"),

@@ -313,7 +313,7 @@ def test_invalid_report_fails_the_task_even_if_the_sink_ignores_the_error(
     process, _, queue = sink(act, ALL)
     with pytest.raises(ConnectError) as raised:
         process.put(three())
-    assert "TypeError: report takes a Record and an exception with the reason" in str(raised.value)
+    assert "TypeError: report takes a Record and an exception that states the reason" in str(raised.value)
     assert f"; it was called with {called_with}, in " in str(raised.value)
     assert queue.values == []
 
