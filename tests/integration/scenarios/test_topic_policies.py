@@ -91,10 +91,10 @@ def test_every_limit_that_forbids_a_topic_is_reported_with_the_rule_that_breaks_
     within = policy(p, max_partitions=2, min_replication_factor=2, config=["retention.ms"])
     _, task = lab.source([[{"value": "v", "topic": f"{p}.a"}, {"value": "v", "topic": f"{p}.c"}]], p, policy=within)
     first, second = failed(task).splitlines()
-    assert "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 2, and group tables of" in first
+    assert "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 2, but group tables of" in first
     assert "the broker's default, which is unknown in advance (-1)" in first
     assert "limits.config of the TopicCreationPolicy shop-topics does not have cleanup.policy" in first
-    assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, and default of" in second
+    assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, but default of" in second
 
 
 def test_a_number_that_no_client_sends_fails_the_task_as_a_wrong_configuration_that_names_the_rule(lab: Lab) -> None:

@@ -56,9 +56,9 @@ def portions(*found: Any) -> list[RecordBatch]:
         (returned.parts, [{"from": 1}], "returned a value of type dict in its list; expected an InputPartition"),
         (
             returned.parts,
-            [InputPartition(None)],
+            [InputPartition(None)],  # type: ignore[arg-type]
             "returned None as InputPartition.data; expected a mapping of strings to",
-        ),  # type: ignore[arg-type]
+        ),
         (returned.parts, [InputPartition({1: 2})], "type int as a key of InputPartition.data; expected a"),  # type: ignore[dict-item]
         (returned.portion, [record()], "returned a value of type list; expected a pair of records and"),
         (
