@@ -374,7 +374,11 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
             "producer.override.acks",
             "has no effect: exactly-once delivery requires acks=all; set delivery.guarantee=at-least-once",
         ),
-        ({"producer.override.lingr.ms": "1"}, "producer.override.lingr.ms", "it is not a known producer property"),
+        (
+            {"producer.override.lingr.ms": "1"},
+            "producer.override.lingr.ms",
+            "has no effect: it is not a known producer",
+        ),
         (
             {
                 "topic.creation.default.partitions": "1",
