@@ -1,4 +1,4 @@
-"""Source connector of a generator function: its streams, their cursors, and their distribution among tasks."""
+"""Source connector for a generator function: its streams, their cursors, and their distribution among tasks."""
 
 import json
 import logging
@@ -23,22 +23,22 @@ Streams: TypeAlias = Callable[[Any], Iterable[str]]
 log = logging.getLogger(__name__)
 
 ONLY_STREAM: Final = "default"
-"""Stream of a source that names no streams."""
+"""Stream name of a source without `streams`."""
 
 TASK_STREAMS: Final = "task.streams"
-"""Property of a task with its streams, as a JSON list."""
+"""Property with the streams of a task, as a JSON list."""
 
 _ALL: Final = ".all"
-"""Suffix of the first task's property with the sorted streams of all tasks."""
+"""Suffix of the property with the sorted streams of all tasks, which only the first task has."""
 
 _LOOK: Final = 60.0
 """Seconds between two checks for new and removed streams."""
 
 _PORTION: Final = 100
-"""Number of records in a portion, if they were yielded one by one."""
+"""Records per portion, if the function yields them one by one."""
 
 _PATIENCE: Final = 1.0
-"""Seconds after which an incomplete portion is delivered, so that reading of a slow stream can end between portions."""
+"""Seconds until an incomplete portion is delivered, so that a read of a slow stream can end between portions."""
 
 
 class FunctionSource(SourceConnector):
@@ -54,21 +54,23 @@ class FunctionSource(SourceConnector):
         return self.repeats
 
     def validate(self, config: Any) -> Iterable[Problem]:
-        """Check that the streams can be listed and are texts, and that the user does not set the streams of a task.
+        """Check that the streams can be listed and are strings, and that the user does not set the streams of a task.
 
         Raises:
-            ConfigError: the streams have another form.
+            ConfigError: the streams are not a list of distinct strings.
         """
         if config.open_properties(TASK_STREAMS):
             return [
-                Problem(TASK_STREAMS, f"{TASK_STREAMS} cannot be set: Penstock assigns the streams to tasks with it.")
+                Problem(
+                    TASK_STREAMS, f"cannot set {TASK_STREAMS}: Penstock uses it to assign streams to tasks; remove it."
+                )
             ]
         if not self._names(config):
             self._warn_of_nothing()
         return []
 
     def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Distribute the streams in turn among as many tasks as there are streams, at most `max_tasks`."""
+        """Distribute the streams round-robin among as many tasks as there are streams, at most `max_tasks`."""
         if self.streams is None:
             return [properties]
         names = self._names(config)
@@ -78,7 +80,7 @@ class FunctionSource(SourceConnector):
         return own
 
     def source(self, config: Any) -> "FunctionReader":
-        """Return the reader of all streams of this task."""
+        """Return the reader for all streams of this task."""
         given = config.open_properties(TASK_STREAMS)
         names = json.loads(given[""]) if "" in given else self._names(config)
         if not names:
@@ -90,21 +92,24 @@ class FunctionSource(SourceConnector):
         )
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept any valid cursor for any stream, including streams that do not exist any more."""
+        """Accept any valid cursor for any stream, including streams that no longer exist."""
         for partition, offset in offsets.items():
             if set(partition) != {"stream"} or not isinstance(partition["stream"], str):
-                raise ConnectError(f'A partition must be {{"stream": "<name>"}}, not {json.dumps(dict(partition))}.')
+                raise ConnectError(
+                    f"cannot change the offset of partition {json.dumps(dict(partition))}: a partition must be "
+                    '{"stream": "<name>"}.'
+                )
             if offset is not None and (not offset or offset.get("cursor", "") is None):
                 raise ConnectError(
-                    f'The offset of the stream {partition["stream"]} must be {{"cursor": <text or number>}} or a map '
-                    f"as the source writes it, not {json.dumps(dict(offset))}."
+                    f"cannot set the offset of stream {partition['stream']} to {json.dumps(dict(offset))}: an offset must "
+                    'be {"cursor": <string or number>}, or a map like those that the source writes.'
                 )
         return True
 
     def _warn_of_nothing(self) -> None:
         log.warning(
-            "%s has nothing to read: the function that it has as `streams` names none for this configuration. It is "
-            "asked again each minute.",
+            "%s has nothing to read: its function `streams` returned no stream for this configuration. It is called again "
+            "every minute.",
             self.parameters.name,
         )
 
@@ -114,10 +119,10 @@ class FunctionSource(SourceConnector):
             return [ONLY_STREAM]
         given = streams(config)
         if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
-            raise ConfigError(f"The streams of {self.parameters.name} must be a list of texts, not {given!r}.")
+            raise ConfigError(f"The streams of {self.parameters.name} must be a list of strings, not {given!r}.")
         names = list(given)
         if not all(isinstance(name, str) for name in names):
-            raise ConfigError(f"The streams of {self.parameters.name} must be a list of texts, not {names!r}.")
+            raise ConfigError(f"The streams of {self.parameters.name} must be a list of strings, not {names!r}.")
         if len(set(names)) < len(names):
             raise ConfigError(f"The streams of {self.parameters.name} must differ from each other: {names!r}.")
         return names
@@ -152,11 +157,11 @@ class _StreamWatch:
 
 
 class FunctionReader(PollingSource):
-    """Driver side of the source, which calls the function for each stream in turn.
+    """Driver half of the source, which calls the function for each stream in turn.
 
     Attributes:
-        portion: number of records in a portion, if they were yielded one by one. The suite sets it to 1, so that reading may
-            end after any pair.
+        portion: the number of records per portion, if the function yields them one by one. The test suite sets it to 1,
+            so that a read may end after any pair.
     """
 
     def __init__(
@@ -188,7 +193,7 @@ class FunctionReader(PollingSource):
             self._watch.look()
         # Each stream has its share, so that a stream with a backlog does not delay the others.
         share = max(1, limits.records // max(1, len(self._names)))
-        # The next read continues after the stream that was reached, even if this one ends or fails before the last stream.
+        # The next read continues after the last stream read, even if this read ends or fails before all streams had a turn.
         for _ in self._names:
             name = self._names[self._turn]
             self._turn = (self._turn + 1) % len(self._names)
@@ -197,7 +202,7 @@ class FunctionReader(PollingSource):
                 yield records, {partition: _offset(cursor)}
 
     def _portions(self, stream: str, cursor: Cursor | None, limit: int) -> Iterator[tuple[list[Record], Cursor]]:
-        """Yield about `limit` records of a stream at most, in portions, each with the cursor after it."""
+        """Yield at most about `limit` records of a stream, in portions, each with the cursor after it."""
         call = self.parameters.given(cursor=cursor, stream=stream, limit=limit, **self._fixed)
         portion: list[Record] = []
         handed_on = cursor
@@ -218,20 +223,20 @@ class FunctionReader(PollingSource):
                 if taken >= limit:
                     return
         except Exception as e:
-            place = "from the beginning" if cursor is None else f"behind the cursor {cursor!r}"
-            e.add_note(f"the stream {stream!r} was read {place}")
+            place = "from the beginning" if cursor is None else f"after cursor {cursor!r}"
+            e.add_note(f"while reading stream {stream!r} {place}")
             raise
         finally:
-            pairs.close()  # its `finally` closes what it opened, now and in this thread
-        if cursor is not None and (portion or cursor != handed_on):  # pages without a record move the cursor, too
+            pairs.close()  # run its `finally` immediately, in this thread
+        if cursor is not None and (portion or cursor != handed_on):  # pages without records advance the cursor, too
             yield portion, cursor
 
     def _refuse_shared(self, cursor: Cursor) -> None:
-        """Refuse two pairs with records and the same cursor, since reading may end between them and continue at the cursor.
+        """Reject two pairs with records and the same cursor: a read may end between them, and continue after the cursor.
 
         Raises:
-            ConnectError: the source delivers exactly once. Any other source may read the records of a cursor again, so it
-                gets a warning.
+            ConnectError: the source delivers exactly once. For other sources, which may read the records of a cursor again,
+                a warning is logged instead.
         """
         message = (
             f"{self.parameters.name} yielded records with the cursor {_shown(cursor)}, and then more records with the same "
@@ -246,7 +251,7 @@ class FunctionReader(PollingSource):
             self._has_warned = True
 
     def _pairs(self, given: Any) -> Generator[tuple[Sequence[Record], Cursor]]:
-        """Check the pairs that the function yields, and yield them as a list of records and the cursor after them.
+        """Yield the pairs of the function as lists of records with the cursor after them, after checking them.
 
         Raises:
             TypeError: the function returned or yielded something else.
@@ -263,7 +268,7 @@ class FunctionReader(PollingSource):
                     raise TypeError(f"{name} must yield a Record or a list of them; it yielded {_shown(pair[0])}.")
                 if not _is_cursor(pair[1]):
                     raise TypeError(
-                        f"{name} must yield a cursor that is a text, a number or a flat map of those; "
+                        f"{name} must yield a cursor that is a string, a number or a flat map of those; "
                         f"it yielded {_shown(pair[1])}."
                     )
                 yield records, pair[1]

@@ -11,7 +11,7 @@ __all__ = ["NamedParameters"]
 
 
 class NamedParameters:
-    """Parameters of a function, out of those that its kind of plugin offers.
+    """Parameters of a plugin function, a subset of those that its kind of plugin offers.
 
     Args:
         function: the function.
@@ -20,17 +20,17 @@ class NamedParameters:
         offered: all parameters that the function may have; `config` is always one of them.
 
     Raises:
-        TypeError: the function has other parameters, lacks `needed`, is `async` or not a function of a module, or the
-            annotation of `config` is not a `Config`.
+        TypeError: the function has other parameters, lacks `needed`, is `async` or not defined at module level, or the
+            annotation of `config` is not a subclass of `Config`.
     """
 
     def __init__(self, function: Callable[..., Any], *, kind: str, needed: str, offered: Sequence[str]) -> None:
         name = getattr(function, "__qualname__", repr(function))
         self.name = name
         if not inspect.isfunction(function):
-            raise TypeError(f"@{kind} takes a function, not {name}. Write a plugin class instead.")
+            raise TypeError(f"@{kind} requires a function, not {name}; write a plugin class instead.")
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(f"@{kind} {name}: it is async, and Penstock calls it in a thread without an event loop.")
+            raise TypeError(f"@{kind} {name}: it is async, but Penstock calls it without an event loop; use def.")
         if "<" in name:  # <locals>, <lambda>
             raise TypeError(f"@{kind} {name}: other processes cannot import it; define the function at module level.")
         choice = ", ".join(offered)

@@ -1,6 +1,6 @@
 """Checks of the values that a plugin returns. Errors name the class, the method and the expected type.
 
-Each check runs once per call or portion, not per record. Messages contain types and numbers, never data of a record.
+Each check runs once per call or portion, not per record. Messages contain types and counts, never data of a record.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,29 +47,29 @@ T = TypeVar("T")
 _NONE: Final = type(None)
 _TELL: Final = "Tell the plugin's author"
 _COLUMNS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
-    ("topic", (str, _NONE), "a text"),
-    ("partition", (Integral, _NONE), "a whole number, or None where Kafka's partitioner chooses"),
+    ("topic", (str, _NONE), "a string or None"),
+    ("partition", (Integral, _NONE), "an integer, or None to let Kafka's partitioner choose"),
     (
         "held_timestamp",
         (Integral, _NONE, UnreadTimestamps),
-        "milliseconds since 1970 as a whole number (Instant.of makes one of a datetime), or None",
+        "milliseconds since 1970 as an integer (use Instant.of for a datetime), or None",
     ),
-    ("key_schema", (Schema, _NONE), "a Schema, or None"),
-    ("value_schema", (Schema, _NONE), "a Schema, or None"),
+    ("key_schema", (Schema, _NONE), "a Schema or None"),
+    ("value_schema", (Schema, _NONE), "a Schema or None"),
 )
 
 
 class ReturnedWrong(ConnectError):
-    """Raised when a plugin returns a value that its contract does not allow, regardless of the data."""
+    """A plugin returned a value that violates the contract of its method."""
 
 
 def wrong(method: str, given: object, expected: str, where: str = "") -> ReturnedWrong:
-    """Return the error for a value that a method returned."""
-    return ReturnedWrong(f"{method} returned {_kind(given)}{where}, and not {expected}. {_TELL}")
+    """Return the error for an invalid value that a method returned."""
+    return ReturnedWrong(f"{method} returned {_kind(given)}{where}; expected {expected}. {_TELL}")
 
 
 def name(of: object, method: str, alias: str | None = None) -> str:
-    """Return `Class.method` of an object, for messages, or `Alias.method`; for a plugin of one function, its name."""
+    """Return `Class.method` or `Alias.method` for messages; for a plugin created from a function, the function's name."""
     parameters = getattr(of, "parameters", None)
     return parameters.name if isinstance(parameters, NamedParameters) else f"{alias or type(of).__qualname__}.{method}"
 
@@ -78,7 +78,7 @@ def instance(found: T, kinds: tuple[type, ...], method: str) -> T:
     """Check that an object is an instance of one of these classes, and return it.
 
     Raises:
-        ReturnedWrong: it is not.
+        ReturnedWrong: the object has another type.
     """
     if not isinstance(found, kinds):
         raise wrong(method, found, " or ".join(f"a {kind.__name__}" for kind in kinds))
@@ -89,7 +89,7 @@ def iterable(found: Any, method: str, expected: str) -> Iterator[Any]:
     """Return an iterator over the value that a method returned.
 
     Raises:
-        ReturnedWrong: the value is not iterable, or is a text, bytes or a mapping.
+        ReturnedWrong: the value is not iterable, or is a string, bytes or a mapping.
     """
     if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
         raise wrong(method, found, expected)
@@ -97,7 +97,7 @@ def iterable(found: Any, method: str, expected: str) -> Iterator[Any]:
 
 
 def reported(record: object, error: object) -> tuple[Record, Exception]:
-    """Check the arguments with which a writer called `report`, and return them.
+    """Check the arguments that a writer passed to `report`, and return them.
 
     Raises:
         TypeError: they are not a record and an exception.
@@ -106,7 +106,7 @@ def reported(record: object, error: object) -> tuple[Record, Exception]:
         return record, error
     given = " and ".join(f"the class {a.__qualname__}" if isinstance(a, type) else _kind(a) for a in (record, error))
     raise TypeError(
-        'report takes a Record and an exception with the reason, as report(record, DataError("...")); '
+        'report takes a Record and an exception that states the reason, such as report(record, DataError("...")); '
         f"it was called with {given}"
     )
 
@@ -115,11 +115,11 @@ def offsets(found: Any, method: str) -> OffsetUpdates:
     """Check source offsets by source partition, and return them.
 
     Raises:
-        ReturnedWrong: they have another form.
+        ReturnedWrong: they are not a mapping of source partitions to flat mappings.
     """
-    expected = "a mapping of SourcePartition to an offset (a flat mapping of texts, numbers, booleans, None)"
+    expected = "a mapping of SourcePartition to an offset (a flat mapping of strings, numbers, booleans, None)"
     if not isinstance(found, Mapping):
-        raise wrong(method, found, f"{expected}, which is empty if there is nothing new")
+        raise wrong(method, found, f"{expected}, or an empty mapping if there is no new data")
     for partition, offset in found.items():
         if not isinstance(partition, SourcePartition):
             raise wrong(method, partition, expected, " as a source partition")
@@ -135,24 +135,24 @@ def offsets(found: Any, method: str) -> OffsetUpdates:
 
 
 def portion(found: Any, method: str) -> tuple[RecordBatch | Sequence[Record], OffsetUpdates, TransactionEnd | None]:
-    """Check a portion of a polling source: records, the offsets after them, and how the transaction ends there, if it does.
+    """Check a portion of a polling source, and return its records, the offsets after them and the `TransactionEnd` or None.
 
     Raises:
-        ReturnedWrong: it is neither a pair nor one with a `TransactionEnd`, or the offsets have another form.
+        ReturnedWrong: the portion is not a pair, with or without a `TransactionEnd`, or the offsets are invalid.
     """
     if not (isinstance(found, tuple) and len(found) in (2, 3)):
         raise wrong(method, found, "a pair of records and the source offsets after them")
     end = found[2] if len(found) == 3 else None
     if not (end is None or isinstance(end, TransactionEnd)):
-        raise wrong(method, end, "a TransactionEnd or None", " as the third part of a portion")
+        raise wrong(method, end, "a TransactionEnd or None", " as the third element of a portion")
     return found[0], offsets(found[1], method), end
 
 
 def parts(found: Any, method: str) -> list[InputPartition]:
-    """Check the parts of a batch, and return them.
+    """Check the input partitions of a batch, and return them.
 
     Raises:
-        ReturnedWrong: they have another form.
+        ReturnedWrong: they are not a list of valid input partitions.
     """
     made = list(iterable(found, method, "a list of InputPartition"))
     for part in made:
@@ -164,34 +164,34 @@ def parts(found: Any, method: str) -> list[InputPartition]:
 
 
 def _sendable(data: Any, method: str) -> None:
-    """Check the data for a reader, which may run in another process.
+    """Check the data of an input partition, whose reader may run in another process.
 
     Raises:
-        ReturnedWrong: it is not a mapping, or has types that cannot be sent to another process.
+        ReturnedWrong: the data is not a mapping, or contains types that cannot be sent to another process.
     """
-    expected = "a mapping of texts to plain data"
+    expected = "a mapping of strings to plain data"
     if not isinstance(data, Mapping):
         raise wrong(method, data, expected, " as InputPartition.data")
     for field, value in data.items():
         if not isinstance(field, str):
-            raise wrong(method, field, expected, " as the name of a field of InputPartition.data")
+            raise wrong(method, field, expected, " as a key of InputPartition.data")
         if (fault := _fault_of((field, value))) is not None:
             raise ReturnedWrong(
-                f"{method} returned an InputPartition that a worker cannot be sent, for the field {field!r} of its "
+                f"{method} returned an InputPartition that cannot be sent to a worker because of the key {field!r} of its "
                 f"data: {fault}. {_TELL}"
             ) from fault
 
 
 def portions(found: Any, method: str, where: Callable[[], str]) -> Iterator[RecordBatch]:
-    """Check the portions that a reader yields, and yield them as record batches. Empty portions are omitted.
+    """Yield the portions of a reader as record batches, after checking them. Empty portions are omitted.
 
     Args:
         found: the value that `method` returned.
         method: the method, for messages.
-        where: returns source partitions and offsets, for messages.
+        where: returns the source partitions and offsets of the records, for messages.
 
     Raises:
-        ReturnedWrong: a portion does not consist of records, or a record has a topic, timestamp, ... of another type.
+        ReturnedWrong: a portion contains anything but records, or a record whose topic, timestamp, ... has an invalid type.
     """
     expected = "an iterator of RecordBatch or lists of Record"
 
@@ -208,10 +208,10 @@ def portions(found: Any, method: str, where: Callable[[], str]) -> Iterator[Reco
 
 
 def records(found: Sequence[Record], method: str, expected: str, where: Callable[[], str] = str) -> None:
-    """Check that these are records.
+    """Check that all elements are records.
 
     Raises:
-        ReturnedWrong: one of them is not.
+        ReturnedWrong: an element is not a record.
     """
     for kind in set(map(type, found)):
         if not issubclass(kind, Record):
@@ -225,10 +225,10 @@ def batch(found: Any, method: str, where: Callable[[], str] = str, before: Recor
         found: the batch.
         method: the method, for messages.
         where: returns the location of the records, for messages.
-        before: a batch that was checked before; columns that both share are not checked again.
+        before: a batch that has been checked; columns that both share are not checked again.
 
     Raises:
-        ReturnedWrong: it is not a batch, or a column is wrong.
+        ReturnedWrong: the value is not a batch, or a column is invalid.
     """
     if not isinstance(found, RecordBatch):
         raise wrong(method, found, "a RecordBatch")
@@ -258,8 +258,8 @@ def _of_one_length(found: RecordBatch, method: str, where: Callable[[], str]) ->
     for column, cells in lists.items():
         if isinstance(cells, (list, UnreadTimestamps)) and len(cells) != found.length:
             raise ReturnedWrong(
-                f"{method} returned a batch of {found.length} records with {len(cells)} in the column "
-                f"{column.removeprefix('held_')}{where()}. {_TELL}"
+                f"{method} returned a batch of {found.length} records whose column {column.removeprefix('held_')} has "
+                f"length {len(cells)}{where()}. {_TELL}"
             )
     return found
 
@@ -269,14 +269,14 @@ def _shown(column: str) -> str:
 
 
 def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
-    """Check Kafka offsets by topic partition, which a sink returned, and return them.
+    """Check the Kafka offsets by topic partition that a sink returned, and return them.
 
     Raises:
-        ReturnedWrong: they have another form.
+        ReturnedWrong: they are not a mapping of topic partitions to offsets.
     """
-    expected = "a mapping of TopicPartition to an offset in Kafka (a whole number from 0)"
+    expected = "a mapping of TopicPartition to a Kafka offset (a non-negative integer)"
     if not isinstance(found, Mapping):
-        raise wrong(method, found, f"{expected}, which may be empty")
+        raise wrong(method, found, f"{expected}, or an empty mapping")
     for partition, offset in found.items():
         if not (isinstance(partition, tuple) and len(partition) == 2):
             raise wrong(method, partition, expected, " as a topic partition")
@@ -284,7 +284,7 @@ def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
         if not isinstance(offset, Integral):
             raise wrong(method, offset, expected, f" as the offset of {at}")
         if offset < 0:
-            raise ReturnedWrong(f"{method} returned the offset {offset} of {at}, and not {expected}. {_TELL}")
+            raise ReturnedWrong(f"{method} returned the offset {offset} of {at}; expected {expected}. {_TELL}")
     return cast("Mapping[TopicPartition, int]", found)
 
 
@@ -294,10 +294,10 @@ def message(found: Any, method: str, where: Callable[[], str] = str) -> Any:
     Args:
         found: the message.
         method: the method that returned it.
-        where: returns the records to which it belongs, for the error.
+        where: returns the location of the records that the message is about, for errors.
 
     Raises:
-        ReturnedWrong: it has types that cannot be sent to another process.
+        ReturnedWrong: the message contains types that cannot be sent to another process.
     """
     if (fault := _fault_of(found)) is not None:
         raise ReturnedWrong(
@@ -307,11 +307,16 @@ def message(found: Any, method: str, where: Callable[[], str] = str) -> Any:
 
 
 def _fault_of(data: Any) -> Exception | None:
-    """Return why data cannot be sent to another process, or None."""
+    """Return the reason why data cannot be sent to another process, or None."""
     try:
         check_plain(data)
         msgspec.msgpack.encode(data)
-    except (TypeError, ValueError, OverflowError, RecursionError) as e:  # a type, half a surrogate pair, over 64 bits
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as e:  # another type, a lone surrogate, more than 64 bits
         return e
     return None
 
@@ -320,7 +325,7 @@ def check_plain(data: Any) -> None:
     """Check that data consists of types that can be sent to another process.
 
     Raises:
-        TypeError: it contains another type.
+        TypeError: the data contains another type.
     """
     match data:
         case None | bool() | int() | float() | str() | bytes():
@@ -334,62 +339,62 @@ def check_plain(data: Any) -> None:
                 check_plain(part)
         case _:
             raise TypeError(
-                f"{type(data).__name__} cannot be sent to another process; use texts, numbers, bytes, lists and dicts"
+                f"{type(data).__name__} cannot be sent to another process; use strings, numbers, bytes, lists and dicts"
             )
 
 
 def written(found: Any, length: int, method: str) -> list[bytes | None]:
-    """Check the result of a converter for a column: bytes or None for each value; and return it as a list.
+    """Check that a converter returned bytes or None for each value of a column, and return them as a list.
 
     Raises:
-        ReturnedWrong: they have another type or number.
+        ReturnedWrong: an element has another type, or the number of elements is wrong.
     """
-    expected = "bytes, or None, for each value"
+    expected = "bytes or None for each value"
     made = found if isinstance(found, list) else list(iterable(found, method, expected))
     for kind in set(map(type, made)):
         if not issubclass(kind, (bytes, _NONE)):
             raise wrong(method, kind, expected)
     if len(made) != length:
-        raise ReturnedWrong(f"{method} returned {len(made)} messages of {length} values. {_TELL}")
+        raise ReturnedWrong(f"{method} returned {len(made)} messages for {length} values. {_TELL}")
     return made
 
 
 def read(found: Sequence[Any], method: str) -> None:
-    """Check the results of a converter for messages: pairs of a schema and a value.
+    """Check that a converter returned a pair of a schema and a value for each message.
 
     Raises:
-        ReturnedWrong: one of them has another form.
+        ReturnedWrong: an element is not such a pair.
     """
-    expected = "a pair of a Schema, or None, and a value"
+    expected = "a pair of a Schema or None, and a value"
     for kind in set(map(type, found)):
         if not issubclass(kind, tuple):
             raise wrong(method, kind, expected)
     for number in set(map(len, found)):
         if number != 2:
-            raise ReturnedWrong(f"{method} returned {number} values, and not {expected}. {_TELL}")
+            raise ReturnedWrong(f"{method} returned {number} values; expected {expected}. {_TELL}")
     schemas([pair[0] for pair in found], len(found), method)
 
 
 def schemas(found: Any, length: int, method: str) -> None:
-    """Check that this is one schema of all values, or a list with the schema of each value.
+    """Check that the value is one schema for all values, or a list with a schema for each value.
 
     Raises:
-        ReturnedWrong: it is not.
+        ReturnedWrong: the value has another type, or the list another length.
     """
     for kind in set(map(type, found)) if isinstance(found, list) else (type(found),):
         if not issubclass(kind, (Schema, _NONE)):
-            raise wrong(method, kind, "a Schema, or None", " as a schema")
+            raise wrong(method, kind, "a Schema or None", " as a schema")
     if isinstance(found, list) and len(found) != length:
         raise ReturnedWrong(f"{method} returned {len(found)} schemas for {length} messages. {_TELL}")
 
 
 def problems(found: Any, method: str) -> list[Problem]:
-    """Check the problems that a connector found, and return them.
+    """Check the problems that a connector returned, and return them as a list.
 
     Raises:
-        ReturnedWrong: they are not problems.
+        ReturnedWrong: an element is not a `Problem`.
     """
-    expected = "a list of Problem, which is empty if nothing is wrong"
+    expected = "a list of Problem, or an empty list if there are none"
     made = list(iterable(found, method, expected))
     for problem in made:
         if not isinstance(problem, Problem):
@@ -398,12 +403,12 @@ def problems(found: Any, method: str) -> list[Problem]:
 
 
 def task_properties(found: Any, method: str) -> list[Mapping[str, str]]:
-    """Check the properties of each task, and return them.
+    """Check the properties of each task, and return them as a list.
 
     Raises:
-        ReturnedWrong: they have another form.
+        ReturnedWrong: they are not a list of mappings of strings to strings.
     """
-    expected = "a list with a mapping of texts to texts for each task"
+    expected = "a list with a mapping of strings to strings for each task"
     tasks = list(iterable(found, method, expected))
     for number, properties in enumerate(tasks):
         if not isinstance(properties, Mapping):

@@ -19,7 +19,7 @@ def schema_from_json(text: str) -> Schema:
     """Parse a schema from JSON.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: the text was not written by `schema_to_json`.
+        ValueError, KeyError, TypeError, AttributeError: the JSON was not written by `schema_to_json`.
     """
     return _from_json(json.loads(text))
 

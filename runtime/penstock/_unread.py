@@ -1,4 +1,4 @@
-"""Headers and timestamps of sink records, which are made only when they are read, because most sinks never read them."""
+"""Headers and timestamps of sink records that are converted only when they are read: most sinks never read them."""
 
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final
@@ -8,15 +8,15 @@ from penstock.record import Header
 __all__ = ["RawHeader", "UnreadHeaders", "UnreadTimestamps"]
 
 RawHeader = tuple[str, bytes | None]
-"""Name and bytes."""
+"""Name and bytes of a header."""
 _NAME: Final = 0
 
 
 class UnreadHeaders:
-    """Headers of the records of a batch. They are converted at the first access, once for all batches that share them.
+    """Headers of the records of a batch, converted on first access, once for all batches that share them.
 
     Args:
-        raw: returns the headers of each record in their form in Kafka; called once, at the first access.
+        raw: returns the headers of each record as stored in Kafka; called once, on first access.
         read: converts them; must not fail.
         added: headers that transforms appended to every record.
     """
@@ -46,18 +46,18 @@ class UnreadHeaders:
         return self._rows
 
     def named(self, name: str) -> list[bool]:
-        """Return, for each record, whether it has a header with this name."""
+        """Return a list with whether each record has a header with this name."""
         raw = self.raw_headers()
         if any(header.name == name for header in self.added):
             return [True] * len(raw)
         return [name in [header[_NAME] for header in headers] for headers in raw]
 
     def having(self, header: Header) -> "UnreadHeaders":
-        """Return the headers with this one appended to each record."""
+        """Return headers with this header appended for each record."""
         return UnreadHeaders(self.raw_headers, self.read, (*self.added, header))
 
     def without(self, names: Set[str]) -> "UnreadHeaders":
-        """Return the headers without those with these names."""
+        """Return headers without those that have one of these names."""
         return UnreadHeaders(
             lambda: [[h for h in headers if h[_NAME] not in names] for headers in self.raw_headers()],
             self.read,
@@ -73,13 +73,13 @@ class UnreadHeaders:
         return taken(self._rows) if self._rows else ()
 
     def merged(self, other: object, ordered: Callable[[Sequence[Any]], list[Any]]) -> "UnreadHeaders | None":
-        """Return the headers of the records of both, in the order of `ordered`; None if they must be converted first."""
+        """Return the headers of both objects in the order of `ordered`, or None if they must be converted first."""
         if not isinstance(other, UnreadHeaders) or self.read is not other.read or self.added is not other.added:
             return None
         return UnreadHeaders(lambda: ordered([*self.raw_headers(), *other.raw_headers()]), self.read, self.added)
 
     def raw_headers(self) -> Sequence[Sequence[RawHeader]]:
-        """Return names and bytes of the headers of each record, without those that were added."""
+        """Return the names and bytes of each record's headers, without those in `added`."""
         raw = self._raw
         if callable(raw):
             raw = self._raw = raw()
@@ -91,11 +91,11 @@ class UnreadHeaders:
 
 
 class UnreadTimestamps:
-    """Timestamps of the records of a batch. They are made at the first access, once for all batches that share them.
+    """Timestamps of the records of a batch, computed on first access, once for all batches that share them.
 
     Args:
-        read: returns them; must not fail.
-        length: number of records.
+        read: returns the timestamps; must not fail.
+        length: the number of records.
     """
 
     __slots__ = ("_length", "_rows")

@@ -37,7 +37,7 @@ class RecordBatch:
         key_schema, value_schema: the schema of all records (None for no schema), or a list.
         headers: `()` if no record has headers, else a list of tuples of `Header`. Headers of sink records may be converted
             only when this attribute is read; `has_header`, `with_header` and `without_headers` do not need their values.
-        timestamp: milliseconds, None, or a list. That of sink records may be made only when this attribute is read.
+        timestamp: milliseconds, None, or a list. Those of sink records may be computed only when this attribute is read.
         timestamp_type: `CreateTime`, `LogAppendTime` or `NoTimestampType`, or a list, for sink records; else None.
         offset: the Kafka offsets of sink records in ascending order, or None.
         positions: the position of each row in the batch that was read; dropped rows leave gaps.
@@ -143,7 +143,7 @@ class RecordBatch:
     def _hold(self, value: list[Any] | Fields | None) -> None:
         if isinstance(value, Fields):
             if len(value) != self.length:
-                raise ValueError(f"{len(value)} rows of fields for a batch of {self.length}")
+                raise ValueError(f"cannot create a batch of {self.length} records: the fields have {len(value)} rows")
             self.fields, self._value = value, None
         else:
             self.fields, self._value = None, value

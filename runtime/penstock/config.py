@@ -82,8 +82,8 @@ def prop(
         doc: a description in sentences, shown by `penstock plugins` and in the documentation.
         importance: the importance to most users.
         valid: the accepted values, for the documentation, if they do not follow from limits or rules.
-        hidden: whether no message shows a refused value, because a part of it can be a password, as in URLs. A value that
-            is a password as a whole is a `Password`.
+        hidden: whether messages hide an invalid value, because a part of it can be a password, as in URLs. If the whole
+            value is a password, use the type `Password` instead.
         limits: pydantic's constraints (`ge`, `le`, `pattern`, ...).
     """
     extra: dict[str, Any] = {"importance": importance.value, **({"valid": valid} if valid else {})}
@@ -96,10 +96,10 @@ class Property:
     """Description of a property, as shown by `penstock plugins`.
 
     Attributes:
-        name, type, default, required, importance, doc: of the property.
+        name, type, default, required, importance, doc: as declared with `prop`.
         valid: the accepted values, in words.
-        values: every accepted text; None if they are not enumerable, or known only to the property's rules.
-        any_case: whether `values` are accepted in upper and lower case alike.
+        values: the accepted values; None if they cannot be enumerated, or only the property's rules determine them.
+        any_case: whether `values` are accepted regardless of case.
         minimum, maximum: limits of a number; None for no limit.
     """
 
@@ -129,7 +129,7 @@ class Config(BaseModel):
     open_prefixes: ClassVar[tuple[str, ...]] = ()
     """Prefixes of additional properties that the plugin accepts without a field, such as `spark.option.`."""
     secret_prefixes: ClassVar[tuple[str, ...]] = ()
-    """Those of `open_prefixes` whose properties are passwords, which no message shows."""
+    """The prefixes among `open_prefixes` whose properties are passwords, which messages hide."""
 
     _open: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -137,7 +137,7 @@ class Config(BaseModel):
         """Return properties that start with `prefix`, one of `open_prefixes`, by name without the prefix."""
         return {name.removeprefix(prefix): text for name, text in self._open.items() if name.startswith(prefix)}
 
-    if not TYPE_CHECKING:  # to type checkers any name would be an attribute
+    if not TYPE_CHECKING:  # otherwise, type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that explains a missing `Config` class.

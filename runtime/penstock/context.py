@@ -15,7 +15,7 @@ class PluginContext:
     Attributes:
         connector: the Connect name of the connector. It is the same for all tasks and all their starts, and unique within
             the Kafka cluster. Use it to name per-connector state in an external system.
-        place: the part of the configuration that uses the plugin: `connector`, `value.converter`, `transforms.hoist`.
+        place: the part of the configuration that defines the plugin: `connector`, `value.converter`, `transforms.hoist`.
         version: the resolved version of the plugin (KIP-891).
         task: the task number, starting at 0; None during planning and in tests.
         tasks: the number of tasks of the connector; None during planning and in tests.

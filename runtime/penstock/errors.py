@@ -5,7 +5,7 @@
     ├── DataError                 a record is invalid; `errors.tolerance` decides
     │   └── SchemaBuilderError    a schema cannot be built, for example because of a duplicate field name
     ├── RetriableError            a temporary failure; the operation is retried after a back-off
-    └── Superseded                a newer incarnation of the task exists; the task ends without a failure
+    └── Superseded                a newer incarnation of the task exists; the task stops without failing
 
 Any other exception that a plugin raises is treated as a `ConnectError`.
 """

@@ -61,6 +61,11 @@ class Fields(Sequence[dict[str, Any]]):
             id(columns[name]): (columns[name], known) for name, known in types.items()
         }
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The ids in `_kinds` are those of this object's columns, not those of a copy's. Rows are created again when needed.
+        known = {n: self._kinds[id(c)][1] for n, c in self.columns.items() if id(c) in self._kinds}
+        return _restored, (type(self), dict(self.columns), self._length, known)
+
     @classmethod
     def of(cls, rows: Sequence[Any]) -> "Fields | None":
         """Return the rows as columns, or None unless all are dicts with the same string keys in the same order."""
@@ -159,6 +164,13 @@ def row_picker(rows: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
         return lambda column: [column[row] for row in rows]
     pick = itemgetter(*rows)
     return lambda column: list(pick(column))
+
+
+def _restored(
+    cls: type[Fields], columns: Mapping[str, Column], length: int, types: Mapping[str, frozenset[type]]
+) -> Fields:
+    """Return the copy of `Fields` for `copy` and `pickle`."""
+    return cls(columns, length, types=types)
 
 
 def _listed(column: Column, length: int) -> list[Any]:

@@ -158,7 +158,7 @@ def sink(
 
 
 def _plugin(function: Callable[..., Any], base: type[_P], members: Mapping[str, Any]) -> type[_P]:
-    """Create a plugin class with the module and name of the function, so that it can be imported in its place."""
+    """Create a plugin class with the module and name of the function, so that it can be imported under that name."""
     named = {"__doc__": function.__doc__, "__module__": function.__module__, "__qualname__": function.__qualname__}
     return type(function.__name__, (base,), {**members, **named, "function": staticmethod(function)})
 

@@ -2,7 +2,7 @@
 
 A plugin creates them with its context: `self.context.metrics.counter("rows_skipped", "Rows without a key.")`. The task's
 metrics endpoint serves them as `kafka_connect_plugins_rows_skipped_total{connector=..., task=..., plugin=...}`, where
-`plugin` is the place in the configuration that uses the plugin.
+`plugin` identifies the plugin in the configuration, such as `connector` or `transforms.mask`.
 """
 
 import re
@@ -37,7 +37,7 @@ class Counter(_Metric):
         Raises:
             ValueError: the amount is negative or not a number.
         """
-        number = float(amount)  # also of numpy
+        number = float(amount)  # accepts NumPy numbers, too
         if not number >= 0:
             raise ValueError(f"cannot add {number} to counter {self.name}: counters only increase; use a gauge")
         with self._lock:
@@ -57,7 +57,7 @@ _M = TypeVar("_M", Counter, Gauge)
 
 
 class PluginMetrics:
-    """Metrics of the plugin at one place in a connector. The same name always returns the same metric."""
+    """Metrics of one plugin object of a connector. The same name always returns the same metric."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -111,5 +111,5 @@ class PluginMetrics:
             found = self._metrics.setdefault(name, kind(name, doc))
         if not isinstance(found, kind):
             there = type(found).__name__.lower()
-            raise ValueError(f"cannot create metric {name}: it is a {there} already; choose another name")  # noqa: TRY004
+            raise ValueError(f"cannot create metric {name}: a {there} has this name; choose another name")  # noqa: TRY004
         return found

@@ -1,4 +1,4 @@
-"""Base class of all plugins, and those of transforms, predicates and converters.
+"""Base classes of plugins: all plugins, transforms, predicates and converters.
 
 A plugin is a class registered as an entry point in the group `penstock.plugins`. The name of the entry point is the alias
 used in configurations, and the version of the distribution is the version of the plugin. Plugin objects are never sent
@@ -73,7 +73,7 @@ class Transform(Plugin):
 
         Raises:
             RetriableError: the call is repeated with the same record (`errors.retry.timeout`).
-            Exception: the record fails; `errors.tolerance` decides.
+            Exception: the record fails; `errors.tolerance` decides whether the task does, too.
         """
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
@@ -94,10 +94,10 @@ class Transform(Plugin):
         return type(self).apply_batch is not Transform.apply_batch
 
     def close(self) -> None:
-        """Release the resources acquired by `configure`. Called once, as the last method, also if `configure` raised.
+        """Release the resources acquired by `configure`. Called once, as the last method, even if `configure` raised.
 
-        It is called in planning, and in each process of a task when that ends in order or builds its chain again. A process
-        that is killed closes nothing. An exception is logged.
+        Called during planning, and in each process of a task when the process exits normally or rebuilds its chain. Not
+        called in a process that is killed. Exceptions are logged.
         """
 
 
@@ -112,23 +112,23 @@ class Predicate(Plugin):
         """Return whether the record matches. An exception counts as a failure of the transform that uses this predicate."""
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """Return one answer for all records, or a list with one for each. Override it if working on columns is faster."""
+        """Return one result for all records, or a list with one per record. Override it if working on columns is faster."""
         return [self.test(record) for record in batch.records()]
 
     def close(self) -> None:
-        """Release the resources acquired by `configure`. Called once, as the last method, also if `configure` raised.
+        """Release the resources acquired by `configure`. Called once, as the last method, even if `configure` raised.
 
-        It is called in planning, and in each process of a task when that ends in order or builds its chain again. A process
-        that is killed closes nothing. An exception is logged.
+        Called during planning, and in each process of a task when the process exits normally or rebuilds its chain. Not
+        called in a process that is killed. Exceptions are logged.
         """
 
 
 class Converter(Plugin):
     """Converter between Connect's data and the bytes of a record's key or value.
 
-    A part of a message may be in headers of its record, such as the id of a schema. All other methods work on whole
-    messages: `join_headers` adds that part before they read a message, and `split_headers` moves it to headers after they
-    wrote one.
+    A part of a message, such as the schema ID, may be in headers of its record. All other methods work on complete messages:
+    `join_headers` adds that part before a message is deserialized, and `split_headers` moves it to headers after a message
+    was serialized.
     """
 
     reads_headers: bool = False
@@ -184,7 +184,7 @@ class Converter(Plugin):
 
         Args:
             data: the key or value in Kafka.
-            headers: names and bytes of the headers of its record; the last one of a name counts.
+            headers: names and bytes of the headers of its record; of several with the same name, the last one applies.
 
         Raises:
             DataError: the headers are not in this format.
@@ -197,12 +197,12 @@ class Converter(Plugin):
         Args:
             data: the message that `from_connect` returned.
 
-        A header is not appended if the last one of its name in the record is the same.
+        A header is not appended if it equals the record's last header of that name.
         """
         return data, ()
 
     def close(self) -> None:
-        """Release the resources acquired by `configure`, as `Transform.close`."""
+        """Release the resources acquired by `configure`, like `Transform.close`."""
 
 
 class HeaderConverter(Plugin):
@@ -231,4 +231,4 @@ class HeaderConverter(Plugin):
         """Deserialize the value of a header, and return the header."""
 
     def close(self) -> None:
-        """Release the resources acquired by `configure`, as `Transform.close`."""
+        """Release the resources acquired by `configure`, like `Transform.close`."""

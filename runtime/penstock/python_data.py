@@ -5,7 +5,7 @@ r"""Conversion of Python data to Connect's: schemas of dataclasses, other types 
 | `bool`, `str`, `bytes` | boolean, string, bytes |
 | `int`, `float` | int64, float64; `Int8` ... `Float32` for other widths |
 | `datetime`, `date`, `time` | Timestamp, Date, Time |
-| `Annotated[Decimal, decimal(2)]`, `Annotated[int, INT32]` | the given schema |
+| `Annotated[Decimal, decimal(2)]`, `Annotated[int, INT32]` | that schema |
 | `list[T]`, `tuple[T, ...]`, `dict[K, V]` | array, map |
 | a dataclass | struct with its fields and the name of the class |
 | `T \| None` | the same, optional |
@@ -73,7 +73,7 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
 }
 _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _FLOAT32: Final = 3.4028235677973366e38
-"""Greater numbers become infinite as float32."""
+"""Larger numbers become infinite as float32."""
 _DAY: Final = 86_400_000
 _EXACT: Final = Context(prec=10_000)
 _EPOCH: Final = date(1970, 1, 1)

@@ -161,11 +161,11 @@ FLOAT64 = Schema(Type.FLOAT64)
 BOOLEAN = Schema(Type.BOOLEAN)
 STRING = Schema(Type.STRING)
 BYTES = Schema(Type.BYTES)
-"""Required, without a name: the schemas of Connect's primitive types."""
+"""Schemas of Connect's primitive types: required, and without a name."""
 
 OPTIONAL_STRING = Schema(Type.STRING, optional=True)
 OPTIONAL_BYTES = Schema(Type.BYTES, optional=True)
-"""The same, with null allowed. `Schema.as_optional` gives this of any schema."""
+"""Optional schemas of strings and bytes. For other types, use `Schema.as_optional`."""
 
 DECIMAL_NAME = "org.apache.kafka.connect.data.Decimal"
 DATE_NAME = "org.apache.kafka.connect.data.Date"

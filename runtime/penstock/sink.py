@@ -163,7 +163,7 @@ class Writer(ABC):
         in the same transaction. It skips records before the stored offset and never decreases that offset, because a worker
         considered lost may still be running. It must not reject such records (`RetriableError`), because the same batch
         would be delivered repeatedly. Records passed to `report` reach the dead letter queue only after `write` returns. If
-        a crash in between must not lose them, store offsets in `Sink.commit` instead.
+        a crash before that must not lose them, store offsets in `Sink.commit` instead.
         """
 
     def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
@@ -214,7 +214,7 @@ class Sink(ABC):
             from memory. They override the consumer group's offsets and the task's current position.
 
         Raises:
-            RetriableError: the call is repeated after a back-off, without a `close` in between.
+            RetriableError: the call is repeated after a back-off, without calling `close` first.
         """
         return {}
 
@@ -271,8 +271,8 @@ class FrameSink(Sink):
         """Return whether the record order within a Kafka partition matters. The default is True.
 
         A frame has one schema, so a batch is split where the schema changes: records with the schemas v1, v2, v1 become
-        three frames, each of which needs a Spark job. A sink that only appends, regardless of order, should return False and
-        receives two.
+        three frames, each of which needs a Spark job. A sink that only appends should return False if order does not matter;
+        it then receives two frames.
         """
         return True
 
@@ -282,7 +282,7 @@ class FrameSink(Sink):
 
         The columns are the fields of a struct value; any other value becomes a single column named `value`. If `ordered`,
         the rows of each Kafka partition are in order within a frame and across frames: within a frame they are in one Spark
-        partition. The rows must be durable on return; the frame must not be used afterwards. After a failure the same
+        partition. The rows must be durable on return; do not use the frame after that. After a failure the same
         records may be delivered again. A frame holds at most `max.poll.records` records (or, if that is not set,
         `batch.max.records`, at most 100,000), and about `batch.max.bytes`.
         """
@@ -316,8 +316,8 @@ class SinkConnector(Connector):
         cluster (`penstock run --master`). The writers of a staged sink must then stage where the driver half can read it.
         The default, False, keeps all writers on the driver's machine. An executor that is cut off may continue writing for
         minutes after its batch was abandoned: with at-least-once delivery this causes duplicates; exactly-once delivery
-        requires offsets stored with the data. For a `FrameSink`, the method concerns the Spark jobs that it starts: they run
-        on executors, and Spark may run a task of such a job again when an executor is lost.
+        requires offsets stored with the data. For a `FrameSink`, the result applies to the Spark jobs that it starts: they
+        run on executors, and Spark may run a task of such a job again when an executor is lost.
         """
         return False
 

@@ -66,7 +66,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Amount of data that a source has not read yet, in the units that are cheap to determine. None: unknown.
+    """Amount of data that a source has not read yet, in those units that are cheap to determine; None for the others.
 
     Attributes:
         records: number of records.
@@ -145,7 +145,7 @@ class Source(ABC):
         """
 
     def backlog(self, offsets: Offsets) -> Backlog | None:
-        """Return what follows `offsets` in the external system, or None if unknown, the default.
+        """Return the amount of data after `offsets` in the external system, or None if unknown, the default.
 
         Called between batches, at most every ten seconds, for the metrics `penstock_source_task_backlog_*`. It delays the
         next batch, so it must return immediately. An exception counts as None.
@@ -155,7 +155,7 @@ class Source(ABC):
     def commit(self, offsets: Offsets) -> None:
         """Acknowledge records in the external system: those up to `offsets`, and their offsets, are committed in Kafka.
 
-        The call may be missed after a crash, but never comes early.
+        A crash may prevent the call, but it never comes early.
         """
 
     def stop(self) -> None:
@@ -195,7 +195,7 @@ class PollingSource(ABC):
         """
 
     def backlog(self, offsets: Offsets) -> Backlog | None:
-        """Return what follows `offsets` in the external system, like `Source.backlog`."""
+        """Return the amount of data after `offsets` in the external system, like `Source.backlog`."""
         return None
 
     def commit(self, offsets: Offsets) -> None:

@@ -177,7 +177,7 @@ def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Tabl
             return pa.Table.from_arrays(columns, schema=plain).cast(arrow)
         return pa.Table.from_pylist(list(values), schema=plain).cast(arrow)
     except (pa.ArrowException, TypeError, ValueError) as e:
-        raise DataError(f"Values do not fit their schema: {e}") from e
+        raise DataError(f"cannot convert the values to Arrow: they do not fit their schema: {e}") from e
 
 
 def _spark_field(name: str, schema: Schema) -> "StructField":

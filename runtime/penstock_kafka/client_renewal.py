@@ -1,4 +1,4 @@
-"""Replace clients that have had no answer for too long, since librdkafka may never reconnect."""
+"""Replace clients that have had no answer for too long, because librdkafka may never reconnect."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class ClientRenewal:
-    """Decision when to replace a client: after half a minute without an answer.
+    """Policy for replacing a client: after half a minute without an answer.
 
     A broker that the controller considers lost, for example after its process was paused, lists no brokers at all until the
     controller hears from it again. librdkafka (2.16.1) then forgets all known brokers, including the bootstrap servers, and
@@ -35,18 +35,18 @@ class ClientRenewal:
         self._silent_since: float | None = None
 
     def answered(self) -> None:
-        """Record that the client has had an answer."""
+        """Record that the client received an answer."""
         self._silent_since = None
 
     def is_due(self, name: str) -> bool:
-        """Record that the client has had no answer; return whether to replace it now, which is logged under `name`."""
+        """Record that the client received no answer. Return whether to replace it now, which is logged with `name`."""
         now = self._clock()
         if self._silent_since is None:
             self._silent_since = now
         if now - self._silent_since < self.AFTER:
             return False
         self._silent_since = None
-        log.info("%s has had no answer for %.0f s: it is created again", name, self.AFTER)
+        log.info("%s has had no answer for %.0f s and is replaced", name, self.AFTER)
         return True
 
 
@@ -54,10 +54,10 @@ def close_in_background(client: Consumer | Producer, *, within: float = 0.0) -> 
     """Close a client that is no longer used, in a new thread. Records that a producer has not sent are dropped.
 
     `Producer.close` (confluent-kafka 2.16.1) first aborts an open transaction, and waits for the brokers' answer without a
-    timeout. The thread of a client that never connects again (`ClientRenewal`) lives until the process ends.
+    timeout. The thread of a client that never connects again (`ClientRenewal`) runs until the process exits.
 
     Args:
-        client: the client, which the caller must not use any more.
+        client: the client, which the caller must no longer use.
         within: maximum seconds to wait until it is closed.
     """
 

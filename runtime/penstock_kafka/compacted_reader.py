@@ -89,10 +89,10 @@ def read_since(
         since: position to start from; None: read the whole topic.
 
     Returns:
-        The records, as `read_to_end`, and the position; None if the broker does not return a topic id.
+        The records in the order of `read_to_end`, and the position, or None if the broker does not return a topic ID.
 
     Raises:
-        RetriableError, ConnectError: as `read_to_end`.
+        RetriableError, ConnectError: see `read_to_end`.
     """
     connection = TopicConsumer(clients, topic)
     try:
@@ -121,19 +121,19 @@ class CompactedReader:
     Args:
         clients: client properties.
         topic: should exist: `poll` raises `NoSuchTopic` while it does not.
-        keys: read only the partitions that these keys map to; None: all partitions. If partitions are added, those read so
-            far are still read: for some minutes some producers use the old number of partitions.
-        since: position to begin at, if the topic was not created again since.
+        keys: read only the partitions that these keys map to; None: all partitions. When partitions are added, those read
+            so far are still read, because some producers use the old number of partitions for some minutes.
+        since: position to start from, unless the topic has been created again since.
         check_seconds: seconds between two checks of the topic.
         answer_seconds: seconds that a broker may take to answer a check.
         awaits_every_end: a partition without records counts as read only when its end was fetched, which proves the right to
             read it.
-        detects_recreation: request the topic's id at each check. Otherwise a topic that was created again and soon has more
-            records than the previous one cannot be distinguished from it.
+        detects_recreation: request the topic ID at each check. Without it, a topic that was created again cannot be
+            distinguished from the previous one once it has more records.
         on_answer: called after each check that brokers answered.
 
     Attributes:
-        check_seconds: as above; may be changed at any time.
+        check_seconds: the argument; may be changed at any time.
         beginnings: how often reading has started from the beginning. When it increases, all entries so far are obsolete.
     """
 
@@ -200,7 +200,7 @@ class CompactedReader:
             seconds: how long to wait for the first entry.
 
         Raises:
-            RetriableError, ConnectError: Kafka is unreachable, or refuses; poll again.
+            RetriableError, ConnectError: Kafka is unreachable or rejects the request; poll again.
             NoSuchTopic: the topic does not exist; poll again.
         """
         error, self._error = self._error, None
@@ -216,7 +216,7 @@ class CompactedReader:
         if error is not None and not entries:
             self._error = None
             raise error
-        return entries  # the error that came with them is raised by the next call: they are not delivered again
+        return entries  # the next call raises the error: entries are not delivered again
 
     def close(self) -> None:
         """Close the connections."""
@@ -247,7 +247,7 @@ class CompactedReader:
             del self._behind[partition]
 
     def _check(self) -> None:
-        """Request the topic's partitions and id if due, and start again if they have changed."""
+        """Request the topic's partitions and ID if due, and start again if they have changed."""
         pause = self.check_seconds if self._is_checked else min(self.check_seconds, _CHECK_AGAIN)
         if self._next_offsets and time.monotonic() - self._checked < pause:
             return

@@ -19,7 +19,7 @@ _BY_KEY: Final = -1
 """librdkafka's RD_KAFKA_PARTITION_UA."""
 _ANSWER_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.1
-# As Kafka Connect writes them. An idempotent producer would wait half a second for its id before the first record.
+# Same as in Kafka Connect. An idempotent producer would wait half a second for its ID before the first record.
 _FIXED: Final[Mapping[str, Any]] = {
     "enable.idempotence": False,
     "acks": "all",
@@ -50,7 +50,7 @@ class CompactedWriter:
         """Return the current number of partitions of a topic. From then on records are distributed by that number.
 
         Raises:
-            RetriableError, ConnectError: as `partitions_of`.
+            RetriableError, ConnectError: see `partitions_of`.
         """
         producer = self._connected()
         try:
@@ -72,7 +72,7 @@ class CompactedWriter:
 
         Raises:
             RetriableError: records were not acknowledged in time; they may still arrive.
-            ConnectError: the brokers refused a record.
+            ConnectError: the brokers rejected a record.
         """
         entries = list(entries)
         errors = self._produce(topic, entries, timeout, partition)
@@ -91,7 +91,7 @@ class CompactedWriter:
             close_in_background(producer, within=CLOSE_SECONDS)
 
     def _produce(self, topic: str, entries: Sequence[Entry], timeout: float, partition: int) -> list[KafkaError]:
-        """Write records and return the errors of those that were refused."""
+        """Write records and return the errors of rejected records."""
         producer = self._connected()
         outcomes: list[KafkaError | None] = []
         deadline = time.monotonic() + timeout

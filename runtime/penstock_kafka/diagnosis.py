@@ -1,4 +1,4 @@
-"""Explain why Kafka cannot be reached, in a sentence with the servers, the cause, and the remedy. Pure.
+"""Explain why Kafka is unreachable, in a sentence with the servers, the cause, and the remedy. Pure.
 
 The sentence stays the same while the cause does, so parts of the client's text that vary between attempts are removed.
 """
@@ -29,11 +29,11 @@ class ClientError:
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """Cause for which Kafka cannot be reached.
+    """Cause of a failed connection to Kafka.
 
     Attributes:
         names: librdkafka's names of the errors.
-        marker: text that identifies errors with other names; "": none.
+        marker: text that identifies errors with other names, or "".
         cause: follows "Kafka at <servers>" in the sentence.
         advice: remedy.
         of_settings: whether a changed setting is more likely to help than waiting.
@@ -103,11 +103,11 @@ _LONGEST: Final = 400
 
 
 def connection_sentence(servers: str, errors: Iterable[ClientError], seconds: float | None = None) -> str:
-    """Return a sentence that says why Kafka cannot be reached.
+    """Return a sentence that explains why Kafka is unreachable.
 
     Args:
         servers: `bootstrap.servers`.
-        errors: errors that the client reported meanwhile, in any order.
+        errors: errors that the client has reported, in any order.
         seconds: how long the client has tried, if known.
     """
     reported = [e for e in errors if e.name != _CONSEQUENCE]
@@ -125,7 +125,7 @@ def is_of_settings(error: ClientError) -> bool:
 
 
 def _words(errors: Iterable[ClientError]) -> str:
-    """Return the client's most frequent texts, the most frequent first."""
+    """Return the two most frequent error texts of the client, the most frequent first."""
     texts = Counter(map(_without_noise, errors))
     text = "; ".join(t for t, _ in texts.most_common(2))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

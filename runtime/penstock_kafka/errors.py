@@ -23,15 +23,15 @@ __all__ = [
 
 
 class Fenced(ConnectError):
-    """Raised when another producer with the same transactional id was started later; this one must not write any more."""
+    """Raised when another producer with the same transactional id was started later; this one must no longer write."""
 
 
 class TransactionAborted(ConnectError):
-    """Raised when the transaction is void or its outcome unknown: fence, read the offsets, plan the batch again."""
+    """Raised when a transaction was aborted or its outcome is unknown: fence, read the offsets, plan the batch again."""
 
 
 class TransactionExpired(TransactionAborted):
-    """Raised when the transaction was open longer than `transaction.timeout.ms`: it is void; a smaller one may succeed."""
+    """Raised when a transaction was aborted after `transaction.timeout.ms`; a smaller one may succeed."""
 
 
 _FENCED: Final = {
@@ -113,7 +113,7 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
 
     Args:
         error: librdkafka's error.
-        doing: operation, which begins the message ("Writing to topic 'orders'").
+        doing: operation, the start of the message ("Writing to topic 'orders'").
     """
     result = _translated(error, doing)
     result.__cause__ = KafkaException(error)
@@ -141,7 +141,7 @@ def _translated(error: KafkaError, doing: str) -> ConnectError:
         return ConnectError(f"{text}. {_LARGER[code]}" if code in _LARGER else text)
     if error.fatal() or code == KafkaError._FATAL:  # noqa: SLF001
         return Fenced(text)
-    if code == KafkaError._STATE:  # noqa: SLF001 (the transaction failed before this record came)
+    if code == KafkaError._STATE:  # noqa: SLF001 (the transaction failed before this record)
         return TransactionAborted(text)
     if error.txn_requires_abort():
         return TransactionAborted(text)
@@ -164,7 +164,7 @@ def _right(code: int, doing: str) -> str:
 
 @contextmanager
 def translating(doing: str) -> Iterator[None]:
-    """Translate the errors that a client raises inside, as `translated` does."""
+    """Translate the errors that a client raises inside the context, like `translated`."""
     try:
         yield
     except KafkaException as e:

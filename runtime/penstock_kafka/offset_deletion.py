@@ -1,7 +1,7 @@
-"""Delete offsets of single partitions of a consumer group: Kafka's request OffsetDelete (KIP-496).
+"""Delete a consumer group's offsets of single partitions, with Kafka's OffsetDelete request (KIP-496).
 
-confluent_kafka has no method for it, but librdkafka, which confluent_kafka has loaded, does: it is called through its C API,
-with a separate client. Structures of that API are opaque except lists of partitions, whose layout is part of the API.
+confluent_kafka has no method for it, but librdkafka, which confluent_kafka loads, has one: this module calls its C API, with
+a separate client. Structures of that API are opaque except partition lists, whose layout is part of the API.
 """
 
 import ctypes
@@ -73,7 +73,7 @@ class _Partitions(ctypes.Structure):
 
 
 def check_deletion() -> None:
-    """Check that `delete_offsets` can be called, because librdkafka has all required functions.
+    """Check that librdkafka has all functions that `delete_offsets` calls.
 
     Raises:
         ConnectError: a function is missing.
@@ -87,17 +87,17 @@ def check_deletion() -> None:
 def delete_offsets(
     config: Mapping[str, Any], group: str, partitions: Collection[tuple[str, int]], *, seconds: float
 ) -> None:
-    """Delete the offsets that a group has committed for these partitions; other offsets stay.
+    """Delete the offsets that a group has committed for these partitions; other offsets remain.
 
     Args:
-        config: properties of an admin client, in librdkafka's names. Callbacks and loggers of Python are ignored.
-        group: id of the group.
+        config: properties of an admin client, with librdkafka's names. Python callbacks and loggers are ignored.
+        group: group ID.
         partitions: topics and partition numbers.
         seconds: timeout of the request.
 
     Raises:
-        KafkaException: the configuration is invalid, no broker has answered in time, or Kafka refuses the request or one of
-            the partitions.
+        KafkaException: the configuration is invalid, no broker answered in time, or Kafka rejects the request or one of the
+            partitions.
     """
     with ExitStack() as closing:
         library = _library()
@@ -129,7 +129,7 @@ def delete_offsets(
 
 
 def _check(event: ctypes.c_void_p) -> None:
-    """Raise the error in an answer, if any."""
+    """Raise the error in a response, if any."""
     library = _library()
     if code := library.rd_kafka_event_error(event):
         raise _error(code, library.rd_kafka_event_error_string(event))
@@ -175,7 +175,7 @@ def _client(config: Mapping[str, Any]) -> Iterator[ctypes.c_void_p]:
 
 
 def _made(closing: ExitStack, make: str, destroy: str, *arguments: Any) -> ctypes.c_void_p:
-    """Create an object of librdkafka, which `closing` destroys at its end."""
+    """Create a librdkafka object, which `closing` destroys when it exits."""
     library = _library()
     found = ctypes.c_void_p(getattr(library, make)(*arguments))
     closing.callback(getattr(library, destroy), found)

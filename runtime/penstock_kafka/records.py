@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of(cls, message: Message) -> "Record":
-        """Return the record in a message of librdkafka."""
+        """Return the record in a librdkafka message."""
         return cls(
             bytes(message.key() or b""),
             message.value(),

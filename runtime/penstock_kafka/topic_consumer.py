@@ -1,6 +1,6 @@
 """Consumer of one topic for readers of compacted topics: reads by offsets, outside of any consumer group.
 
-`read_between` gives up if nothing arrives for a long time before the end, which means that a transaction hangs.
+`read_between` fails if no record arrives for a long time before the end, which indicates a hanging transaction.
 """
 
 import logging
@@ -43,7 +43,7 @@ IGNORED: Final = frozenset(
     )
 )
 """Errors among the records that do not stop reading. librdkafka reconnects after lost connections. A client must name a
-group and looks up its coordinator, which readers do not use, so they need no right to the group, as in Kafka Connect."""
+group and looks up its coordinator, which readers do not use, so they need no ACL for the group, as in Kafka Connect."""
 RECREATED: Final = frozenset(
     (
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -55,7 +55,7 @@ RECREATED: Final = frozenset(
         KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001
     )
 )
-"""Errors that indicate that the topic was deleted, or deleted and created again."""
+"""Errors that indicate a topic that was deleted, and possibly created again."""
 _FIXED: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -66,9 +66,9 @@ _FIXED: Final[Mapping[str, Any]] = {
 }
 _ID_SECONDS: Final = 10.0
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Zero, from a broker that does not support topic ids."""
+"""Zero ID, from a broker that does not support topic IDs."""
 _LOG_EVERY: Final = 15.0
-"""Seconds between two log lines while reading takes long."""
+"""Seconds between log lines during a long read."""
 
 
 class NoSuchTopic(ConnectError):
@@ -81,11 +81,11 @@ class TopicRecreated(RetriableError):
 
 @dataclass(frozen=True, slots=True)
 class ReaderClients:
-    """Properties of a reader's clients, in librdkafka's names.
+    """Properties of a reader's clients, with librdkafka's names.
 
     Attributes:
         consumer: properties of the consumer; those that determine how it reads are fixed here.
-        admin: properties of the client that requests the topic's id.
+        admin: properties of the client that requests the topic ID.
         on_progress: called at least every few seconds while reading.
     """
 
@@ -114,12 +114,12 @@ class TopicConsumer:
 
     @property
     def is_connected(self) -> bool:
-        """True if there is a client."""
+        """Return whether a client exists."""
         return self._consumer is not None
 
     @contextmanager
     def renewed_after_silence(self) -> Iterator[None]:
-        """Translate errors of requests in the block, and drop the client if it has had no answer for half a minute."""
+        """Translate errors of requests in the context, and drop the client after half a minute without an answer."""
         try:
             with translating(f"Reading topic '{self.topic}'"):
                 yield
@@ -130,19 +130,19 @@ class TopicConsumer:
         self._renewal.answered()
 
     def partitions(self, seconds: float) -> list[int]:
-        """Return the numbers of the topic's partitions. Raises as `partitions_of`."""
+        """Return the partition numbers of the topic. For errors, see `partitions_of`."""
         return partitions_of(self.client, self.topic, seconds)
 
     def watermarks(self, partitions: Iterable[int], seconds: float) -> dict[int, tuple[int, int]]:
-        """Return the first offset and the end of each partition. Raises KafkaException as `watermarks_of`."""
+        """Return the first offset and the end offset of each partition. For errors, see `watermarks_of`."""
         answers = watermarks_of(self.client, [TopicPartition(self.topic, p) for p in partitions], seconds)
         return {partition.partition: offsets for partition, offsets in answers.items()}
 
     def topic_id(self, *, stays_connected: bool = False) -> str | None:
-        """Return Kafka's id of the topic; None if the broker does not return one: then no earlier position can be used.
+        """Return the topic ID, or None if the broker does not return one; an earlier position then cannot be used.
 
-        Call it after requesting the offsets that it identifies: then the end of a deleted topic is never mistaken for that
-        of the topic that replaced it.
+        Call it after requesting the offsets to which it belongs: otherwise, the end of a deleted topic could be mistaken for
+        that of the topic that replaced it.
         """
         try:
             if self._admin is None:
@@ -160,7 +160,7 @@ class TopicConsumer:
         return None if topic_id == _NO_ID else topic_id
 
     def read_between(self, starts: Mapping[int, int], ends: Mapping[int, int], seconds: float) -> Iterator[Record]:
-        """Yield the records of each partition from its start up to its end, as `read_between`."""
+        """Yield the records of each partition from its start up to its end; see the function `read_between`."""
         return read_between(self.client, self.topic, starts, ends, seconds, self._clients.on_progress)
 
     def disconnect(self) -> None:
@@ -178,7 +178,7 @@ class TopicConsumer:
 
 
 def partitions_of(client: Any, topic: str, seconds: float) -> list[int]:
-    """Return the numbers of a topic's partitions, in order.
+    """Return the partition numbers of a topic, in order.
 
     Args:
         client: a consumer or a producer.
@@ -202,7 +202,7 @@ def partitions_of(client: Any, topic: str, seconds: float) -> list[int]:
 
 
 def poll_messages(consumer: Consumer, most: int, timeout: float) -> list[Message]:
-    """Return available messages, or else wait up to `timeout` seconds for one; only `consume` would wait for `most`."""
+    """Return the available messages, at most `most`; if there are none, wait up to `timeout` seconds for the first."""
     with translating("Reading records"):
         messages = consumer.consume(most, 0)
         if not messages:
@@ -220,7 +220,7 @@ def read_between(
     seconds: float,
     on_progress: Callable[[], None] = lambda: None,
 ) -> Iterator[Record]:
-    """Yield the records of each partition from its start up to its end, as they arrive, as long as records arrive.
+    """Yield the records of each partition from its start up to its end, as they arrive.
 
     Args:
         consumer: the partitions of `ends` are assigned to it.
@@ -232,7 +232,7 @@ def read_between(
 
     Raises:
         RetriableError: no record arrived in time: the brokers do not answer, or a transaction stays open.
-        TopicRecreated: the topic was deleted meanwhile.
+        TopicRecreated: the topic was deleted while it was read.
         ConnectError: another failure, such as missing authorization.
     """
     left = dict(ends)
@@ -283,5 +283,5 @@ def _records(messages: Iterable[Message], topic: str, left: dict[int, int]) -> I
 
 
 def _is_of_client(error: KafkaError) -> bool:
-    """Return whether the client itself raised the error: librdkafka's codes are below -1 (brokers also send -1, unknown)."""
+    """Return whether the client raised the error, not a broker: its codes are below -1 (brokers also send -1, unknown)."""
     return error.code() < KafkaError.UNKNOWN

@@ -1,4 +1,4 @@
-"""Position up to which a topic was read: a later reader continues there if the topic was not created again."""
+"""Position up to which a topic was read. A later reader continues there unless the topic was created again."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class TopicPosition:
     """Position in every partition of a topic.
 
     Attributes:
-        topic_id: Kafka's id of the topic.
+        topic_id: Kafka's topic ID.
         ends: by partition, the first offset that was not read.
     """
 
@@ -23,7 +23,7 @@ class TopicPosition:
 
     @classmethod
     def of(cls, snapshot: StatusSnapshot | None) -> "TopicPosition | None":
-        """Return the position of the operator's snapshot; None without one."""
+        """Return the position of the operator's snapshot, or None without a snapshot."""
         return None if snapshot is None else cls(snapshot.topic_id, snapshot.ends)
 
     def start(self, partition: int, low: int, high: int) -> int:

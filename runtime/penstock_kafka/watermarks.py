@@ -1,7 +1,7 @@
 """Request the first offsets and the end offsets of partitions from their brokers.
 
 `get_watermark_offsets` is not used: despite its timeout, librdkafka's query never returns if its connection is dropped
-meanwhile, because brokers became unreachable and returned (seen with 2.16; its issue 2588 describes the same hang).
+because brokers became unreachable and returned (seen with 2.16; its issue 2588 describes the same hang).
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from penstock.sink import TopicPartition
 __all__ = ["GONE", "end_offsets", "first_offset_since", "names_of", "watermarks_of"]
 
 GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
-"""Errors for a partition that was deleted, or that has no leader at the moment."""
+"""Errors for a partition that was deleted or currently has no leader."""
 _FIRST: Final = -2
 _END: Final = -1
 
@@ -24,12 +24,12 @@ _END: Final = -1
 def watermarks_of(
     consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Return the first offset and the end of each partition. The ends depend on the isolation level of the client.
+    """Return the first offset and the end offset of each partition. End offsets depend on the client's isolation level.
 
     A client that fetches gets each of the two answers only after its pending fetch requests (`fetch.wait.max.ms`).
 
     Args:
-        consumer: any consumer, also one without an assignment.
+        consumer: any consumer, with or without an assignment.
         partitions: partitions without duplicates.
         seconds: timeout of each of the two requests.
 
@@ -43,20 +43,20 @@ def watermarks_of(
 
 
 def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
-    """Return the end of each partition, in one request. Raises KafkaException as `watermarks_of`."""
+    """Return the end offset of each partition, with one request. For errors, see `watermarks_of`."""
     return _offsets_at(consumer, list(partitions), _END, seconds)
 
 
 def first_offset_since(consumer: Consumer, partition: TopicPartition, time: int, seconds: float) -> int:
-    """Return the first offset whose record has this timestamp (milliseconds since 1970) or a later one; -1: there is none.
+    """Return the first offset whose record has this timestamp (milliseconds since 1970) or a later one, or -1.
 
-    Raises KafkaException as `watermarks_of`.
+    For errors, see `watermarks_of`.
     """
     return _offsets_at(consumer, [partition], time, seconds)[partition]
 
 
 def names_of(partitions: Iterable[tuple[str, int]]) -> str:
-    """Return the names of partitions for a message: the first three, and how many more there are."""
+    """Return the names of partitions for a message: the first three, and the number of others."""
     names = [f"{topic}-{number}" for topic, number in partitions]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
@@ -74,7 +74,7 @@ def _offsets_at(
     except KafkaException as e:
         if e.args[0].code() in GONE:
             raise RetriableError(
-                f"Asking for the end of {names_of(partitions)}: a partition does not exist or has no leader "
+                f"cannot read the end offsets of {names_of(partitions)}: a partition does not exist or has no leader "
                 f"({e.args[0].name()})"
             ) from e
         raise

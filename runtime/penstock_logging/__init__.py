@@ -1,7 +1,7 @@
 """Structured logs of the operator and of tasks: one JSON object per line, without secrets.
 
-This is a separate package below all others, since the operator does not import the runtime, and neither the plugin API nor
-the resource model is about logs. It imports only the standard library.
+This is a separate package below all others, because the operator does not import the runtime, and logs do not belong in the
+plugin API or the resource model. It imports only the standard library.
 """
 
 from penstock_logging.json_lines import JsonLines

@@ -9,11 +9,11 @@ from typing import Any, Final
 __all__ = ["JsonLines"]
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes that every record has. All others were passed as `extra`, and become fields of the line."""
+"""Attributes of every record. All others were passed as `extra`, and become fields of the line."""
 
 
 class JsonLines(logging.Formatter):
-    """Formatter of records as one line of JSON.
+    """Formatter that writes each record as one line of JSON.
 
     The fields are, in this order: `time` (UTC, with milliseconds), `level`, `logger`, `message`, those of `context`, those
     passed as `extra`, and `trace` if an exception was logged.
@@ -21,7 +21,7 @@ class JsonLines(logging.Formatter):
     Args:
         context: called for each line; returns fields such as connector and task.
         redact: replaces secrets in the message and the trace.
-        omit: names of `extra` to omit.
+        omit: names of `extra` fields to omit.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ _NUMBER: Final = re.compile(r"[0-9]+(ms|s)?\b")
 
 
 def without_numbers(text: str) -> str:
-    """Return the text without its numbers: repeated messages of a client differ only in milliseconds."""
+    """Replace the numbers in a text with 0: repeated messages of a client differ only in milliseconds."""
     return _NUMBER.sub("0", text)
 
 
@@ -40,7 +40,7 @@ class RepetitionFilter(logging.Filter):
         self._passed: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the message has not passed within the last `seconds`."""
+        """Return whether no equal message has passed within the last `seconds`."""
         text = self._same(record.getMessage())
         now = self._clock()
         if now - self._passed.get(text, -self._seconds) < self._seconds:

@@ -1,1 +1,1 @@
-"""What operator and runtime agree on: resources, contracts between processes, Connect's configuration. Pure."""
+"""Data shared by operator and runtime: resources, contracts between processes, Connect's configuration. Pure."""

@@ -12,7 +12,7 @@ class ExponentialBackoff:
     Attributes:
         first: seconds after the first failure.
         longest: maximum delay in seconds.
-        factor: ratio of each delay to the one before.
+        factor: ratio of each delay to the previous one.
         jitter: largest random reduction of a delay, as a fraction of it.
     """
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 __all__ = ["VersionAction", "version_text"]
 
 _RECORDED: Final = Path(__file__).with_name("commit.txt")
-"""The full commit, in wheels and images of a release. No checkout has it."""
+"""File with the full commit, in wheels and images of a release, but not in a checkout."""
 _PROJECT: Final = Path(__file__).parents[2]
 _LENGTH: Final = 12
 _GIT_SECONDS: Final = 5.0
@@ -21,14 +21,14 @@ def version_text(recorded: Path = _RECORDED, project: Path = _PROJECT) -> str:
 
     Args:
         recorded: file with the commit.
-        project: folder that may be a checkout. Its commit counts if no commit is recorded.
+        project: folder that may be a checkout. Its commit is used if no commit is recorded.
     """
     commit = _recorded(recorded) or _checked_out(project)
     return f"penstock {version('penstock')}" + (f" (commit {commit})" if commit else "")
 
 
 class VersionAction(argparse.Action):
-    """Option that prints the version. Unlike argparse's own action, it finds the commit only when it is asked for."""
+    """Option that prints the version. Unlike argparse's action, it determines the commit only when used."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **options)

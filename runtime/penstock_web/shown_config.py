@@ -12,6 +12,7 @@ from typing import Any, Final
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
 from penstock_model.connect.redaction import HIDDEN
+from penstock_model.connect.secret_names import has_secret_text, is_secret_name
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.definitions import ClassDefinition
 from penstock_model.validation.connector import PluginKnowledge
@@ -19,25 +20,18 @@ from penstock_model.validation.plugin_definitions import find_definitions
 
 __all__ = ["shown_config"]
 
-_SECRET_NAME: Final = re.compile(
-    r"pass|pwd|secret|token|credential|jaas|auth|signature|sas\b|dsn|webhook|"
-    r"(api|access|account|private|shared|encryption|master|storage|ssl|client|signing)[._-]?key|keystore|\bpem\b|key\.pem",
-    re.IGNORECASE,
-)
+_CAUTIOUS_NAME: Final = re.compile(r"pass|auth|signature|sas\b|webhook|keystore|\bpem\b", re.IGNORECASE)
+"""Names too general for `is_secret_name`: hiding a harmless value costs little; an import would propose a Secret."""
 _CONTENT_NAME: Final = re.compile(r"(^|\.)(static\.value|value\.literal)")
 """Properties whose text becomes part of records, of InsertField and InsertHeader: a tenant's key, for example."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
-_SECRET_VALUE: Final = re.compile(
-    r"://[^\s@]{0,200}@|[/:][^\s/@]{1,200}@|"  # user information, also Oracle's `thin:user/password@host`
+_CAUTIOUS_TEXT: Final = re.compile(
+    r"://[^\s@]{0,200}+@|[/:][^\s/:@]{1,200}+:{0,5}@|"  # user information without a password: it may be a token
     r"(?:pass|pwd|secret|token|credential|authorization|(?:api|access|account|private)[._-]?key)[\w.-]{0,50}[\"']?"
-    r"\s{0,5}[=:]\s{0,5}[^\s=:]|(?:key|sig)[\w.-]{0,50}\s{0,5}=|"  # parameters, headers, JSON
-    r"\b(?:bearer|basic)\s{1,5}[\w.~+/=-]{8}|-----BEGIN [A-Z ]{0,30}PRIVATE KEY",
+    r"\s{0,5}[=:]\s{0,5}[^\s=:]|(?:key|sig)[\w.-]{0,50}\s{0,5}=",  # headers, also types and renames of fields
     re.IGNORECASE,
 )
-"""Text in a value that could be a secret: known properties hold URLs, parameters of drivers, headers, and JSON.
-
-All repeats are bounded: a value may have a mebibyte, and the operator waits meanwhile.
-"""
+"""Texts too general for `has_secret_text`. Repeats are bounded: a value may have 1 MiB, and the event loop waits for it."""
 _FRAMEWORK: Final = frozenset(p.name for kind in (SourceConfig, SinkConfig) for p in kind.properties())
 _CHAIN_PROPERTY: Final = re.compile(
     r"(transforms|predicates)\.[^.]+\.(type|predicate|negate|plugin\.version)|(key|value|header)\.converter\.plugin\.version"
@@ -82,9 +76,10 @@ def _shown(name: str, value: str, kinds: Mapping[str, str]) -> str:
     is_known = name in _FRAMEWORK or name in kinds or _CHAIN_PROPERTY.fullmatch(name) or _TOPIC_CREATION.fullmatch(name)
     if not is_known or kinds.get(name) == "PASSWORD":
         return HIDDEN
-    if _SECRET_NAME.search(name) and kinds.get(name) != "BOOLEAN":
+    if (is_secret_name(name) or _CAUTIOUS_NAME.search(name)) and kinds.get(name) != "BOOLEAN":
         return HIDDEN
-    return HIDDEN if _CONTENT_NAME.search(name) or _SECRET_VALUE.search(value) else value
+    could_be_secret = _CONTENT_NAME.search(name) or has_secret_text(value) or _CAUTIOUS_TEXT.search(value)
+    return HIDDEN if could_be_secret else value
 
 
 def _text(value: object) -> str | None:

@@ -90,7 +90,7 @@ def test_rails_of_a_namespace_bind_running_connectors_by_their_labels_and_refuse
 
     rules = {"topic.creation.default.partitions": 5, "topic.creation.default.replication.factor": 1}
     orders.apply(config={**orders.spec["config"], "topic": f"{orders.topic}.new", **rules})
-    told = "limits.maxPartitions of the TopicCreationPolicy rails is 3, and topic.creation.default asks for 5"
+    told = "limits.maxPartitions of the TopicCreationPolicy rails is 3, but topic.creation.default requests 5"
     orders.says("ConfigInvalid", told, "the tasks keep the last good configuration")
     orders.configure(topic_creation_default_partitions=3)
     orders.reaches("Running")

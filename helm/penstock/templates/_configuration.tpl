@@ -19,7 +19,7 @@ numbers beyond 2^53 are lost before a template sees them.
   {{- range $reference := regexFindAll "\\$\\{secret:[^:}]*" $text -1 -}}
     {{- $secret := trimPrefix "${secret:" $reference -}}
     {{- if ne $secret $.Values.workerSecretName -}}
-      {{- $refused = append $refused (printf "worker.%s refers to Secret %s, and workerSecretName is %s; the worker configuration has one Secret: name the same one in both" $name (quote $secret) (quote $.Values.workerSecretName)) -}}
+      {{- $refused = append $refused (printf "worker.%s refers to Secret %s, but workerSecretName is %s; the worker configuration can use only one Secret: set both to the same name" $name (quote $secret) (quote $.Values.workerSecretName)) -}}
     {{- end -}}
   {{- end -}}
 {{- end -}}

@@ -28,7 +28,7 @@
   verbs: [get, list, watch]
 {{- end }}
 {{- if .Values.rbac.executors }}
-# Those that tasks share with their Spark executors. A name cannot be part of the right to create.
+# Secrets that tasks share with their Spark executors. The right to create cannot be limited to a name.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]

@@ -1,4 +1,4 @@
-"""Tests for plugins: functions that run one plugin, and suites of the rules that all plugins must follow.
+"""Tests for plugins: functions that run one plugin, and test suites for the rules that all plugins must follow.
 
 A suite is a base class of tests for pytest. Name the plugin and an example of its configuration, and run pytest:
 
@@ -7,8 +7,8 @@ A suite is a base class of tests for pytest. Name the plugin and an example of i
         properties = {"field": "id"}
         records = [Record(topic="t", value={"id": 1})]
 
-`properties` may also be a fixture, for example one that uses `tmp_path`. A suite tests how the plugin works together with
-the runtime (offsets, repetition, batches, shared values). Write separate tests for the purpose of the plugin.
+`properties` may also be a fixture, for example one that uses `tmp_path`. A suite tests how the plugin interacts with
+the runtime (offsets, retries, batches, shared values). Write separate tests for the purpose of the plugin.
 """
 
 from penstock.testing._comparison import exactly, misfit, wire

@@ -26,9 +26,9 @@ _PLAIN: Final[Mapping[Type, type]] = {Type.BOOLEAN: bool, Type.STRING: str, Type
 
 
 def exactly(data: Any) -> Any:
-    """Return a form of a value, record or batch for strict comparison: 1, 1.0, True and Int8(1) differ, NaN equals itself.
+    """Convert a value, record or batch for strict comparison: 1, 1.0, True and Int8(1) differ, NaN equals itself.
 
-    The order of the keys of a dict is relevant, since converters write them in that order.
+    The order of the keys of a dict matters, because converters write them in that order.
     """
     match data:
         case Record():
@@ -52,10 +52,12 @@ def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str |
     if schema is None:
         return _schemaless(value, where)
     if value is None:
-        return None if schema.optional else f"{where} is null, and its schema is required"
+        return None if schema.optional else f"{where} is null, but its schema is not optional"
     logical = _LOGICAL.get(schema.name or "")
     if logical is not None:
-        return None if isinstance(value, logical) else f"{where} is {value!r}; {schema.name} takes {logical.__name__}"
+        return (
+            None if isinstance(value, logical) else f"{where} is {value!r}; {schema.name} requires {logical.__name__}"
+        )
     wrong = f"{where} is {value!r}, which is not of type {schema.type}"
     match schema.type:
         case Type.STRUCT:
@@ -63,7 +65,7 @@ def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str |
                 return wrong
             names = [f.name for f in schema.fields]
             if list(value) != names:
-                return f"{where} has the fields {list(value)}, its schema {names}"
+                return f"{where} has the fields {list(value)}, but its schema has {names}"
             parts = ((f.schema, value[f.name], f"{where}.{f.name}") for f in schema.fields)
         case Type.ARRAY:
             if not isinstance(value, list):
@@ -88,7 +90,7 @@ def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str |
 
 
 def wire(message: Any) -> Any:
-    """Return a message as another process receives it; for example, with lists instead of tuples.
+    """Return a message as another process receives it, for example with lists instead of tuples.
 
     Raises:
         TypeError: the message is not plain data.
@@ -103,12 +105,12 @@ def _schemaless(value: Any, where: str) -> str | None:
         case None | bool() | int() | float() | str() | bytes() | Decimal():
             return None
         case datetime():
-            return f"{where} is {value!r}; a point in time is an Instant, which Instant.of makes of an aware datetime"
+            return f"{where} is {value!r}; a point in time must be an Instant: use Instant.of for a datetime with time zone"
         case list():
             parts = [(v, f"{where}[{i}]") for i, v in enumerate(value)]
         case dict():
             parts = [(k, f"{where}'s key") for k in value]
             parts += [(v, f"{where}[{k!r}]") for k, v in value.items()]
         case _:
-            return f"{where} is {value!r}; a {type(value).__name__} is not a value of Kafka Connect"
+            return f"{where} is {value!r}; Kafka Connect has no type for {type(value).__name__}"
     return next((fault for v, w in parts if (fault := _schemaless(v, w)) is not None), None)

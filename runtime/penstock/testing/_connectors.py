@@ -1,4 +1,4 @@
-"""Tests that the suites of sources and sinks share."""
+"""Tests that the suites for sources and sinks share."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ __all__ = ["ConnectorSuite"]
 
 
 class ConnectorSuite(PluginSuite):
-    """Tests of connectors of both kinds."""
+    """Tests of source and sink connectors."""
 
     def test_the_example_passes_validation(self, request: Any) -> None:
-        """`validate` finds nothing wrong with it, twice."""
+        """`validate` returns no problems when it is called twice."""
         connector: Connector = make(self.plugin)
         config = parsed(self.plugin, self.example(request))
         for _ in range(2):
             found = returned.problems(connector.validate(config), returned.name(connector, "validate"))
-            assert found == [], f"`validate` refuses the example: {'; '.join(map(str, found))}"
+            assert found == [], f"`validate` rejects the example: {'; '.join(map(str, found))}"
 
     def test_there_are_no_more_tasks_than_asked_for(self, request: Any) -> None:
-        """Each task's properties are texts that parse."""
+        """The properties of each task are strings that can be parsed."""
         connector: Connector = make(self.plugin)
         properties = self.example(request)
         config = parsed(self.plugin, properties)
@@ -30,7 +30,7 @@ class ConnectorSuite(PluginSuite):
         for most in (1, 2, 7):
             found = connector.task_configs(config, properties, most)
             tasks = returned.task_properties(found, returned.name(connector, "task_configs"))
-            assert properties == before, "`task_configs` has changed the properties that it was given"
-            assert 1 <= len(tasks) <= most, f"{len(tasks)} tasks, at most {most} were asked for"
+            assert properties == before, "`task_configs` modified the properties that were passed to it"
+            assert 1 <= len(tasks) <= most, f"`task_configs` returned {len(tasks)} tasks; at most {most} are allowed"
             for task in tasks:
                 parsed(self.plugin, task)

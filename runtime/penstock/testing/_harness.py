@@ -1,4 +1,4 @@
-"""Functions that run one plugin as the runtime does, without Kafka and without Spark."""
+"""Functions that run one plugin like the runtime, without Kafka and Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -25,7 +25,7 @@ def run_source(
     limits: Limits = PLENTY,
     max_batches: int = 100,
 ) -> list[Record]:
-    """Return the records that a source reads from these offsets on, until there are no more, or for `max_batches` batches.
+    """Return the records that a source reads after these offsets, until there are no more or `max_batches` is reached.
 
     The source runs as one task with all properties. Records of one source partition are in order.
     """
@@ -36,7 +36,7 @@ def run_source(
 def run_transform(
     plugin: type[Transform], properties: Mapping[str, str], records: Iterable[Record], *, side: str = "value"
 ) -> list[Record | None]:
-    """Return the transformed records, with None for dropped ones. `side="key"` runs the transform's `$Key` form."""
+    """Return the transformed records, with None for dropped records. `side="key"` runs the transform's `$Key` form."""
     transform = make(plugin)
     transform.side = side
     transform.configure(parsed(plugin, properties))
@@ -50,7 +50,7 @@ def checked(transform: Transform, found: Any) -> Record | None:
     """Check the result of `apply`, and return it.
 
     Raises:
-        ReturnedWrong: it is neither a record nor None, or a record whose topic, timestamp, ... is of another type.
+        ReturnedWrong: the result is neither a record nor None, or the type of its topic, timestamp, ... is invalid.
     """
     made, method = [] if found is None else [found], returned.name(transform, "apply")
     returned.records(made, method, "a Record, or None to drop it")
@@ -72,8 +72,8 @@ def sink_batch(records: Sequence[Record], offset: int = 0) -> RecordBatch:
     """Return a batch as a sink receives it, from one Kafka partition.
 
     Args:
-        records: the records; those without an offset become the next ones in partition 0 of their topic.
-        offset: the offset of the first record, if it has none.
+        records: the records; those without an offset get consecutive offsets in partition 0 of their topic.
+        offset: the offset of the first record if it has none.
     """
     placed = [
         r.replace(partition=r.partition or 0, offset=n) if r.offset is None else r
@@ -87,10 +87,10 @@ def sink_batch(records: Sequence[Record], offset: int = 0) -> RecordBatch:
 
 
 def sent(message: Any, method: str) -> list[Any]:
-    """Return the message of a method as `Sink.commit` receives it from another process; an empty list for None.
+    """Return a writer's message as `Sink.commit` receives it from another process, in a list; an empty list for None.
 
     Raises:
-        ReturnedWrong: it has types that cannot be sent to another process.
+        ReturnedWrong: the message contains types that cannot be sent to another process.
     """
     return [] if message is None else [wire(returned.message(message, method))]
 
@@ -98,13 +98,13 @@ def sent(message: Any, method: str) -> list[Any]:
 def run_writer(
     connector: type[SinkConnector], properties: Mapping[str, str], batches: Sequence[Sequence[Record]]
 ) -> list[tuple[Record, Exception]]:
-    """Write batches of records, and commit each before the next.
+    """Write batches of records, and commit each before writing the next.
 
-    A record without an offset gets the next one in partition 0 of its topic, starting at the offset that `open` returns, if
-    it returns one.
+    Records without an offset get consecutive offsets in partition 0 of their topic, starting at the offset that `open`
+    returned, if any.
 
     Returns:
-        The records that the sink handed back, each with its error.
+        The records that the sink reported, each with its error.
     """
     plugin, config = make(connector), parsed(connector, properties)
     refused: list[tuple[Record, Exception]] = []

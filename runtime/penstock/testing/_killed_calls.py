@@ -1,4 +1,4 @@
-"""Calls of a plugin that are aborted before one of its lines, since a process may be killed at any moment."""
+"""Calls of a plugin that are aborted before a given line, because a process may be killed at any time."""
 
 import sys
 import warnings
@@ -11,11 +11,11 @@ __all__ = ["killed", "lines_of"]
 
 
 class _Killed(BaseException):
-    """Raised to abort a call. Code that handles exceptions does not catch it."""
+    """Raised to abort a call. It is not an `Exception`, so that code under test does not catch it."""
 
 
 def lines_of(call: Callable[[], object], packages: Sequence[str]) -> int:
-    """Call, and return how many lines of these packages were executed, including repeated ones."""
+    """Call, and return the number of executed lines of these packages, counting repetitions."""
     lines = 0
 
     def see(frame: FrameType) -> None:
@@ -27,7 +27,7 @@ def lines_of(call: Callable[[], object], packages: Sequence[str]) -> int:
 
 
 def killed(call: Callable[[], object], packages: Sequence[str], line: int) -> str:
-    """Call, and abort the call before the executed line with this number, from 0. Return where it was aborted."""
+    """Call, and abort before the executed line with this index, starting at 0. Return where the call was aborted."""
     left, where = line, "the end of the call"
 
     def see(frame: FrameType) -> None:
@@ -45,7 +45,7 @@ def killed(call: Callable[[], object], packages: Sequence[str], line: int) -> st
 
 
 def _traced(call: Callable[[], object], packages: Sequence[str], see: Callable[[FrameType], None]) -> None:
-    """Call, and pass the frame of each line of these packages to `see` before it is executed in this thread."""
+    """Call, and pass the frame to `see` before each line of these packages is executed in this thread."""
 
     def enter(frame: FrameType, event: str, argument: Any) -> Any:
         return line if frame.f_globals.get("__name__", "").partition(".")[0] in packages else None

@@ -13,7 +13,7 @@ _P = TypeVar("_P", bound=Plugin)
 
 
 def make(plugin: type[_P]) -> _P:
-    """Create a plugin object as the runtime does."""
+    """Create a plugin object like the runtime."""
     return plugin()
 
 
@@ -21,13 +21,13 @@ def parsed(plugin: type[Plugin], properties: Mapping[str, str]) -> Any:
     """Parse properties with the `Config` of the plugin.
 
     Raises:
-        ConfigError: the properties are invalid. Contains all problems.
+        ConfigError: all problems of the properties.
     """
     return plugin.Config.parse(properties)
 
 
 def fresh(records: Sequence[Record]) -> list[Record]:
-    """Return deep copies of records, so that a plugin that modifies them is detected in any order of the tests."""
+    """Return deep copies of records, so that a test detects modified records regardless of the tests before it."""
     return [
         r.replace(
             key=copy.deepcopy(r.key),

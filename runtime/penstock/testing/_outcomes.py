@@ -1,4 +1,4 @@
-"""Results of a transform for records, in this process and in another one."""
+"""Outcomes of a transform for records, in this process and in another process."""
 
 import os
 import pickle
@@ -26,7 +26,7 @@ def configured(plugin: type[Transform], properties: Mapping[str, str], side: str
 
 
 def outcome(transform: Transform, record: Record, *, raw: bool = False) -> Any:
-    """Return the outcome for one record: a record, dropped, or failed with a type of exception."""
+    """Return the outcome for one record: the new record, dropped, or failed with an exception type."""
     try:
         found = transform.apply(record)
     except Exception as e:  # noqa: BLE001 (any exception is a record's failure)
@@ -39,7 +39,7 @@ def outcome(transform: Transform, record: Record, *, raw: bool = False) -> Any:
 def outcomes_elsewhere(
     plugin: type[Transform], properties: Mapping[str, str], side: str, records: Sequence[Record]
 ) -> Sequence[Any]:
-    """Return the outcomes in a process with another hash seed; an empty sequence if the plugin cannot be created there."""
+    """Return the outcomes in a process with another hash seed, or nothing if the plugin cannot be created there."""
     given = (plugin.__module__, plugin.__qualname__, dict(properties), side, list(records))
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import answer; answer()"],
@@ -52,16 +52,16 @@ def outcomes_elsewhere(
             "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
         },
     )
-    return pickle.loads(done.stdout) if done.stdout else ()  # noqa: S301 (what `answer` wrote)
+    return pickle.loads(done.stdout) if done.stdout else ()  # noqa: S301 (written by `answer`)
 
 
 def answer() -> None:
-    """Run in the other process: read the arguments from standard input, and write the outcomes to standard output."""
-    module, name, properties, side, records = pickle.load(sys.stdin.buffer)  # noqa: S301 (what this module wrote)
+    """Read the arguments from standard input and write the outcomes to standard output; runs in the other process."""
+    module, name, properties, side, records = pickle.load(sys.stdin.buffer)  # noqa: S301 (written by this module)
     output, sys.stdout = sys.stdout.buffer, sys.stderr
     try:
         transform = configured(attrgetter(name)(import_module(module)), properties, side)
-    except Exception:  # noqa: BLE001 (a fixture may have prepared what the plugin needs)
+    except Exception:  # noqa: BLE001 (the plugin may need resources of a fixture)
         os._exit(0)
     output.write(pickle.dumps([outcome(transform, record) for record in records]))
     output.flush()

@@ -1,4 +1,4 @@
-"""Base of all suites: a plugin can be created, and its configuration is documented."""
+"""Base of all test suites: a plugin can be created, and its configuration is documented."""
 
 import inspect
 import re
@@ -34,10 +34,10 @@ class PluginSuite:
     def test_it_is_made_without_arguments_and_written_for_this_runtime(self) -> None:
         """A plugin object is created from its class, without arguments."""
         assert isinstance(make(self.plugin), Plugin), f"{self.plugin.__name__} is not a penstock.Plugin"
-        assert self.plugin.api_version <= API_VERSION, "api_version is newer than the penstock that is installed"
+        assert self.plugin.api_version <= API_VERSION, "api_version is newer than the installed version of penstock"
 
     def test_what_the_suite_reads_is_spelled_as_it_reads_it(self) -> None:
-        """An attribute or a method with a misspelled name would be ignored."""
+        """A misspelled attribute or method would be ignored."""
         suites = [c for c in type(self).__mro__ if c.__module__.startswith("penstock.testing.")]
         read = {"stored"} & set(dir(suites[0])) | {name for suite in suites for name in inspect.get_annotations(suite)}
         own = {name for c in type(self).__mro__ if c is not object and c not in suites for name in vars(c)}
@@ -45,11 +45,11 @@ class PluginSuite:
             near = None if name.startswith(("_", "test")) else nearest(name, read - own)
             assert near is None, (
                 f"{type(self).__name__} has `{name}`, which {suites[0].__name__} does not read: did you mean `{near}`? "
-                "If not, give it a name that is less like that."
+                "If not, choose a name that is less similar."
             )
 
     def test_every_property_is_documented(self) -> None:
-        """Users read the name, the type, the default and the description of each property."""
+        """Users see the name, type, default and description of each property."""
         properties = self.plugin.Config.properties()
         names = [p.name for p in properties]
         assert len(set(names)) == len(names), f"two properties have the same name: {sorted(names)}"
@@ -58,12 +58,12 @@ class PluginSuite:
             assert re.fullmatch(r"[A-Za-z0-9_.-]+", prop.name), f"{prop.name!r} is not a valid property name"
 
     def test_the_example_is_a_good_configuration(self, request: Any) -> None:
-        """It parses, with and without properties that the plugin does not have."""
+        """The example can be parsed, with and without properties that the plugin does not define."""
         parsed(self.plugin, self.example(request))
         parsed(self.plugin, {**self.example(request), "a.property.of.somebody.else": "x"})
 
     def test_a_missing_property_is_named(self, request: Any) -> None:
-        """Each required property that is missing is reported under its name, with its prefix."""
+        """Each missing required property is reported by name, with its prefix."""
         for prop in self.plugin.Config.properties():
             if not prop.required:
                 continue
@@ -72,6 +72,8 @@ class PluginSuite:
                 self.plugin.Config.parse(rest, "its.prefix.")
             except ConfigError as e:
                 named = [p.property for p in e.problems]
-                assert f"its.prefix.{prop.name}" in named, f"{prop.name} is missing, reported were {named}"
+                assert f"its.prefix.{prop.name}" in named, (
+                    f"{prop.name} is missing, but the reported properties are {named}"
+                )
             else:
                 raise AssertionError(f"{prop.name} is required, but the configuration without it is accepted")

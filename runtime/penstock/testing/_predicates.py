@@ -1,4 +1,4 @@
-"""Suite of predicates."""
+"""Test suite for predicates."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ class PredicateSuite(PluginSuite):
     """Tests of a predicate.
 
     Attributes:
-        records: some that match and some that do not.
+        records: records of which some match and some do not.
     """
 
     records: ClassVar[Sequence[Record]] = ()
@@ -29,24 +29,26 @@ class PredicateSuite(PluginSuite):
         return predicate
 
     def test_it_says_yes_and_no_and_leaves_records_alone(self, request: Any) -> None:
-        """The results are booleans, and the same each time."""
-        assert self.records, "the suite needs some `records`"
+        """The results are booleans, and the same every time."""
+        assert self.records, "set `records` in the suite"
         predicate = self.configured(request)
         records = fresh(self.records)
         before = exactly(records)
         answers = [predicate.test(record) for record in records]
-        assert all(type(answer) is bool for answer in answers), f"not all booleans: {answers}"
-        assert set(answers) == {True, False}, "the examples should hold records of both kinds"
+        assert all(type(answer) is bool for answer in answers), f"`test` must return booleans, not {answers}"
+        assert set(answers) == {True, False}, "`records` needs records that match and records that do not"
         backwards = self.configured(request)
-        assert [predicate.test(record) for record in records] == answers, "asked again, it answers otherwise"
-        assert [backwards.test(record) for record in records[::-1]] == answers[::-1], (
-            "an answer depends on the records before"
+        assert [predicate.test(record) for record in records] == answers, (
+            "`test` returns another result for the same record"
         )
-        assert exactly(records) == before, "`test` changed a record"
+        assert [backwards.test(record) for record in records[::-1]] == answers[::-1], (
+            "the result of `test` depends on the records before"
+        )
+        assert exactly(records) == before, "`test` modified a record"
         predicate.close()
 
     def test_the_batch_form_answers_as_the_record_form(self, request: Any) -> None:
-        """For all records and for every range of them."""
+        """This applies to every range of the records."""
         predicate = self.configured(request)
         count = len(self.records)
         for start in range(count):
@@ -58,6 +60,6 @@ class PredicateSuite(PluginSuite):
                 answers = [result] * len(records) if isinstance(result, bool) else result
                 single = [predicate.test(record) for record in records]
                 assert exactly(answers) == exactly(single), (
-                    f"`test_batch` answers {answers} where `test` answers {single}, for {records}"
+                    f"`test_batch` returns {answers} where `test` returns {single}, for {records}"
                 )
-                assert exactly(batch) == before, "`test_batch` changed the batch"
+                assert exactly(batch) == before, "`test_batch` modified the batch"

@@ -1,4 +1,4 @@
-"""Tests of the suite of sinks for a task that is killed while it stores records and their offsets."""
+"""Tests of a sink whose task is killed while it stores records and their offsets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,10 +14,10 @@ __all__ = ["SinkKillsSuite"]
 
 
 class SinkKillsSuite(SinkOffsetsSuite):
-    """Tests of a sink that is killed during a call. Attributes are those of `SinkSuite`."""
+    """Tests of a sink that is killed during a call. The attributes are those of `SinkSuite`."""
 
     def test_records_and_their_offsets_are_stored_together_wherever_it_is_killed(self, request: Any) -> None:
-        """With exactly once, a process that is killed before any line of `write` or `commit` leaves both, or neither."""
+        """With exactly-once delivery, a process killed before any line of `write` or `commit` has stored both or neither."""
         lines = self._lines(request)
         if not lines:
             return
@@ -32,7 +32,7 @@ class SinkKillsSuite(SinkOffsetsSuite):
                 spans += [(first, middle), (middle, last)]
 
     def _lines(self, request: Any) -> int:
-        """Return how many lines of the plugin store the records; 0 if it is not known to store offsets with them."""
+        """Return the number of executed lines that store the records, or 0 unless offsets are stored with them."""
         with self._life(request, T0, T1) as life:
             if life.frame:
                 return 0
@@ -41,11 +41,11 @@ class SinkKillsSuite(SinkOffsetsSuite):
                 before, batches = self._count(request), self._of_two_partitions(life)
                 lines = lines_of(lambda: _deliver(life, batches), life.packages)  # noqa: B023 (is called immediately)
                 if before is None or self._count(request) != before + len(self.records):
-                    return 0  # repeated records are stored once, which hides whether they are stored with their offsets
+                    return 0  # deduplicated records do not show whether they are stored with their offsets
             return lines if life.reopen() else 0
 
     def _found_if_killed(self, request: Any, line: int) -> int:
-        """Return how many records are stored if the task is killed before a line; check that `open` skips exactly these."""
+        """Kill the task before a line; check that `open` skips exactly the stored records, and return their number."""
         before = self._count(request) or 0
         with self._life(request, T0, T1) as life:
             batches, begun = self._of_two_partitions(life), life.opened
@@ -57,14 +57,13 @@ class SinkKillsSuite(SinkOffsetsSuite):
         passed = sum(offset_of(record) < at[of] for of, records in batches.items() for record in records)
         offsets = ", ".join(f"{of.topic}-{of.partition}: {offset}" for of, offset in at.items())
         assert found == passed, (
-            f"killed before {where}, it has stored {found} of {len(self.records)} records, and `open` returns offsets "
-            f"({offsets}) that are after {passed} of them: records and their offsets must be stored in one transaction, "
-            "with no commit between them"
+            f"after a kill before {where}, {found} of {len(self.records)} records are stored, but `open` returns offsets "
+            f"({offsets}) after {passed} of them: store records and their offsets in one transaction"
         )
         return found
 
     def _of_two_partitions(self, life: SinkLife) -> Mapping[TopicPartition, Sequence[Record]]:
-        """Return the records as the next ones of two partitions."""
+        """Return the records as the next records of two partitions."""
         half = len(self.records) // 2
         return {T0: life.following(self.records[:half]), T1: life.following(self.records[half:], T1)}
 

@@ -1,4 +1,4 @@
-"""One start of a sink task, run as the runtime does, without Kafka."""
+"""One start of a sink task, run like the runtime, without Kafka."""
 
 import gc
 import itertools
@@ -26,15 +26,15 @@ _LIVES: Final = itertools.count()
 
 
 class SinkLife:
-    """Sink and its writer from `initialize` to `stop`, as a context manager.
+    """Sink and its writers from `initialize` to `stop`, as a context manager.
 
     Attributes:
         opened: the offsets that the last `open` returned.
         written: the offset after the last written record of each partition.
         committed, allowed: the offsets passed to the last `commit`, and those that it returned.
-        frame: whether the sink takes frames; no records are written to it then, since that needs Spark.
+        frame: whether the sink accepts frames; no records are written then, because that requires Spark.
         messages: the messages that the writers returned since the last commit.
-        ended: whether it was stopped or killed.
+        ended: whether the task was stopped or killed.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SinkLife:
         """Open these partitions. Reading continues at the offsets that the sink returns."""
         self.opened = dict(returned.positions(self.sink.open(partitions), returned.name(self.sink, "open")))
         others = set(self.opened) - set(partitions)
-        assert not others, f"`open` returned offsets of partitions that it was not asked for: {others}"
+        assert not others, f"`open` returned offsets of partitions that were not passed to it: {others}"
         self.written.update(self.opened)
         return self.opened
 
@@ -95,18 +95,18 @@ class SinkLife:
         self.open([partition])
 
     def reopen(self) -> Mapping[TopicPartition, int]:
-        """Close and open all partitions, as after a batch that failed."""
+        """Close and open all partitions, as after a failed batch."""
         self.sink.close(self.partitions)
         return self.open(self.partitions)
 
     def writer(self) -> Writer:
-        """Return a writer of another process."""
+        """Create another writer, like another process."""
         made = self._connector.writer(self._config)
         self._writers.append(returned.instance(made, (Writer,), returned.name(self._connector, "writer")))
         return self._writers[-1]
 
     def following(self, records: Sequence[Record], of: TopicPartition = T0) -> list[Record]:
-        """Return records as the next ones of a partition; at their own offsets if none of it were stored or written."""
+        """Return records as the next ones of a partition, or at their own offsets if it has no records yet."""
         return placed(records, of, self.written.get(of))
 
     def write(self, records: Sequence[Record]) -> None:
@@ -139,7 +139,7 @@ class SinkLife:
         return offset_of(records[-1]) + 1
 
     def commit(self, dropped: int = 0) -> Mapping[TopicPartition, int]:
-        """Commit the written records, and after them a number of records of each partition that transforms dropped."""
+        """Commit the written records and, after them, `dropped` records of each partition that transforms dropped."""
         messages, self.messages = self.messages, []
         self.committed = {of: offset + dropped for of, offset in self.written.items()}
         allowed = self.sink.commit(messages, dict(self.committed))
@@ -147,7 +147,7 @@ class SinkLife:
         return self.allowed
 
     def stop(self) -> None:
-        """End like a task that stops. Do nothing if it has ended."""
+        """Stop the task in the normal way, unless it has been stopped or killed."""
         if self.ended:
             return
         self.ended = True
@@ -157,7 +157,7 @@ class SinkLife:
         self.sink.stop()
 
     def kill(self) -> None:
-        """End without any further call, like a killed process: resources that objects hold open are released."""
+        """End the task without further calls, like a killed process: the resources of its objects are released."""
         self.ended = True
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)  # a killed process closes nothing either
@@ -177,7 +177,7 @@ class SinkLife:
 
 
 def placed(records: Sequence[Record], of: TopicPartition, begin: int | None = None) -> list[Record]:
-    """Return records as if they had been read from a Kafka partition, at their offsets or from `begin` on."""
+    """Return records as if they had been read from a Kafka partition, at their offsets or starting at `begin`."""
     offsets = [n if r.offset is None else r.offset for n, r in enumerate(records)]
     shift = 0 if begin is None or not offsets else begin - offsets[0]
     return [
@@ -187,11 +187,11 @@ def placed(records: Sequence[Record], of: TopicPartition, begin: int | None = No
 
 
 def offset_of(record: Record) -> int:
-    """Return the offset of a record in Kafka."""
-    assert record.offset is not None, f"without an offset: {record}"
+    """Return the Kafka offset of a record."""
+    assert record.offset is not None, f"the record has no offset: {record}"
     return record.offset
 
 
 def _no_report(record: Record, error: Exception) -> NoReturn:
     record, error = returned.reported(record, error)
-    raise AssertionError(f"the sink refuses {record}: {error}")
+    raise AssertionError(f"the sink rejects {record}: {error}")

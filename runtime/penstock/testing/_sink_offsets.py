@@ -1,4 +1,4 @@
-"""Tests of the suite of sinks for the offset at which a sink continues: after a commit, failure, restart or late write."""
+"""Tests of the offsets at which a sink continues after a commit, a failure, a restart or a late write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -19,7 +19,7 @@ _BEFORE: Final = TopicPartition("before", 0)
 """Partition whose records have a different topic and partition, as changed by a transform."""
 
 _TRIES: Final = 3
-"""Attempts to write a batch, after which a writer that knew an older offset must have read the stored one."""
+"""Attempts to write a batch. By the last one, a writer that knew an older offset must have read the stored offset."""
 
 
 def _records() -> list[Record]:
@@ -37,7 +37,7 @@ class SinkOffsetsSuite(ConnectorSuite):
         exactly_once: whether the sink must store offsets with its data. A sink whose `open` returns offsets must deliver
             exactly once in any case.
 
-    Override `stored` so that the suite can compare what the outside system holds.
+    Override `stored` so that the suite can compare the contents of the external system.
     """
 
     records: ClassVar[Sequence[Record]] = _records()
@@ -55,24 +55,24 @@ class SinkOffsetsSuite(ConnectorSuite):
             life.write(life.following(self.records))
             life.commit()
             assert life.frame or self.stored(self.example(request)) is not None, (
-                f"`exactly_once` needs `stored`, and that of {type(self).__name__} returns None: override it, so that it "
-                "returns a list of all values that the outside has, one entry for each record, and none at first"
+                f"`exactly_once` requires `stored`, but {type(self).__name__}.stored returns None: override it to return a "
+                "list of the contents of the external system, with one entry per record, initially empty"
             )
 
     def test_the_next_life_begins_where_the_last_commit_ended(self, request: Any) -> None:
-        """With exactly once, a smaller offset would duplicate records, and a greater one would lose some."""
+        """With exactly-once delivery, a smaller offset would duplicate records, and a greater offset would lose some."""
         for cut in (slice(0, 1), slice(1, 4), slice(4, None)):
             with self._life(request) as life:
                 if life.frame:
                     return
                 some = life.following(self.records[cut])
-                life.write([*some[:1], *some[2:]])  # a transform has dropped the second: offsets have gaps
+                life.write([*some[:1], *some[2:]])  # a transform dropped the second: offsets have gaps
                 life.commit()
                 again = life.reopen()
             with self._life(request) as other:
                 assert other.opened == again, (
-                    f"after a commit `open` returns {dict(again)}, and in the next life of the task {dict(other.opened)}: "
-                    "`open` is to read offsets where they are stored, not from memory"
+                    f"`open` returns {dict(again)} after a commit, but {dict(other.opened)} after the next task start: "
+                    "read the offsets from the external system, not from memory"
                 )
                 if not self._stores_offsets(other):
                     return
@@ -82,11 +82,11 @@ class SinkOffsetsSuite(ConnectorSuite):
                 _agree(other, life, dropped=2)
 
     def test_a_batch_that_failed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
-        """After `close` and `open`, no record may be missing, and with exactly once none may be duplicated."""
+        """After `close` and `open`, no record is lost, and with exactly-once delivery none is duplicated."""
         self._fail(request, SinkLife.reopen)
 
     def test_a_task_that_failed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
-        """After `close` and `stop` without a `commit`, in the next life."""
+        """The same holds after `close` and `stop` without a `commit`, and a restart."""
         self._fail(request, SinkLife.stop)
 
     def test_a_task_that_was_killed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
@@ -94,7 +94,7 @@ class SinkOffsetsSuite(ConnectorSuite):
         self._fail(request, SinkLife.kill, committed=True)
 
     def test_what_is_stored_is_not_stored_again_by_a_late_writer(self, request: Any) -> None:
-        """If `write` stores offsets with the records, it skips records before the stored offset."""
+        """A `write` that stores offsets with the records skips records before the stored offset."""
         with self._life(request, T0, T1) as life:
             if life.frame:
                 return
@@ -107,7 +107,7 @@ class SinkOffsetsSuite(ConnectorSuite):
             life.lose(second)
             reached = life.reopen().get(T0)
             if begun is None or reached is None or reached <= begun:
-                return  # offsets are stored in `commit`, which never hears of a late writer; or not at all
+                return  # `commit` stores offsets, and never receives messages of a late writer; or no offsets are stored
             aside = placed(rest[1:], T1, life.written.get(T1))
             both, overlap = [*first, *second], [*second[-1:], *rest[:1]]
             again: Sequence[Sequence[Record]]
@@ -117,26 +117,24 @@ class SinkOffsetsSuite(ConnectorSuite):
                     life.messages.clear()
                     ends = dict(life.written)
                     at = life.reopen().get(T0, 0)
-                    assert at >= reached, (
-                        f"the stored offset goes back from {reached} to {at} when a late writer writes"
-                    )
+                    assert at >= reached, f"a late writer decreases the stored offset from {reached} to {at}"
                     lost = {of: end for of, end in ends.items() if life.opened.get(of, 0) < end}
                     assert not lost, (
-                        f"`write` has returned for records up to {lost}, of which some were stored before, and `open` "
-                        f"returns {dict(life.opened)}: the rest is lost; `write` is to pass over what is stored alone"
+                        f"`write` accepted records up to {lost}, of which some were stored before, but `open` returns "
+                        f"{dict(life.opened)}: the others are lost; skip only records before the stored offset"
                     )
                     there = [r for r in [*both, *rest[:1]] if offset_of(r) < at]
                     there += [r for r in aside if offset_of(r) < life.opened.get(T1, 0)]
                     if before is not None:
                         found = (self._count(request) or 0) - before
                         assert found == len(there), (
-                            f"{found} records are stored after a late writer has written some once more, and {len(there)} "
-                            f"belong there, as `open` returns {dict(life.opened)}: `write` is to pass over the "
-                            "records before the stored offset, and to store the rest with the offset after it"
+                            f"{found} records are stored after a late writer wrote some of them again, not {len(there)}, "
+                            f"although `open` returns {dict(life.opened)}: skip records before the stored offset, and "
+                            "store the others with the offset after them"
                         )
 
     def test_offsets_are_those_that_records_had_before_transforms(self, request: Any) -> None:
-        """A transform may rename topics. `open` and `commit` use `Record.original`, or `original_topic` of a batch."""
+        """A transform may rename topics. Store offsets under `Record.original`, or `original_topic` of a batch."""
         first, second, rest = self._thirds(self.records)
         with self._life(request) as life:
             if life.frame:
@@ -150,10 +148,10 @@ class SinkOffsetsSuite(ConnectorSuite):
             life.write_batches([sink_batch(life.following(second)), sink_batch(renamed)])
             life.commit()
         with self._life(request, T0, _BEFORE) as other:
-            _agree(other, life, "a transform has renamed the topic `before` to `t`, and ")
+            _agree(other, life, "a transform renamed the topic `before` to `t`, and ")
 
     def test_each_partition_has_its_own_offset(self, request: Any) -> None:
-        """This includes a partition that was added later, and a start with only one of the partitions."""
+        """This includes partitions that are added later, and a start with only one of the partitions."""
         first, second, rest = self._thirds(self.records)
         with self._life(request) as life:
             if life.frame:
@@ -176,7 +174,7 @@ class SinkOffsetsSuite(ConnectorSuite):
                 _agree(last, before)
 
     def _fail(self, request: Any, end: Callable[[SinkLife], Any], *, committed: bool = False) -> None:
-        """Write a batch, commit the one before it, before or after the write, and end the task or its batch with `end`."""
+        """Write a batch, commit the previous batch before or after that, and end the task or the batch with `end`."""
         with self._life(request) as life:
             if life.frame:
                 return
@@ -196,21 +194,21 @@ class SinkOffsetsSuite(ConnectorSuite):
             return
         assert found >= before + len(records), f"{before + len(records) - found} of {len(records)} records are lost"
         assert found == before + len(records) or not once, (
-            f"{found - before - len(records)} records are stored twice: what `open` returns must be stored in one "
-            "transaction with the records, and what is not committed must be rolled back"
+            f"{found - before - len(records)} records are stored twice: store the offsets that `open` returns in one "
+            "transaction with the records, and roll back uncommitted records"
         )
 
     def _go_on(self, life: SinkLife, ended: SinkLife, records: Sequence[Record], reached: int) -> bool:
-        """Write the remaining records as the runtime does.
+        """Write the remaining records like the runtime.
 
-        Return True if they began at the offset that `open` returned, and False if they began at the last commit.
+        Return whether they started at the offset that `open` returned, instead of the last committed offset.
         """
         committed = min(ended.committed[T0], ended.allowed.get(T0, offset_of(records[0])))
         at = committed
         if at_sink := self._stores_offsets(life):
             at = life.opened.get(T0, offset_of(records[0]))
             assert committed <= at <= reached, (
-                f"committed is offset {committed}, written was up to {reached}, and `open` returns {at}"
+                f"`open` returns {at}, but offset {committed} is committed and records up to {reached} were written"
             )
         rest = [r for r in records if offset_of(r) >= at]
         for some in (rest[:1], rest[1:]):
@@ -226,33 +224,33 @@ class SinkOffsetsSuite(ConnectorSuite):
         return None if found is None else len(found)
 
     def _stores_offsets(self, life: SinkLife) -> bool:
-        """Return whether `open` returned offsets, after records were stored."""
+        """Return whether `open` returned offsets after records were stored."""
         assert life.opened or not self.exactly_once, (
-            "`open` returns no offsets, though records were stored and committed; `exactly_once` says that it does"
+            "`open` returns no offsets although records were committed; return the stored offsets, or unset `exactly_once`"
         )
         return bool(life.opened)
 
     def _thirds(self, records: Sequence[Record]) -> tuple[Sequence[Record], Sequence[Record], Sequence[Record]]:
-        assert len(records) > 2, "the suite needs three `records` or more"
+        assert len(records) > 2, "set three or more `records` in the suite"
         a, b = len(records) // 3, 2 * len(records) // 3
         return records[:a], records[a:b], records[b:]
 
 
 def _agree(life: SinkLife, before: SinkLife, context: str = "", dropped: int = 0) -> None:
-    """Check that `open` returned the offsets of the last commit, for each partition of this life."""
+    """Check that `open` returned the offsets of the last commit, for each partition of this start."""
     for of in life.partitions:
         end = before.committed.get(of)
         if end is None:
             continue
         at, least = life.opened.get(of), min(end, before.allowed.get(of, 0))
-        message = f"{context}`open` returns {at} for {of.topic}-{of.partition}, which was committed at {end}"
+        message = f"{context}`open` returns {at} for {of.topic}-{of.partition}, but the committed offset is {end}"
         assert at is not None or not least, message
-        assert at is None or at >= least, f"{message}: records come twice"
+        assert at is None or at >= least, f"{message}: records are duplicated"
         assert at is None or at <= end + dropped, f"{message}: records are lost"
 
 
 def _write_late(life: SinkLife, writer: Writer, batches: Sequence[RecordBatch]) -> None:
-    """Write batches whose records are stored in part or completely; retry if `write` requests it, as the runtime does."""
+    """Write batches of which some or all records are stored; retry if `write` requests it, like the runtime."""
     for _ in range(_TRIES):
         try:
             life.write_batches(batches, writer)
@@ -262,17 +260,17 @@ def _write_late(life: SinkLife, writer: Writer, batches: Sequence[RecordBatch]) 
             raise
         except Exception as e:
             raise AssertionError(
-                f"a batch with records before the stored offset is refused by a {type(e).__name__}, for which the task "
-                "fails; pass over these records, and store the rest"
+                f"`write` rejects a batch with records before the stored offset with {type(e).__name__}, which fails the "
+                "task; skip these records, and store the others"
             ) from e
         else:
             return
     raise AssertionError(
-        f"a batch with records before the stored offset is refused {_TRIES} times by a RetriableError ({refused}): `write` "
-        "would be given the same batch for ever; pass over these records, and store the rest"
+        f"`write` rejects a batch with records before the stored offset {_TRIES} times with RetriableError ({refused}), so "
+        "the same batch would be retried forever; skip these records, and store the others"
     ) from refused
 
 
 def _moved(records: Sequence[Record]) -> list[Record]:
-    """Return records with their original partition, as if no transform had changed it."""
+    """Return records in their original partition, as if no transform had changed it."""
     return [r.replace(partition=r.original.partition) for r in records if r.original is not None]

@@ -1,4 +1,4 @@
-"""Suite of sink connectors."""
+"""Test suite for sink connectors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ class SinkSuite(SinkKillsSuite):
     """
 
     def test_what_is_committed_is_stored_in_order(self, request: Any) -> None:
-        """Records arrive in order however they are split into writes, and remain stored when the task restarts."""
+        """Records are stored in order regardless of how they are split into writes, and survive a restart of the task."""
         properties = self.example(request)
         before = len(self.stored(properties) or ())
         with self._life(request) as life:
@@ -42,20 +42,20 @@ class SinkSuite(SinkKillsSuite):
         if found is None or life.frame:
             return
         stored = len(found) - before
-        assert stored == len(records), f"{len(records)} records were committed, and {stored} are stored"
+        assert stored == len(records), f"{len(records)} records were committed, but {stored} are stored"
         with self._life(request) as life:
-            assert exactly(self.stored(properties)) == exactly(found), "another start changes what is stored"
+            assert exactly(self.stored(properties)) == exactly(found), "a restart changes the stored records"
             if not life.opened:
                 life.write(self.records)
                 life.commit()
-        if life.opened:  # the runtime would not write these again for the same connector
+        if life.opened:  # the runtime does not write these again for the same connector
             self._write_for_another(request, records)
         again = self._added(properties, found)
-        if again:  # a sink that knows the records by their keys or offsets stores them once
-            assert exactly(again) == exactly(found[before:]), "the same records are stored otherwise the second time"
+        if again:  # empty if the sink deduplicates records by their keys or offsets
+            assert exactly(again) == exactly(found[before:]), "the same records are stored differently the second time"
 
     def test_what_is_staged_counts_with_the_commit_and_in_the_order_of_its_messages(self, request: Any) -> None:
-        """This also holds if one process staged several parts."""
+        """Staged parts become visible with the commit, in the order of its messages, even if one process staged several."""
         if not make(self.plugin).staged:
             return
         properties = self.example(request)
@@ -64,7 +64,7 @@ class SinkSuite(SinkKillsSuite):
             records = life.following(self.records)
             last = life.part(records[7:], life.writer())
             first = [life.part(records[:3]), life.part(records[3:4]), life.part(records[4:7])]
-            assert list(self.stored(properties) or ()) == before, "what is staged shows before its commit"
+            assert list(self.stored(properties) or ()) == before, "staged records are visible before their commit"
             life.messages += [message for messages in (*first, last) for message in messages]
             life.written[T0] = offset_of(records[-1]) + 1
             life.commit()
@@ -76,11 +76,11 @@ class SinkSuite(SinkKillsSuite):
             self._write_for_another(request, records)
         written = self._added(properties, found)
         assert not written or exactly(found[len(before) :]) == exactly(written), (
-            "what is staged is stored otherwise than what is written"
+            "staged records are stored differently from written records"
         )
 
     def test_what_a_failed_batch_has_staged_is_void(self, request: Any) -> None:
-        """`open` discards the staged records before the batch is staged again."""
+        """`open` discards the staged records of a failed batch before the batch is staged again."""
         if not make(self.plugin).staged:
             return
         properties = self.example(request)
@@ -89,17 +89,17 @@ class SinkSuite(SinkKillsSuite):
             records = life.following(self.records)
             life.part(records[:5])
             at = life.reopen().get(T0, offset_of(records[0]))
-            assert at <= offset_of(records[0]), f"`open` returns {at}, though what was staged is not committed"
+            assert at <= offset_of(records[0]), f"`open` returns {at} although the staged records were not committed"
             for cut in (slice(0, 5), slice(5, None)):
                 life.messages += life.part(records[cut])
             life.commit()
         found = self.stored(properties)
         assert found is None or len(found) == before + len(records), (
-            f"{len(found) - before} records are stored, not {len(records)}: what was staged before `open` counts as well"
+            f"{len(found) - before} records are stored, not {len(records)}: records staged before `open` are not discarded"
         )
 
     def test_positions_that_are_set_or_removed_are_answered_alike_each_time(self, request: Any) -> None:
-        """`alter_offsets` receives Kafka offsets or None. It may refuse them; a second call must give the same answer."""
+        """`alter_offsets` receives Kafka offsets or None. It may reject them; a second call must have the same result."""
         connector = make(self.plugin)
         config = parsed(self.plugin, self.example(request))
         partition = SourcePartition({"kafka_topic": "t", "kafka_partition": 0})
@@ -112,8 +112,10 @@ class SinkSuite(SinkKillsSuite):
 
         for offset in ({"kafka_offset": 0}, None):
             first, second = answer(offset), answer(offset)
-            assert isinstance(first, bool) or first == "refused", f"{first!r} is neither True nor False"
-            assert first == second, f"once {first}, then {second}"
+            assert isinstance(first, bool) or first == "refused", (
+                f"`alter_offsets` must return True or False, not {first!r}"
+            )
+            assert first == second, f"`alter_offsets` returned {first} first, then {second} for the same offsets"
 
     def test_nothing_to_write_is_no_trouble(self, request: Any) -> None:
         """Batches may be empty, and `commit` may be called without a write."""
@@ -123,31 +125,33 @@ class SinkSuite(SinkKillsSuite):
             life.write([])
             life.commit()
             life.commit()
-        assert not before or self.stored(properties) == before, "a life without records has changed what is stored"
+        assert not before or self.stored(properties) == before, "a start without records changed the stored records"
 
     def test_commit_allows_no_more_than_it_was_given_and_has_stored(self, request: Any) -> None:
-        """Greater offsets would lose records."""
+        """Offsets past the stored records would lose records."""
         properties = self.example(request)
         with self._life(request) as life:
             before = len(self.stored(properties) or ())
             records = life.following(self.records)
             life.write(records)
             allowed = life.commit()
-            assert set(allowed) <= {T0}, f"allowed are {allowed}"
-            assert all(offset <= offset_of(records[-1]) + 1 for offset in allowed.values()), f"allowed are {allowed}"
+            assert set(allowed) <= {T0}, f"`commit` returned offsets of other partitions: {allowed}"
+            assert all(offset <= offset_of(records[-1]) + 1 for offset in allowed.values()), (
+                f"`commit` returned offsets past the written records: {allowed}"
+            )
             found = self.stored(properties)
             final = [r for r in records if offset_of(r) < allowed.get(T0, 0)]
             assert found is None or life.frame or len(found) >= before + len(final), (
-                f"`commit` allows {allowed}, {len(final)} records, and {len(found) - before} are stored"
+                f"`commit` returned {allowed}, after {len(final)} records, but only {len(found) - before} are stored"
             )
 
     def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
-        """Records are written again after a failed write, so they must not be modified."""
+        """Records are written again after a failed write, so `write` must not modify them."""
         with self._life(request) as life:
             batch = sink_batch(life.following(self.records))
             before = exactly(batch)
             life.write_batches([batch])
-            assert exactly(batch) == before, "the batch was changed by `write`"
+            assert exactly(batch) == before, "`write` modified the batch"
             life.commit()
 
     def test_it_goes_on_after_partitions_left_and_came_back(self, request: Any) -> None:
@@ -166,10 +170,12 @@ class SinkSuite(SinkKillsSuite):
             life.write(life.following(self.records))
             life.commit()
         with self._life(request, name="a-third") as other:
-            assert not other.opened, f"a connector of another name would begin at {other.opened}"
+            assert not other.opened, (
+                f"a connector with another name would start at {other.opened}: store the connector's name with the offsets"
+            )
 
     def test_it_stops_without_a_start(self, request: Any) -> None:
-        """A task whose `start` failed calls `stop` as well."""
+        """`stop` is called even if `start` failed."""
         connector = make(self.plugin)
         config = parsed(self.plugin, self.example(request))
         sink = connector.sink(config)
@@ -178,13 +184,13 @@ class SinkSuite(SinkKillsSuite):
             connector.writer(config).close()
 
     def _write_for_another(self, request: Any, records: Sequence[Record]) -> None:
-        """Write these records for a connector of another name, unless it has some of them."""
+        """Write these records for a connector with another name, unless it has stored some."""
         with self._life(request, name="another") as life:
             if not life.opened:
                 life.write(records)
                 life.commit()
 
     def _added(self, properties: Mapping[str, str], found: Sequence[Any]) -> Sequence[Any]:
-        """Return the entries after these; an empty sequence if the system does not store entries in order of arrival."""
+        """Return the entries after these, or nothing if the system does not store entries in order of arrival."""
         entries = self.stored(properties) or []
         return entries[len(found) :] if exactly(entries[: len(found)]) == exactly(list(found)) else []

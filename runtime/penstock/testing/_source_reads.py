@@ -1,4 +1,4 @@
-"""Tests of the suite of sources for single batches: how they are divided, read and limited."""
+"""Tests of how a source divides, reads and limits batches."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ __all__ = ["SourceReadsSuite", "kept"]
 
 
 _PORTIONS: Final = 100
-"""Maximum number of portions of one read that are checked, since a read may be endless."""
+"""Maximum number of checked portions per read, because a read may be endless."""
 
 
 class SourceReadsSuite(ConnectorSuite):
-    """Tests of how batches are divided, read and limited. Attributes are those of `SourceSuite`."""
+    """Tests of how batches are divided, read and limited. The attributes are those of `SourceSuite`."""
 
     limits: ClassVar[Limits] = Limits(5, 500)
     endless: ClassVar[bool] = False
@@ -31,27 +31,27 @@ class SourceReadsSuite(ConnectorSuite):
 
     @property
     def plenty(self) -> Limits:
-        """Limits of larger batches; if the example ends, of a batch with the whole example."""
+        """Limits of larger batches; for an example that ends, of one batch with all records."""
         times = 2 if self.endless else 2 * self.batches
         return Limits(times * self.limits.records, times * self.limits.bytes)
 
     @contextmanager
     def life(self, request: Any, offsets: Offsets | None = None) -> Iterator[SourceRun]:
-        """Start a task at these offsets, and stop it at the end of the context."""
+        """Start a task at these offsets, and stop it when the context exits."""
         with self.runner(self.plugin, self.example(request), offsets or {}) as run:
             yield run
 
     def _same(
         self, found: Streams, whole: Streams, since: Mapping[SourcePartition, int], how: str, *, begun: bool = False
     ) -> None:
-        """Check that each stream is the rest of the whole one.
+        """Check that each stream consists of the remaining records.
 
         Args:
             found: the records that were read.
             whole: the expected records, in order.
             since: the index of the first expected record of each stream.
             how: how the records were read, for messages.
-            begun: whether the records may be incomplete, as they always may be if the source is `endless`.
+            begun: whether the records may be incomplete, which is always allowed if the source is `endless`.
         """
         for partition in {**whole, **found}:
             records, rest = found.get(partition, []), whole.get(partition, [])[since.get(partition, 0) :]
@@ -64,49 +64,53 @@ class SourceReadsSuite(ConnectorSuite):
             assert len(records) == len(rest), f"{how}: {partition} has {len(records)} records, not {len(rest)}"
 
     def test_reading_a_part_twice_gives_the_same_records(self, request: Any) -> None:
-        """Records depend only on the part: neither on the reader nor on previous reads."""
+        """Records depend only on the input partition, neither on the reader nor on previous reads."""
         with self.life(request) as run, self.life(request) as other:
             if isinstance(run.source, PollingSource):
                 return
             parts, _ = run.parts(run.source, self.plenty)
             first = [exactly(list(run.read(part))) for part in parts]
-            assert [exactly(list(run.read(part))) for part in parts] == first, "read again, a part gives other records"
+            assert [exactly(list(run.read(part))) for part in parts] == first, (
+                "a second read of an input partition returns other records"
+            )
             for part, records in list(zip(parts, first, strict=True))[::-1]:
                 reader = run if part.local else other
-                assert exactly(list(reader.read(part))) == records, "a part gives other records to another reader"
+                assert exactly(list(reader.read(part))) == records, (
+                    "another reader returns other records for the same input partition"
+                )
 
     def test_a_portion_stays_as_it_was_given(self, request: Any) -> None:
-        """The next portion is read while this one is delivered. If a batch is `owned`, a transform may modify its values."""
+        """A portion is delivered while the next one is read, and a transform may modify the values of an `owned` batch."""
         with self.life(request) as run:
             batches, given = [], []
             for batch in islice(run.portions(self.plenty), _PORTIONS):
                 batches.append(batch)
                 given += [exactly(record) for record in batch.records()]
             later = [exactly(record) for batch in batches for record in batch.records()]
-            assert later == given, "a record has changed after it was given; each needs a value of its own"
+            assert later == given, "a record changed after it was yielded: create a new value for each record"
             _same_again(
-                run.portions(self.plenty), given, "another value may come of a clock, of chance, of an earlier read"
+                run.portions(self.plenty), given, "do not use a clock, random numbers or state of earlier reads"
             )
             if _use_up(batches):
                 changed = (
-                    "a transform has changed it, as it may where `RecordBatch.owned` is True, and the source keeps it"
+                    "a transform modified a value of an owned batch that the source reuses: copy it, or unset `owned`"
                 )
                 _same_again(run.portions(self.plenty), given, changed)
 
     def test_limits_are_kept(self, request: Any) -> None:
-        """A batch may exceed the limits by a factor of two at most, so that it fits into a transaction."""
+        """A batch may exceed the limits at most twofold, so that it fits into a transaction."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
-        polling = isinstance(run.source, PollingSource)  # its portions count, since the runtime ends it between two
-        most = 2 * self.limits.records + (
-            0 if polling else len(run.streams)
-        )  # one of each stream is allowed in any case
+        polling = isinstance(
+            run.source, PollingSource
+        )  # limits apply to portions, because the runtime can end a read between them
+        most = 2 * self.limits.records + (0 if polling else len(run.streams))  # one record per stream is always allowed
         assert max(run.sizes, default=0) <= most, (
-            f"a {'portion' if polling else 'batch'} has {max(run.sizes)} records under limits of {self.limits.records}"
+            f"a {'portion' if polling else 'batch'} has {max(run.sizes)} records, but the limit is {self.limits.records}"
         )
 
     def test_small_limits_do_not_hold_it_up(self, request: Any) -> None:
-        """A record that is larger than the limit is a separate batch."""
+        """A record larger than the limit becomes a separate batch."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         for limits, how in (
@@ -120,7 +124,7 @@ class SourceReadsSuite(ConnectorSuite):
             self._same(small.streams, run.streams, {}, how, begun=goes_on)
 
     def test_parts_of_a_batch_are_delivered_each_by_itself(self, request: Any) -> None:
-        """Workers commit the records and offsets of their parts. If one fails, the offsets of the others remain valid."""
+        """Workers commit the records and offsets of their input partitions; if one fails, the other offsets remain valid."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         for at, lengths in run.stops[:2]:
@@ -137,13 +141,13 @@ class SourceReadsSuite(ConnectorSuite):
                 self._same(again.streams, run.streams, rest, f"after {dict(at)} and {dict(part.offsets)}")
 
     def test_a_read_may_end_after_any_portion(self, request: Any) -> None:
-        """The offsets of a polling source's portion must be those after its records, and after no others."""
+        """The offsets of a polling source's portion must be those directly after its records."""
         with self.life(request) as run:
             if not isinstance(run.source, PollingSource):
                 return
             run.all(self.plenty, self.batches)
         assert not run.without_offsets, (
-            f"{run.without_offsets} records at the end of a read came without offsets: they would be read again and again"
+            f"{run.without_offsets} records at the end of a read have no offsets after them: they would be read repeatedly"
         )
         with self.life(request) as again:
             what = "portion"
@@ -152,10 +156,10 @@ class SourceReadsSuite(ConnectorSuite):
             goes_on = True
             while goes_on and len(again.stops) < 10 * self.batches:
                 goes_on = again.step(self.plenty, portions=1)
-        self._same(again.streams, run.streams, {}, f"where each read is ended after a {what}", begun=goes_on)
+        self._same(again.streams, run.streams, {}, f"when each read ends after a {what}", begun=goes_on)
 
     def test_each_changed_offset_belongs_to_one_part(self, request: Any) -> None:
-        """Otherwise records and offsets could not be committed together."""
+        """Otherwise, records and offsets could not be committed together."""
         with self.life(request) as run:
             if isinstance(run.source, PollingSource):
                 return
@@ -164,18 +168,20 @@ class SourceReadsSuite(ConnectorSuite):
                 if not changed:
                     break
                 covered = [pair for part in parts for pair in part.offsets.items() if pair[0] in changed]
-                assert len(covered) == len(changed), f"{covered} are to cover {changed}"
-                assert dict(covered) == changed, f"parts have the offsets {dict(covered)}, and are to have {changed}"
+                assert len(covered) == len(changed), f"the input partitions have the offsets {covered}, not {changed}"
+                assert dict(covered) == changed, f"the input partitions have the offsets {dict(covered)}, not {changed}"
                 for part in parts:
                     data = dict(part.data)
-                    assert exactly(wire(data)) == exactly(_plain(data)), f"not plain data: {data}"
+                    assert exactly(wire(data)) == exactly(_plain(data)), (
+                        f"InputPartition.data is not plain data: {data}"
+                    )
                 run.step(self.limits)
 
 
 def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
     """Return offsets as they are read back from Kafka."""
     for partition, offset in offsets.items():
-        SourcePartition(offset)  # refuses nested values
+        SourcePartition(offset)  # rejects nested values
         assert isinstance(partition, SourcePartition)
     return {
         SourcePartition(json.loads(json.dumps(dict(p)))): json.loads(json.dumps(dict(o))) for p, o in offsets.items()
@@ -183,24 +189,23 @@ def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
 
 
 def _plain(data: Any) -> Any:
-    """Return data with mappings as dicts and sequences as lists, as another process receives it."""
+    """Convert tuples in data to lists, as another process receives them."""
     if isinstance(data, dict):
         return {k: _plain(v) for k, v in data.items()}
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
 
 def _same_again(portions: Iterator[RecordBatch], given: Sequence[Any], why: str) -> None:
-    """Check that records which are read again from the same offsets are the same."""
+    """Check that records are the same when they are read again from the same offsets."""
     again = [record for batch in islice(portions, _PORTIONS) for record in batch.records()]
     for number, (record, before) in enumerate(zip(again, given, strict=False)):
         assert exactly(record) == before, (
-            f"read again from the same offsets, record {number} is another: {record}; the first time it was {before}. From "
-            f"the same offsets the same records must come; {why}"
+            f"a second read from the same offsets returns other records: record {number} is {record}, not {before}; {why}"
         )
 
 
 def _use_up(batches: Sequence[RecordBatch]) -> bool:
-    """Modify values of owned batches in place, as a transform may, and return whether there were any."""
+    """Modify the values of owned batches in place like a transform, and return whether there were any."""
     own = [value for batch in batches if batch.owned for value in batch.value or () if isinstance(value, (dict, list))]
     for value in own:
         value.clear()

@@ -1,4 +1,4 @@
-"""One start of a source task, run as the runtime does, without Kafka."""
+"""One start of a source task, run like the runtime, without Kafka."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ class SourceRun:
     Attributes:
         streams: the records of each source partition, in order.
         at: the offsets after the delivered records.
-        stops: the offsets at the start and after each batch, and the length of each stream at that time.
-        sizes: the number of records of each batch, or of each portion of a polling source.
+        stops: the offsets before each batch, and the length of each stream at that time.
+        sizes: the number of records in each batch, or in each portion of a polling source.
         context: the context of the plugin.
         without_offsets: the number of records at the end of a complete read that were not followed by offsets.
     """
@@ -54,12 +54,12 @@ class SourceRun:
             self.reader = returned.instance(reader, (PartitionReader,), returned.name(connector, "reader"))
 
     def start(self) -> "SourceRun":
-        """Start the source. `close` must follow."""
+        """Start the source. Call `close` afterward."""
         self.source.start(self.at)
         return self
 
     def step(self, limits: Limits = PLENTY, *, commit: bool = True, portions: int | None = None) -> bool:
-        """Deliver one batch, and acknowledge it; return False if there was nothing. `portions` as for `plan`."""
+        """Deliver one batch and acknowledge it. Return whether there was one. For `portions`, see `plan`."""
         got, end = self.plan(limits, portions)
         if not end:
             return False
@@ -90,7 +90,7 @@ class SourceRun:
         return got, changed
 
     def parts(self, source: Source, limits: Limits) -> tuple[Sequence[InputPartition], OffsetUpdates]:
-        """Return the parts of the next batch, and its changed offsets."""
+        """Return the input partitions of the next batch, and its changed offsets."""
         end = returned.offsets(source.latest_offsets(self.at, limits), returned.name(source, "latest_offsets"))
         changed = {p: o for p, o in end.items() if self.at.get(p) != o}
         if not changed:
@@ -120,7 +120,7 @@ class SourceRun:
             read += len(portion)
             self.sizes.append(len(portion))
             complete = complete and (bool(offsets) or not len(portion))
-            if offsets:  # earlier records without offsets are assumed to be of the same stream
+            if offsets:  # earlier records without offsets are assumed to belong to the same stream
                 streams.setdefault(next(iter(offsets)), []).extend(records)
                 records = []
                 portions = None if portions is None else portions - 1
@@ -147,18 +147,18 @@ class SourceRun:
         return returned.portions([portion], returned.name(source, "read"), str)
 
     def read(self, part: InputPartition) -> Iterator[Record]:
-        """Yield the records of a part, which is read as in another process unless it is `local`."""
+        """Yield the records of an input partition, which is read as in another process unless it is `local`."""
         for batch in self.batches(part):
             yield from batch.records()
 
     def batches(self, part: InputPartition) -> Iterator[RecordBatch]:
-        """Yield the records of a part like `read`, in the batches of the reader."""
+        """Yield the records of an input partition like `read`, in the batches of the reader."""
         assert self.reader is not None
         found = self.reader.read(part if part.local else InputPartition(wire(dict(part.data)), part.offsets))
         return returned.portions(found, returned.name(self.reader, "read"), str)
 
     def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":
-        """Deliver batches until there are no more, at most `max_batches`."""
+        """Deliver batches until there are no more, or `max_batches` is reached."""
         for _ in range(max_batches):
             if not self.step(limits):
                 break

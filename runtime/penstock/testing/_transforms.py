@@ -1,4 +1,4 @@
-"""Suite of transforms."""
+"""Test suite for transforms."""
 
 import copy
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ class TransformSuite(PluginSuite):
     """Tests of a transform.
 
     Attributes:
-        records: records that it changes, drops, fails on and does not change.
+        records: records that the transform changes, drops, rejects and does not change.
         side: `key` to test its `$Key` form.
-        fails_by: exceptions for invalid records; any other exception is considered a bug of the transform.
-        drops_all: whether it drops every record, such as a transform that is used with a predicate.
+        fails_by: exceptions for invalid records; any other exception is considered a bug in the transform.
+        drops_all: whether it drops every record, as a filter that is used with a predicate does.
     """
 
     records: ClassVar[Sequence[Record]] = ()
@@ -39,13 +39,13 @@ class TransformSuite(PluginSuite):
         return configured(self.plugin, self.example(request), self.side)
 
     def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
-        """A record may be needed again: after an error, or for the dead letter queue."""
+        """A record may be needed again after an error, or for the dead letter queue."""
         transform = self.configured(request)
         records = fresh(self.records)
         before = exactly(records)
         for record in records:
             outcome(transform, record)
-        assert exactly(records) == before, "`apply` changed a record, or a value in one"
+        assert exactly(records) == before, "`apply` modified a record or its values"
 
     def test_the_same_record_becomes_the_same_again(self, request: Any) -> None:
         """The result of `apply` does not depend on the records before."""
@@ -55,39 +55,39 @@ class TransformSuite(PluginSuite):
         self._same(
             forward,
             backward[::-1],
-            "by another object, after other records. What it becomes is to depend on the record and the configuration "
-            "alone, and not on a clock, on chance or on the records before",
+            "from another object that transformed other records before: the result must depend only on the record and the "
+            "configuration, not on a clock, random numbers or previous records",
         )
 
     def test_a_record_becomes_the_same_in_another_process(self, request: Any) -> None:
-        """`hash` and the order of sets differ between processes; a repeated record is often given to another process."""
+        """`hash` and the order of sets differ between processes, and a record is often retried in another process."""
         transform = self.configured(request)
         here = [outcome(transform, record) for record in fresh(self.records)]
         there = outcomes_elsewhere(self.plugin, self.example(request), self.side, self.records)
-        # A record that fails in only one of them may need resources that a fixture has prepared.
+        # A record that fails in only one process may need resources of a fixture.
         pairs = [(a, a if "failed" in (a[0], b[0]) else b) for a, b in zip(here, there, strict=False)]
         self._same(
             [a for a, _ in pairs],
             [b for _, b in pairs],
-            "in another process. `hash` of a text, the order of a set and `id` are others there: use `hashlib`, `sorted`",
+            "in another process, where `hash` of a string, the order of a set and `id` differ: use `hashlib` and `sorted`",
         )
 
     def test_some_of_the_records_do_not_fail(self, request: Any) -> None:
-        """For a transform that fails for all `records`, the other tests would be meaningless."""
+        """If `apply` fails for all `records`, the other tests are meaningless."""
         transform, errors = self.configured(request), list[Exception]()
         for record in fresh(self.records):
             try:
                 transform.apply(record)
             except Exception as e:  # noqa: BLE001 (any exception is a record's failure)
                 errors.append(e)
-        assert self.records, "the suite needs some `records`"
+        assert self.records, "set `records` in the suite"
         if len(errors) == len(self.records):
             raise AssertionError(
-                f"`apply` fails for all `records`, for the first with a {type(errors[0]).__name__}: {errors[0]}"
+                f"`apply` fails for all `records`; for the first with {type(errors[0]).__name__}: {errors[0]}"
             ) from errors[0]
 
     def test_a_record_that_fails_fails_by_a_data_error(self, request: Any) -> None:
-        """Any other exception indicates a bug, unless it is listed in `fails_by`."""
+        """Any other exception indicates a bug unless `fails_by` lists it."""
         transform = self.configured(request)
         for record in fresh(self.records):
             try:
@@ -96,22 +96,22 @@ class TransformSuite(PluginSuite):
                 continue
             except Exception as e:
                 raise AssertionError(
-                    f"`apply` fails by a {type(e).__name__}: {e}. That is taken for a mistake of the transform. Where the "
-                    "record is wrong, raise a DataError that says what is, or name this exception in `fails_by` of the "
-                    f"suite. The record is {record}"
+                    f"`apply` fails with {type(e).__name__}: {e}. This is considered a bug in the transform. If the record "
+                    "is invalid, raise a DataError that explains why, or add this exception to `fails_by` of the suite. "
+                    f"The record is {record}"
                 ) from e
 
     def test_some_of_the_records_come_out(self, request: Any) -> None:
-        """If a transform drops all records, a `return` may be missing."""
+        """A transform that drops all records may lack a `return`."""
         transform = self.configured(request)
         found = [outcome(transform, record)[0] for record in fresh(self.records)]
         assert self.drops_all or "record" in found or "dropped" not in found, (
-            "`apply` returns None for all `records`, so that all are dropped: return the record, or add one that it "
-            "keeps; if it is to drop all, set `drops_all = True` in the suite"
+            "`apply` returns None for all `records`, which drops them: return the record, or add a record that is not "
+            "dropped; if the transform should drop all records, set `drops_all = True` in the suite"
         )
 
     def test_a_record_or_none_comes_out(self, request: Any) -> None:
-        """The form for one side, such as `Shout$Key`, must not change the other side of a record."""
+        """The variant for one side, such as `Shout$Key`, does not change the other side of a record."""
         transform = self.configured(request)
         for record in fresh(self.records):
             found = outcome(transform, record, raw=True)
@@ -122,21 +122,21 @@ class TransformSuite(PluginSuite):
                 names = ("value", "value_schema") if self.side == "key" else ("key", "key_schema")
                 for name in names:
                     assert exactly(getattr(made, name)) == exactly(getattr(record, name)), (
-                        f"the form for the {self.side} has changed the {name} of {record}"
+                        f"the variant for the {self.side} changed the {name} of {record}"
                     )
 
     def test_values_fit_their_schemas(self, request: Any) -> None:
-        """A record whose values fit their schemas becomes one whose values fit theirs."""
+        """If the values of a record match their schemas, those of the transformed record do, too."""
         transform = self.configured(request)
         for record in fresh(self.records):
             if _misfits(record):
                 continue
             found = outcome(transform, record, raw=True)
             if isinstance(found, Record):
-                assert (wrong := _misfits(found)) is None, f"{wrong}, of {record}"
+                assert (wrong := _misfits(found)) is None, f"`apply` returned an invalid record for {record}: {wrong}"
 
     def test_the_batch_form_gives_what_the_record_form_gives(self, request: Any) -> None:
-        """For all records, single ones and pairs; owned or not, as columns or not, with gaps in the positions."""
+        """This applies to all, single and adjacent records, owned or not, as columns or not, with gaps in the positions."""
         transform = self.configured(request)
         if not transform.has_batch_form:
             return
@@ -147,7 +147,7 @@ class TransformSuite(PluginSuite):
                 self._batch_agrees(transform, fresh(self.records[start:end]), owned=owned, columns=columns)
 
     def _batch_agrees(self, transform: Transform, records: list[Record], *, owned: bool, columns: bool) -> None:
-        # A batch has offsets only if every record has one. So compare with its records, not with those it was made of.
+        # A batch has offsets only if every record has one, so compare with its records, not with `records`.
         expected = [outcome(transform, record) for record in RecordBatch.of(records).records()]
         given = [r.replace(value=copy.deepcopy(r.value)) for r in records] if owned else records
         positions = range(100, 100 + 3 * len(records), 3)
@@ -164,14 +164,13 @@ class TransformSuite(PluginSuite):
             assert any(kind == "failed" for kind, _ in expected), (
                 f"`apply_batch` fails where `apply` does not: {records}"
             )
-            if owned:  # the runtime gives the same batch to `apply`, record by record
+            if owned:  # the runtime passes the records of the same batch to `apply`
                 again = [outcome(transform, record) for record in batch.records()]
                 assert again == expected, (
-                    f"`apply_batch` fails, as it is to, and has changed the batch before, so that `apply` gives {again} for "
-                    f"it then, and not {expected}"
+                    f"`apply_batch` modified the batch before it failed, so that `apply` returns {again}, not {expected}"
                 )
             else:
-                assert exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
+                assert exactly(batch) == before, "`apply_batch` modified a batch that is not owned"
             return
         found = returned.batch(found, returned.name(transform, "apply_batch"), before=batch)
         kept = [(p, e) for p, (kind, e) in zip(positions, expected, strict=True) if kind == "record"]
@@ -180,21 +179,21 @@ class TransformSuite(PluginSuite):
         )
         left, wanted = ([positions.index(p) for p in of] for of in (found.positions, [p for p, _ in kept]))
         assert left == wanted, (
-            f"`apply_batch` keeps the records {left} of {records}, and `apply` keeps {wanted}: drop rows by `batch.take`"
+            f"`apply_batch` keeps the rows {left} of {records}, but `apply` keeps {wanted}: drop rows with `batch.take`"
         )
         for record, (position, single) in zip(found.records(), kept, strict=True):
             assert exactly(record) == single, (
-                f"`apply_batch` gives {record} where `apply` gives {single}, for {records[positions.index(position)]}"
+                f"`apply_batch` returns {record} where `apply` returns {single}, for {records[positions.index(position)]}"
             )
-        assert owned or exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
+        assert owned or exactly(batch) == before, "`apply_batch` modified a batch that is not owned"
 
     def _same(self, one: Sequence[Any], other: Sequence[Any], how: str) -> None:
         """Check that two sequences of outcomes for the same records are equal."""
         for record, a, b in zip(self.records, one, other, strict=False):
-            assert a == b, f"{record} becomes {a}, and {b} {how}"
+            assert a == b, f"{record} becomes {a}, but {b} {how}"
 
     def test_it_closes(self, request: Any) -> None:
-        """After `configure`, with and without records."""
+        """`close` succeeds after `configure`."""
         self.configured(request).close()
 
 

@@ -10,29 +10,12 @@ from typing import Final
 
 from penstock.errors import Problem
 from penstock_model.connect.redaction import client_secrets
+from penstock_model.connect.secret_names import has_secret_text, is_secret_name, secret_parts
 from penstock_runtime.plan.plaintext_passwords import plugin_passwords
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["hidden_parts", "is_secret", "keys_of", "placeholders", "secret_properties", "with_references"]
 
-_NAMED: Final = re.compile(
-    r"passw|passphrase|secret|credential|token|jaas|bearer|authorization|user[._-]?info|keyfile|"
-    r"(api|access|private|account|shared|encryption|signing|master|hmac|auth|sas|primary|subscription|consumer)[._-]?key|"
-    r"connection[._-]?string|pass$|(^|[._-])(pass|pwd|pw|sas)($|[._-])|auth[._-]basic|ssl[._-]key$",
-    re.IGNORECASE,
-)
-_TEXTS: Final = re.compile(
-    r"://[^/\s@]*:(?P<url>[^\s@]+)@|thin:[^/\s@]+/(?P<thin>[^\s@]+)@|PRIVATE KEY|private_key|^\s*(bearer|basic)\s+\S|"
-    r"(password|passwd|pwd|secret|[?&;](sig|sas|key|token)|api_?key|access_?token|sharedaccesskey)\s*=\s*(?P<value>[^;&\s]+)|"
-    r"hooks\.slack\.com/services/",
-    re.IGNORECASE,
-)
-_ABOUT_ONE: Final = re.compile(
-    r"[._-](mode|fields?|columns?|types?|formats?|class(es)?|enabled?|ms|sec(ond)?s|minutes|bytes|size|algorithms?|providers?|"
-    r"names?|strategy|version|encoding)$",
-    re.IGNORECASE,
-)
-"""Suffixes of properties about a secret or about a table's key, which hold no secret: `primary.key.mode`."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
 _NO_SECRET: Final = ("", "true", "false")
 _OF_AN_ALIAS: Final = re.compile(r"(transforms|predicates)\.[^.]+\.(?P<own>.+)")
@@ -68,9 +51,7 @@ def is_secret(name: str, text: str, known: Collection[str] = ()) -> bool:
         return False
     if name in known or any(client_secrets({name: literal})):
         return True
-    return bool(_TEXTS.search(literal)) or (
-        bool(_NAMED.search(own)) and not _ABOUT_ONE.search(own) and bool(re.search(r"\w", literal))
-    )
+    return has_secret_text(literal) or (is_secret_name(own) and bool(re.search(r"\w", literal)))
 
 
 def placeholders(config: Mapping[str, str]) -> Iterator[Problem]:
@@ -94,8 +75,7 @@ def hidden_parts(secrets: Mapping[str, str], config: Mapping[str, str]) -> Itera
     words = {word for name, text in config.items() if name not in secrets for word in (text, *_WORD.findall(text))}
     for name, text in secrets.items():
         own = [s.value for s in client_secrets({name: text})]
-        parts = [part for m in _TEXTS.finditer(text) for part in (m["url"], m["thin"], m["value"]) if part]
-        yield from ((name, part) for part in (text, text.strip(), *own, *parts) if part not in words)
+        yield from ((name, part) for part in (text, text.strip(), *own, *secret_parts(text)) if part not in words)
 
 
 def keys_of(names: Mapping[str, str]) -> dict[str, str]:

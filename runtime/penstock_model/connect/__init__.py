@@ -1,1 +1,1 @@
-"""Kafka Connect's configuration: of connectors and of workers, variables, versions, topic creation."""
+"""Kafka Connect's configuration: connectors, workers, variables, versions, topic creation."""

@@ -1,6 +1,6 @@
-"""Configuration definitions of the built-in plugins, for processes that have none of the plugins. Pure but for one file.
+"""Configuration definitions of the built-in plugins, for processes without these plugins. Pure, except for one file.
 
-The file is generated from the plugins. It has the form that PluginVersions publish, so that both are used alike.
+The file is generated from the plugins, in the form that PluginVersions publish.
 """
 
 from functools import cache

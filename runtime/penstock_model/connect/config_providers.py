@@ -1,6 +1,6 @@
 """Config providers that a worker configuration names (`config.providers`, KIP-297); `variables` resolves references. Pure.
 
-Penstock replaces those of Apache Kafka's classes with its own. All other classes are Java plugins.
+Penstock replaces Apache Kafka's providers with its own. All other providers are Java plugins.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _OWN: Final[Mapping[str, str]] = {
     "DirectoryConfigProvider": "dir",
     "EnvVarConfigProvider": "env",
 }
-"""Kafka's classes, and Penstock's equivalent provider."""
+"""Penstock's equivalent of each of Kafka's provider classes."""
 _NAMES: Final = ("file", "dir", "directory", "env")
 _RESERVED: Final = "secret"
 _PARAMETERS: Final = ".param."
@@ -25,7 +25,7 @@ _SECRET_ENDINGS: Final = ("password", "passphrase", "secret", "token", "credenti
 
 
 def own_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the names of providers that are Penstock's own, each with its kind: `file`, `dir` or `env`."""
+    """Return the kind of each provider that Penstock implements, by name: `file`, `dir` or `env`."""
     found = {}
     for name, cls in _declared(texts).items():
         if own := _own(cls):
@@ -34,32 +34,34 @@ def own_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def java_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the names of all other providers, with their classes."""
+    """Return the class of each other provider, by name."""
     return {name: cls for name, cls in _declared(texts).items() if cls and not _own(cls) and name != _RESERVED}
 
 
 def parameters(texts: Mapping[str, str], name: str) -> Mapping[str, str]:
-    """Return the configuration of a provider: its properties that begin with `param.`, without that prefix."""
+    """Return the configuration of a provider: its properties that start with `param.`, without that prefix."""
     prefix = f"{PREFIX}{name}{_PARAMETERS}"
     return {n.removeprefix(prefix): text for n, text in texts.items() if n.startswith(prefix)}
 
 
 def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield problems of config providers. It is not checked whether a Java class can be found."""
+    """Yield problems of config providers. Does not check whether Java classes exist."""
     for name, cls in _declared(texts).items():
         if name == _RESERVED:
-            text = f"{name} is the name of Penstock's own provider (${{secret:<name>:<key>}}); give it another name"
+            text = (
+                f"the name {name} is reserved for Penstock's provider (${{secret:<name>:<key>}}); choose another name"
+            )
             yield Problem("config.providers", text)
         elif not cls and name not in _NAMES:
-            yield Problem(f"{PREFIX}{name}.class", f"is missing; name the class of the config provider {name}")
+            yield Problem(f"{PREFIX}{name}.class", f"is missing; set it to the class of config provider {name}")
         elif not cls or _own(cls):
             for limit in (n for n in texts if n.startswith(f"{PREFIX}{name}{_PARAMETERS}")):
-                text = "limits of config providers are not kept by Penstock; remove it if that is safe"
+                text = "Penstock does not support limits of config providers; remove it if that is safe"
                 yield Problem(limit, text)
 
 
 def provider_secrets(texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield literal parameters of providers that are secrets by the end of their names: no definition declares secrets."""
+    """Yield literal values of provider parameters whose names end like a secret's: no definition declares secrets."""
     for name, text in texts.items():
         prefix, found, parameter = name.partition(_PARAMETERS)
         if found and prefix.startswith(PREFIX) and text.strip() and parameter.lower().endswith(_SECRET_ENDINGS):

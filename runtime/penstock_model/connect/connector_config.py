@@ -63,8 +63,9 @@ class CommonConfig(ErrorsConfig):
     batch_linger_ms: Annotated[int, at_least(0)] = prop(
         "batch.linger.ms",
         80,
-        doc="Maximum time in milliseconds that records wait for others of their batch at a low rate. The first one after a "
-        "pause does not wait, nor does a full batch. 0: none waits, and each small batch costs a commit or a write.",
+        doc="Maximum time in milliseconds that records wait for more records of their batch at a low rate. The first record "
+        "after a pause does not wait, nor does a full batch. 0: no record waits, and each small batch costs a commit or a "
+        "write.",
         le=60_000,
     )
 
@@ -83,7 +84,7 @@ class CommonConfig(ErrorsConfig):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Parse as `Config.parse` does, with `combined_problems`."""
+        """Parse like `Config.parse`, and report `combined_problems`, too."""
         problems = list(cls.combined_problems(texts))
         try:
             config = super().parse(texts, prefix)
@@ -133,7 +134,7 @@ class SourceConfig(CommonConfig):
         """Yield problems of delivery guarantees that contradict each other."""
         text = {name: value.strip().lower() for name, value in texts.items()}
         if text.get("exactly.once.support") == "required" and text.get("delivery.guarantee") == "at-least-once":
-            yield Problem("exactly.once.support", "required contradicts delivery.guarantee=at-least-once; drop one")
+            yield Problem("exactly.once.support", "required contradicts delivery.guarantee=at-least-once; remove one")
 
 
 class SinkConfig(CommonConfig):
@@ -173,7 +174,7 @@ class SinkConfig(CommonConfig):
                 for name in ("topics", "topics.regex")
             )
         if "" in topics:
-            yield Problem("topics", "Configuration 'topics' values must not be empty; remove the comma too many.")
+            yield Problem("topics", "Configuration 'topics' values must not be empty; remove the extra comma.")
         if len(set(topics)) != len(topics):
             yield Problem("topics", "Configuration 'topics' values must not be duplicated.")
         if dlq and dlq in topics:

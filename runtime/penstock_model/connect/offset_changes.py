@@ -1,4 +1,4 @@
-"""Request to change offsets, in the form of a list of offsets (KIP-875). Pure."""
+"""Requests to change offsets, in the form in which offsets are listed (KIP-875). Pure."""
 
 import json
 from typing import Any, Final
@@ -12,14 +12,14 @@ _FORM: Final = '{"offsets": [{"partition": {...}, "offset": {...}}]}'
 
 
 def offset_changes(document: str, where: str) -> dict[SourcePartition, Any]:
-    """Return the offset of each partition in a JSON document; None: the position is removed.
+    """Return the new offset of each partition in a JSON document; None removes it.
 
     Args:
-        document: the text.
+        document: the JSON document.
         where: name of its file or field, for messages.
 
     Raises:
-        ConfigError: it is not in the form of a list.
+        ConfigError: the document has another form.
     """
     try:
         read = json.loads(document)
@@ -27,7 +27,7 @@ def offset_changes(document: str, where: str) -> dict[SourcePartition, Any]:
         raise ConfigError(Problem(where, f"is not JSON: {e}")) from None
     entries = read.get("offsets") if isinstance(read, dict) else None
     if not isinstance(entries, list):
-        raise ConfigError(Problem(where, f"is not in the form of the list: {_FORM}"))
+        raise ConfigError(Problem(where, f"must have the form {_FORM}"))
     changes: dict[SourcePartition, Any] = {}
     for n, entry in enumerate(entries):
         partition, offset = (entry.get("partition"), entry.get("offset")) if isinstance(entry, dict) else (None, None)

@@ -1,4 +1,4 @@
-"""Plugins that the properties of a connector name, each with its place and its own properties. Pure.
+"""Plugins that the properties of a connector define, each with its place and its own properties. Pure.
 
 The plan checks the plugins and the task builds them. Both read the properties with this module, so that they agree.
 """
@@ -39,7 +39,7 @@ CONNECTOR: Final = "connector"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Place for one plugin.
+    """Place of one plugin in a configuration.
 
     Attributes:
         name: `value.converter`, `transforms.hoist`, `predicates.tombstone`: the key in `TaskSpec.plugins`.
@@ -100,7 +100,7 @@ class AskedPlugin:
 def asked_plugins(
     class_name: str, version: str | None, config: Mapping[str, str], worker: Mapping[str, str]
 ) -> tuple[AskedPlugin, ...]:
-    """Return all plugins that a connector requires, itself first, without places that name no class, or a variable.
+    """Return all plugins that a connector requires, starting with itself. Classes that are missing or variables are omitted.
 
     Args:
         class_name: `spec.class`.
@@ -112,7 +112,7 @@ def asked_plugins(
     def asked(place: Place, kind: PluginKind) -> AskedPlugin:
         of = "worker configuration, " if place.from_worker else ""
         text = trimmed(place.type or "")
-        name = "" if "${" in text else text.partition("$")[0]  # variables are known only in pods
+        name = "" if "${" in text else text.partition("$")[0]  # only pods know the values of variables
         properties = f"{of}{place.type_property}", f"{of}{place.name}.{PLUGIN_VERSION}"
         return AskedPlugin(place.name, kind, name, place.version, *properties, from_worker=place.from_worker)
 
@@ -124,7 +124,7 @@ def asked_plugins(
 
 
 def class_names(config: Mapping[str, str]) -> list[str]:
-    """Return the classes that a configuration names in addition to the connector's own."""
+    """Return the classes that a configuration names in addition to the connector class."""
     places = [*(converter(name, config, {}) for name in CONVERTERS), *transforms(config), *predicates(config)]
     return [place.type for place in places if place.type]
 
@@ -171,7 +171,7 @@ def predicates(config: Mapping[str, str]) -> tuple[Place, ...]:
 
 
 def aliases(kind: str, config: Mapping[str, str]) -> Sequence[str]:
-    """Return the list `transforms` or `predicates`, each alias once. An extra comma makes an empty alias, as in Connect."""
+    """Return the distinct aliases in `transforms` or `predicates`. An extra comma is an empty alias, as in Connect."""
     return list(dict.fromkeys(items(config.get(kind, ""))))
 
 

@@ -26,10 +26,10 @@ ENDINGS: Final[Mapping[PluginKind, tuple[str, ...]]] = {
     "transform": ("Transformation",),
     "predicate": ("Predicate",),
 }
-"""Endings of class names that may be omitted, in the order of precedence."""
+"""Endings of class names that may be omitted, in order of precedence."""
 
 _OWN_PACKAGE: Final = "penstock_plugins."
-"""Package of the built-in plugins: they may be named by their path."""
+"""Package of the built-in plugins, which may also be named by module path."""
 _KAFKA: Final = "org.apache.kafka.connect"
 _NUMBERS: Final = ("Boolean", "Double", "Float", "Integer", "Long", "Short")
 _TRANSFORMS: Final = (
@@ -77,8 +77,8 @@ BUILT_INS: Final[Mapping[PluginKind, Mapping[str, Collection[str]]]] = {
         n: (f"{_KAFKA}.transforms.predicates.{n}",) for n in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
     },
 }
-"""Java names of the built-in plugins, by kind and alias. They have the release's version, and no image may offer classes
-of these names."""
+"""Java names of the built-in plugins, by kind and alias. They have the release's version, and no image may provide
+classes with these names."""
 
 
 def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) -> frozenset[str]:
@@ -86,7 +86,7 @@ def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) 
 
     Args:
         name: name in a configuration, without surrounding blanks and without `$Key` or `$Value`.
-        endings: endings that may be omitted, in the order of precedence.
+        endings: endings that may be omitted, in order of precedence.
         of_connector: whether it names a connector, whose ending may be present even if the alias has none.
     """
     ordered = tuple(endings)
@@ -98,7 +98,7 @@ def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) 
 
 
 def kinds_of_one_name(kind: PluginKind) -> tuple[PluginKind, ...]:
-    """Return the kinds among which a name of this kind may be found.
+    """Return the kinds of plugins to which a name of this kind may refer.
 
     Converters of values and of headers may have each other's names, as in Kafka Connect, where one class is both.
     """
@@ -106,7 +106,7 @@ def kinds_of_one_name(kind: PluginKind) -> tuple[PluginKind, ...]:
 
 
 def is_built_in(kind: PluginKind, name: str) -> bool:
-    """Return whether a built-in plugin has that name in a place of this kind."""
+    """Return whether the name refers to a built-in plugin where a plugin of this kind is required."""
     return name.startswith(_OWN_PACKAGE) or any(
         name in java or alias in aliases(name, ENDINGS[k], of_connector=k == "connector")
         for k in kinds_of_one_name(kind)

@@ -1,4 +1,4 @@
-"""Redaction of secrets in all texts for people: logs, errors, reports, listings."""
+"""Redaction of secrets in all text that users see: logs, errors, reports, listings."""
 
 import base64
 import json
@@ -17,14 +17,14 @@ __all__ = ["HIDDEN", "Redactor", "client_secrets", "literal_secrets"]
 
 HIDDEN: Final = "[hidden]"
 _SHORT: Final = 4
-"""Values shorter than this occur in any text by chance; they are recognized only as a whole text."""
+"""Shorter values occur in text by chance; they are replaced only if they are the whole text."""
 _BASE64_SHORT: Final = 8
 _LINE_SHORT: Final = 16
 _WORD_SHORT: Final = 2
 _SHOWN: Final = re.compile(r"(\$\{[^}]*\}|\[hidden\])")
-"""What replaces a secret."""
+"""Replacements of secrets, which are not redacted again."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
-"""A value that could not be resolved is a reference, which messages show."""
+"""Reference to a secret. A value that is a reference was not resolved, and is no secret."""
 
 
 class Redactor:
@@ -37,8 +37,8 @@ class Redactor:
 
         Args:
             secrets: those with the reference `[hidden]` are literals of the configuration (`literal_secrets`).
-            names: names of classes and properties. A password that is an ordinary word would make them unreadable.
-            texts: the properties as written. No word of a secret is in the problems of the property that holds it.
+            names: names of classes and properties, which stay readable if a password is an ordinary word.
+            texts: the properties as written. Problems of a property with a secret show no word of that secret.
         """
         self._secrets = tuple(secrets)
         self._names = tuple(names)
@@ -49,7 +49,7 @@ class Redactor:
         kept = {
             part for name in self._names for part in _parts(name) if part not in forms and any(f in part for f in forms)
         }
-        # The longest first: a secret may be the beginning of another secret or of a name, and a name that of a secret.
+        # Longest first: a secret may be a prefix of another secret or of a name, and a name a prefix of a secret.
         words = sorted((*kept, *forms), key=len, reverse=True)
         literals = (rf"\b{re.escape(w)}\b" if w in kept else re.escape(w) for w in words)
         self._pattern = re.compile("|".join(literals)) if forms else None
@@ -59,7 +59,7 @@ class Redactor:
         return Redactor((*self._secrets, *secrets), self._names, self._texts)
 
     def __call__(self, text: str) -> str:
-        """Return the text with every secret replaced, also in encoded forms (URL, JSON, Base64)."""
+        """Return the text with every secret replaced, including encoded forms (URL, JSON, Base64)."""
         if text in self._whole:
             return self._whole[text]
         return self._pattern.sub(lambda m: self._forms.get(m[0], m[0]), text) if self._pattern else text
@@ -79,9 +79,9 @@ class Redactor:
         ]
 
     def _without_words(self, message: str, values: Iterable[str]) -> str:
-        """Hide these values and their words, of any case: a plugin may quote a part of a value, or a short one.
+        """Hide these values and their words, in any case: a plugin may quote part of a value, or a short value.
 
-        Kafka Connect 4.4.0 shows nothing of such a message; here its reason stays.
+        Kafka Connect 4.4.0 hides such a message completely; here, its reason remains.
         """
         if not (values := tuple(values)):
             return message
@@ -126,7 +126,7 @@ def _parts(name: str) -> Iterator[str]:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield the value in each form in which a text may contain it."""
+    """Yield the value in each encoding in which text may contain it."""
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
@@ -143,7 +143,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Yield Base64 of the value, also as a part of a longer text (`user:password` in basic authentication)."""
+    """Yield the Base64 of the value, including as part of longer text (`user:password` in basic authentication)."""
     for ahead in range(3):
         encoded = base64.b64encode(bytes(ahead) + data).decode()
         first = (0, 2, 3)[ahead]  # characters before this one depend on bytes before the value

@@ -1,4 +1,4 @@
-"""Kafka Connect's own records of the status topic: states of connectors and tasks, active topics. Pure.
+"""Kafka Connect's records in the status topic: states of connectors and tasks, active topics. Pure.
 
 Keys are `status-connector-<name>`, `status-task-<name>-<n>` and `status-topic-<topic>:connector-<name>`; values are JSON
 objects with the fields in Connect's order. Tasks write their own state; the operator or `penstock run` writes the rest.
@@ -41,8 +41,8 @@ class Status(NamedTuple):
 
     Attributes:
         state: state as in Connect; a later Kafka Connect may have more states than `State`.
-        worker_id: worker id of the writer.
-        generation: generation in which it was written.
+        worker_id: worker ID of the writer.
+        generation: generation of the writer.
     """
 
     state: str
@@ -65,7 +65,7 @@ class ActiveTopic(NamedTuple):
     Attributes:
         name: name of the topic.
         task: first task that used it.
-        discovered: when, in milliseconds.
+        discovered: time of that use, in milliseconds since 1970.
     """
 
     name: str
@@ -92,7 +92,7 @@ class ActiveTopic(NamedTuple):
 
 
 def is_topic_of(key: bytes, connector: str) -> bool:
-    """Return whether a key is of an active topic of this connector. Topic names hold no colon, connector names may."""
+    """Return whether a key belongs to an active topic of this connector. Topic names have no colon; connector names may."""
     return key.startswith(TOPIC_PREFIX) and key.partition(b":")[2] == f"connector-{connector}".encode()
 
 

@@ -1,7 +1,7 @@
 """Rules for creating the topics of one source: its `topic.creation.*`, or those of a policy (KIP-158). Pure.
 
 As in Kafka Connect 4.3.1, only the first group of `topic.creation.groups` that matches a topic applies. It inherits only
-partitions and replication factor from the default group, which has all other topics.
+partitions and replication factor from the default group, which applies to all other topics.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _C = TypeVar("_C", bound=Config)
 PREFIX: Final = "topic.creation."
 _DEFAULT: Final = "default"
 _ENABLE: Final = "enable"
-"""The one of these properties that a worker has, and no connector."""
+"""The only one of these properties that is set in the worker configuration."""
 
 
 def _count(kind: str, bits: int, message: str) -> AfterValidator:
@@ -48,7 +48,7 @@ _is_factor: Final = _count(
 def _patterns(texts: list[str]) -> list[str]:
     for text in texts:
         compile_java(text)
-    compile_java("|".join(texts))  # joined they may still be invalid: two may define a group of the same name
+    compile_java("|".join(texts))  # joined patterns may be invalid even so: two may define groups with the same name
     return texts
 
 
@@ -70,8 +70,10 @@ class _Group(Config):
     replication_factor: Annotated[int | None, _is_factor] = prop(
         "replication.factor", None, doc="Replicas of a new topic. Default: those of the default group."
     )
-    include: Annotated[list[str], AfterValidator(_patterns)] = prop("include", [], doc="Patterns of its topics.")
-    exclude: Annotated[list[str], AfterValidator(_patterns)] = prop("exclude", [], doc="Patterns of topics not in it.")
+    include: Annotated[list[str], AfterValidator(_patterns)] = prop(
+        "include", [], doc="Patterns of topics in the group."
+    )
+    exclude: Annotated[list[str], AfterValidator(_patterns)] = prop("exclude", [], doc="Patterns of excluded topics.")
 
 
 class _Default(Config):
@@ -97,7 +99,7 @@ class TopicGroup:
         settings: settings of the topic, as written.
         include: patterns, one of which matches the whole name of a topic; none in the default group.
         exclude: patterns of names that are not in this group, even if `include` matches them.
-        policy: TopicCreationPolicy that has the group; empty: the connector's own `topic.creation.*`.
+        policy: TopicCreationPolicy that defines the group; empty for the connector's own `topic.creation.*`.
     """
 
     name: str
@@ -114,7 +116,7 @@ class TopicGroup:
 
     @property
     def where(self) -> str:
-        """Return where the user wrote the rule, for messages."""
+        """Return the location of the rule in the user's configuration, for messages."""
         if not self.policy:
             return f"{PREFIX}{self.name}"
         part = _DEFAULT if self.name == _DEFAULT else f"group {self.name}"
@@ -122,7 +124,7 @@ class TopicGroup:
 
     @property
     def factor_field(self) -> str:
-        """Return where the user writes the replication factor, for messages."""
+        """Return the location of the replication factor in the user's configuration, for messages."""
         return f"replicationFactor in {self.where}" if self.policy else f"{self.where}.replication.factor"
 
 
@@ -144,7 +146,7 @@ class TopicRules:
             enabled: `topic.creation.enable` of the worker.
 
         Raises:
-            ConfigError: the rules are wrong; it has all problems.
+            ConfigError: the rules are invalid; contains all problems.
         """
         own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
         problems: list[Problem] = []
@@ -154,7 +156,7 @@ class TopicRules:
         if not enabled:
             raise ConfigError(problems)
         default = _attempt(_Default, _below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}.", problems)
-        # Report problems of the groups even if the list itself is wrong.
+        # Report problems of the groups even if the list itself is invalid.
         names = listed.groups if listed is not None else items(own["groups"])
         parsed = {
             name: _attempt(_Group, _below(name, own), f"{PREFIX}{name}.", problems)
@@ -203,7 +205,7 @@ def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
     except ConfigError:
         return
     if _DEFAULT in names:
-        yield Problem(f"{PREFIX}groups", "default need not be listed: it has the topics that match no group")
+        yield Problem(f"{PREFIX}groups", "default need not be listed: it applies to topics that match no group")
     known = {*names, _DEFAULT}
     for name in own:
         if name == "groups":
@@ -211,7 +213,7 @@ def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
         if name == _ENABLE:
             yield Problem(
                 f"{PREFIX}{name}",
-                "has no effect in a connector, since it is a property of the worker (chart value worker); remove it here",
+                "has no effect in a connector: it is a property of the worker (chart value worker); remove it here",
             )
             continue
         fitting = [group for group in known if name.startswith(f"{group}.")]
@@ -227,11 +229,11 @@ def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
         group = max(fitting, key=len)
         setting = name.removeprefix(f"{group}.")
         if group == _DEFAULT and setting in ("include", "exclude"):
-            yield Problem(f"{PREFIX}{name}", "has no effect: the default group has the topics that match no group")
+            yield Problem(f"{PREFIX}{name}", "has no effect: the default group applies to topics that match no group")
         elif setting not in _OWN and (near := nearest(setting, _OWN)):
             yield Problem(
                 f"{PREFIX}{name}",
-                f"is passed on as a setting of the topics, named {setting}; did you mean {PREFIX}{group}.{near}?",
+                f"is passed to Kafka as the topic setting {setting}; did you mean {PREFIX}{group}.{near}?",
             )
 
 

@@ -1,4 +1,4 @@
-"""Limits for creating a connector's topics, for any author of the rules: `limits` of policies (KIP-158). Pure."""
+"""Limits for creating a connector's topics, regardless of who wrote the rules: `limits` of policies (KIP-158). Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _BROKERS: Final = -1
 _MOST_PATTERNS: Final = 5
 _VARIABLE: Final = "${"
 _WITHIN: Final = {".partitions": "1", ".replication.factor": str(2**15 - 1)}
-"""Values that no limit forbids, by the end of a property's name."""
+"""Values that no limit forbids, by suffix of the property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +35,28 @@ class TopicLimits:
         return cls(given, None if given.topics is None else tuple(map(compile_java, given.topics)))
 
     def forbids(self, topic: str) -> Iterator[str]:
-        """Yield why no topic of this name may be created, by any rule."""
+        """Yield the reasons why no rule may create a topic with this name."""
         if self.topics is not None and not any(p.matches(topic) for p in self.topics):
             patterns = ", ".join((self.given.topics or ())[:_MOST_PATTERNS])
             more = ", ..." if len(self.topics) > _MOST_PATTERNS else ""
             yield (
-                f"limits.topics of the TopicCreationPolicy {self.given.policy} allows {patterns}{more}; write to a topic "
-                f"whose whole name matches, have the limit widened, or have the topic created by whoever may"
+                f"limits.topics of the TopicCreationPolicy {self.given.policy} allows {patterns}{more}; use a topic "
+                f"whose whole name matches, or ask an administrator to extend the limit or to create the topic"
             )
 
 
 def violations(
     limits: Sequence[TopicLimits], topic: str, rule: TopicGroup | None, *, is_off: bool = False
 ) -> list[str]:
-    """Return each limit of each policy that forbids creating this topic by this rule, with the rule and the remedy.
+    """Return a message for each limit that forbids creating this topic by this rule, with the rule and the remedy.
 
-    If limits apply and no rule does, nothing is created: the brokers' own creation would ignore the limits.
+    If limits apply but no rule, the topic is not created: automatic creation by brokers would ignore the limits.
 
     Args:
         limits: limits of all policies that apply.
         topic: name of the topic.
-        rule: rule that would create it; None: there is no rule.
-        is_off: the worker configuration creates no topics (`topic.creation.enable`).
+        rule: rule that would create it, or None.
+        is_off: whether the worker configuration disables topic creation (`topic.creation.enable`).
     """
     by_name = [text for each in limits for text in each.forbids(topic)]
     if rule is not None:
@@ -68,20 +68,20 @@ def violations(
         return [
             *by_name,
             f"the TopicCreationPolicy {policies} limits how topics are created, and topic.creation.enable is false in the "
-            f"worker configuration; have the topic created by whoever may",
+            f"worker configuration; ask an administrator to create the topic",
         ]
     return [
         *by_name,
-        f"the TopicCreationPolicy {policies} limits how topics are created, but no rule applies to this one; write "
-        f"{PREFIX}default.partitions and {PREFIX}default.replication.factor into the connector's configuration, name a "
-        f"policy with rules in spec.topicCreationPolicyRef, or have the topic created by whoever may",
+        f"the TopicCreationPolicy {policies} limits how topics are created, but no rule applies to this one; set "
+        f"{PREFIX}default.partitions and {PREFIX}default.replication.factor in the connector's configuration, name a "
+        f"policy with rules in spec.topicCreationPolicyRef, or ask an administrator to create the topic",
     ]
 
 
 def literal_violations(properties: Mapping[str, str], limits: Sequence[PolicyLimits]) -> Iterator[Problem]:
     """Yield problems of a connector's own `topic.creation.*` that limits forbid; variables count as allowed values.
 
-    Properties that cannot be read are left to the check of the rules.
+    Properties that cannot be parsed are ignored; the check of the rules reports them.
 
     Args:
         properties: properties of the connector, as written.
@@ -104,12 +104,12 @@ def _violations(given: PolicyLimits, rule: TopicGroup) -> Iterator[str]:
     name, most, least = given.policy, given.max_partitions, given.min_replication_factor
     if most is not None and (rule.partitions == _BROKERS or rule.partitions > most):
         yield (
-            f"limits.maxPartitions of the TopicCreationPolicy {name} is {most}, and {rule.where} asks for "
+            f"limits.maxPartitions of the TopicCreationPolicy {name} is {most}, but {rule.where} requests "
             f"{_count(rule.partitions, 'partitions')}"
         )
     if least is not None and rule.replication_factor < least:  # -1 too
         yield (
-            f"limits.minReplicationFactor of the TopicCreationPolicy {name} is {least}, and {rule.where} asks for "
+            f"limits.minReplicationFactor of the TopicCreationPolicy {name} is {least}, but {rule.where} requests "
             f"{_count(rule.replication_factor, 'copies')}"
         )
     if given.config is not None and (others := sorted({*rule.settings} - {*given.config})):
@@ -121,5 +121,5 @@ def _violations(given: PolicyLimits, rule: TopicGroup) -> Iterator[str]:
 
 def _count(number: int, what: str) -> str:
     if number == _BROKERS:
-        return f"the broker's default, which cannot be known beforehand (-1); write a number of {what}"
+        return f"the broker's default, which is unknown in advance (-1); set the number of {what}"
     return str(number)

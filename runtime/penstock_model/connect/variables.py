@@ -6,9 +6,9 @@
     ${dir:<path>:<file>}     the content of a file; ${directory:..} is the same
     ${<name>:<path>:<key>}   the value that a config provider of the worker configuration returns; the path may be omitted
 
-A value may hold several variables, at any place, but not nested. `${name}` without a colon is text. A variable that
+A value may contain several variables, but not nested ones. `${name}` without a colon is text. A variable that
 cannot be resolved is a problem, while Kafka Connect keeps it as text. Resolved secrets stay in memory: no file, record or
-message holds them.
+message contains them.
 """
 
 import os
@@ -40,24 +40,24 @@ __all__ = [
 ]
 
 Provider: TypeAlias = Callable[[str, Sequence[str]], Mapping[str, str]]
-"""Returns the values of keys in a path, without missing ones. Raises ValueError if it cannot be used."""
+"""Function that returns the values of those keys that exist in a path. Raises ValueError if the provider is unusable."""
 ProviderTable: TypeAlias = Mapping[str, "str | Provider"]
-"""Config providers by name; a text is the kind of one of Penstock's own."""
+"""Config providers by name; a string is the kind of a provider that Penstock implements."""
 NO_PROVIDERS: Final[ProviderTable] = MappingProxyType({})
 
 SECRET_REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
-"""`${secret:<name>:<key>}` in a text. Names and keys are bounded and hold no $; otherwise a text of many `${secret:` would
-take quadratic time."""
+"""`${secret:<name>:<key>}`. Names and keys are bounded and contain no $; otherwise, text with many `${secret:` would take
+quadratic time."""
 _VARIABLE: Final = re.compile(r"\$\{([^}:\s]+):([^}]*)\}")
 _PROVIDERS: Final = ("secret", "env", "file", "dir", "directory")
 _MISSPELT: Final = re.compile(rf"\$\{{?(?:{'|'.join(_PROVIDERS)})[:.}}]")
 _MAX_NAMES: Final = 12
-_TOO_LARGE: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
+_TOO_LARGE: Final = 1 << 20  # bytes; the maximum size of a Secret in Kubernetes
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Resolved variable: its value, and the reference that replaces it in texts for people."""
+    """Resolved variable: its value, and the reference that replaces it in messages."""
 
     reference: str
     value: str
@@ -71,9 +71,9 @@ class Resolved:
     """Properties with their variables resolved.
 
     Attributes:
-        values: all properties. One that cannot be resolved is unchanged.
+        values: all properties. Variables that cannot be resolved remain.
         problems: one for each variable that cannot be resolved.
-        secrets: each variable that was resolved, once.
+        secrets: the resolved variables, without duplicates.
     """
 
     values: Mapping[str, str]
@@ -105,9 +105,9 @@ def resolve(
 
     Args:
         properties: properties by full name, which the problems show.
-        secrets_dir: folder in which secrets are mounted; None if there are none.
+        secrets_dir: folder with mounted Secrets; None if there are none.
         environment: variables for `${env:..}`; None: those of the process.
-        known: variables that were resolved elsewhere, and are not looked up here.
+        known: variables that have been resolved, and are not looked up again.
         providers: config providers of the worker configuration.
 
     Raises:
@@ -139,7 +139,7 @@ def providers_in(texts: Iterable[str]) -> frozenset[str]:
 
 
 def has_variable(text: str) -> bool:
-    """Return whether a text holds a variable, so that only a pod knows the value."""
+    """Return whether a value contains a variable, so that only a pod knows it."""
     return _VARIABLE.search(text) is not None
 
 
@@ -185,7 +185,7 @@ def misspelt_variables(properties: Mapping[str, str]) -> Iterator[Problem]:
             forms = {"env": "${env:<name>}", "secret": "${secret:<name>:<key>}"}
             provider = match[0].strip("${:.}")
             form = forms.get(provider, f"${{{provider}:<path>:<name>}}")
-            yield Problem(name, f"holds text that looks like a variable but is not one; a variable is {form}")
+            yield Problem(name, f"contains text that looks like a variable but is not one; write {form}")
 
 
 def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secret], problems: list[Problem]) -> str:
@@ -203,7 +203,7 @@ def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secre
 
 
 class _LookUp:
-    """Resolver of one variable. Raises ValueError with a reason that never holds a value."""
+    """Resolver of variables. Raises ValueError with a reason that never contains a value."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ class _LookUp:
         if (provider, path) not in self._found:
             self._found[provider, path] = self._others[provider](path, self._wanted[provider, path])
         values = self._found[provider, path]
-        if key not in values:  # do not list the others: they may belong to somebody else
+        if key not in values:  # do not list the other keys: they may belong to others
             raise ValueError(f"{provider} has no key {key}" + (f" in {path}" if path else ""))
         return values[key]
 
@@ -307,11 +307,11 @@ def _names(directory: Path) -> list[str]:
 
 def _inside(part: str) -> None:
     if part in ("", ".", "..") or "/" in part or "\0" in part:
-        raise ValueError(f"{part or 'an empty text'} is not the name of a file there")
+        raise ValueError(f"{part or 'an empty string'} is not a valid file name")
 
 
 def _content(path: Path, absent: str, *, stripped: bool = True) -> str:
-    """Return the text of a file, without the line break that editors add at its end."""
+    """Return the text of a file, without the final line break that editors add."""
     try:
         with path.open("rb") as file:
             data = file.read(_TOO_LARGE + 1)

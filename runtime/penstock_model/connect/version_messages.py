@@ -17,7 +17,7 @@ def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
 
 
 def not_found(plugin: str, wanted: object, available: Iterable[str]) -> str:
-    """Return Kafka Connect's message for a range that holds no version, with the default and recommended versions."""
+    """Return Kafka Connect's message for a range without a version, with the default and recommended versions."""
     return f"Plugin {plugin}{_NOT_FOUND}{wanted}, {there_are(available)}"
 
 
@@ -33,7 +33,7 @@ def there_are(available: Iterable[str]) -> str:
 
 
 def reported_once(problems: Iterable[Problem]) -> Sequence[Problem]:
-    """Return the problems with one for each missing version, which names all properties that ask for it."""
+    """Merge the problems of each missing version into one, which names all properties that request it."""
     found: dict[object, list[Problem]] = {}
     for n, problem in enumerate(problems):
         found.setdefault(problem.message if _NOT_FOUND in problem.message else n, []).append(problem)

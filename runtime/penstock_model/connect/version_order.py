@@ -1,7 +1,7 @@
 """Maven's order of versions (ComparableVersion of maven-artifact 3.9.15, which Kafka Connect 4.3.1 uses). Pure.
 
 A version is a list of numbers, words and lists; a list follows a dash or a change between letters and digits.
-Lists are compared piece by piece.
+Lists are compared item by item.
 """
 
 from functools import lru_cache
@@ -83,12 +83,12 @@ def _normalize(items: list[_Item]) -> None:
 
 
 def _rank(word: str) -> str:
-    """Return a text that sorts in the order of the qualifiers; unknown ones come after `sp`, alphabetically."""
+    """Return a string that sorts in the order of the qualifiers; unknown qualifiers follow `sp`, alphabetically."""
     return str(_QUALIFIERS.index(word)) if word in _QUALIFIERS else f"{len(_QUALIFIERS)}-{word}"
 
 
 def _compare(one: _Item | None, other: _Item | None) -> int:
-    """Compare as the classes IntItem, StringItem and ListItem do. None is a missing item."""
+    """Compare like the classes IntItem, StringItem and ListItem. None is a missing item."""
     match one, other:
         case None, None:
             return 0

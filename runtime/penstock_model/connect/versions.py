@@ -31,7 +31,7 @@ class Version:
     def __lt__(self, other: "Version") -> bool:
         return compare(self.text, other.text) < 0
 
-    __hash__ = None  # type: ignore[assignment]  # equal versions have different texts
+    __hash__ = None  # type: ignore[assignment]  # equal versions may have different strings
 
     def __str__(self) -> str:
         return self.text
@@ -84,13 +84,13 @@ class VersionRange:
 
 
 def choose_version(available: Sequence[str], wanted: VersionRange | None, *, packaged: str | None = None) -> str | None:
-    """Return the version of a plugin that runs; None if the range has none of them.
+    """Return the version of a plugin to run, or None if the range contains none of them.
 
     Args:
         available: installed versions.
         wanted: range that a configuration requests.
-        packaged: for a plugin that a connector names, the version that is packaged with the connector. If the range has
-            it, it precedes newer ones, since it was tested with the connector.
+        packaged: for a plugin of a connector, the version that is packaged with the connector. If the range contains it,
+            it takes precedence over newer versions, because it was tested with the connector.
     """
     if packaged is not None and packaged in available and (wanted is None or packaged in wanted):
         return packaged
@@ -99,7 +99,7 @@ def choose_version(available: Sequence[str], wanted: VersionRange | None, *, pac
 
 
 def _ranges(spec: str) -> VersionRange | None:
-    """Return the ranges of a text; None if it is a bare version (VersionRange.createFromVersionSpec)."""
+    """Parse ranges; return None for a bare version (VersionRange.createFromVersionSpec)."""
     restrictions: list[Restriction] = []
     rest = spec
     while rest.startswith(("[", "(")):

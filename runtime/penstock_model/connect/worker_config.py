@@ -2,7 +2,7 @@
 
 It defines the Kafka cluster, the topics of offsets and states, and the properties that connectors inherit.
 `penstock_cli.manifests.worker_file` reads its file; `worker_warnings` reports properties of Kafka Connect's workers that
-Penstock does not have.
+Penstock does not support.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ __all__ = ["WorkerConfig"]
 
 
 class WorkerConfig(ErrorsConfig):
-    """Parsed properties of a worker. `parse` creates it, and keeps the texts for `raw`."""
+    """Parsed properties of a worker. `parse` keeps the unparsed properties for `raw`."""
 
     bootstrap_servers: Annotated[str, not_blank] | None = prop(
         "bootstrap.servers",
@@ -34,35 +34,37 @@ class WorkerConfig(ErrorsConfig):
         importance=Importance.HIGH,
     )
     group_id: Annotated[str, not_blank] = prop(
-        "group.id", "penstock", doc="The name of this worker group; transactional ids begin with it."
+        "group.id", "penstock", doc="The name of this worker group, the prefix of transactional ids."
     )
-    key_converter: str = prop("key.converter", "JsonConverter", doc="The converter of connectors that name none.")
-    value_converter: str = prop("value.converter", "JsonConverter", doc="The converter of connectors that name none.")
+    key_converter: str = prop("key.converter", "JsonConverter", doc="The key converter of connectors that set none.")
+    value_converter: str = prop(
+        "value.converter", "JsonConverter", doc="The value converter of connectors that set none."
+    )
     header_converter: str = prop(
-        "header.converter", "SimpleHeaderConverter", doc="The header converter of connectors that name none."
+        "header.converter", "SimpleHeaderConverter", doc="The header converter of connectors that set none."
     )
     offset_storage_topic: Annotated[str, not_blank] = prop(
         "offset.storage.topic", "connect-offsets", doc="The topic of source offsets."
     )
     offset_storage_partitions: int = prop(
-        "offset.storage.partitions", 25, doc="Its partitions. -1: the broker's default."
+        "offset.storage.partitions", 25, doc="Partitions of the offsets topic. -1: the broker's default."
     )
     offset_storage_replication_factor: int = prop(
-        "offset.storage.replication.factor", 3, doc="Its replication factor. -1: the broker's default."
+        "offset.storage.replication.factor", 3, doc="Replication factor of the offsets topic. -1: the broker's default."
     )
     status_storage_topic: Annotated[str, not_blank] = prop(
         "status.storage.topic", "connect-status", doc="The topic of states and active topics."
     )
     status_storage_partitions: int = prop(
-        "status.storage.partitions", 5, doc="Its partitions. -1: the broker's default."
+        "status.storage.partitions", 5, doc="Partitions of the status topic. -1: the broker's default."
     )
     status_storage_replication_factor: int = prop(
-        "status.storage.replication.factor", 3, doc="Its replication factor. -1: the broker's default."
+        "status.storage.replication.factor", 3, doc="Replication factor of the status topic. -1: the broker's default."
     )
     internal_topics_automatic_creation_enable: bool = prop(
         "internal.topics.automatic.creation.enable",
         default=True,
-        doc="Whether internal topics that are missing are created (KIP-1209), `offsets.storage.topic` of a connector too.",
+        doc="Whether missing internal topics are created (KIP-1209), including `offsets.storage.topic` of a connector.",
     )
     offset_flush_interval_ms: Annotated[int, at_least(1)] = prop(
         "offset.flush.interval.ms", 60_000, doc="Maximum time in milliseconds between two commits of offsets."
@@ -80,10 +82,10 @@ class WorkerConfig(ErrorsConfig):
         validate_default=True,
     )
     override_allowlist: list[str] = prop(
-        "connector.client.config.override.allowlist", [], doc="With policy Allowlist: the properties they may set."
+        "connector.client.config.override.allowlist", [], doc="With policy Allowlist: the allowed properties."
     )
     topic_creation_enable: bool = prop(
-        "topic.creation.enable", default=True, doc="Whether sources' topics are created by rule (KIP-158)."
+        "topic.creation.enable", default=True, doc="Whether topics of sources are created by rules (KIP-158)."
     )
     topic_tracking_enable: bool = prop(
         "topic.tracking.enable", default=True, doc="Whether active topics are recorded (KIP-558)."
@@ -97,7 +99,7 @@ class WorkerConfig(ErrorsConfig):
     config_providers: list[str] = prop(
         "config.providers",
         [],
-        doc="Names of `${name:..}` variables, each with a `.class`; file, dir, directory and env always exist.",
+        doc="Names of config providers for `${name:..}`, each with a `.class`; file, dir, directory and env always exist.",
     )
 
     _raw: Mapping[str, str] = PrivateAttr(default_factory=dict)
@@ -123,7 +125,7 @@ class WorkerConfig(ErrorsConfig):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Parse as `Config.parse` does; also reject config providers without a class."""
+        """Parse like `Config.parse`, and also reject config providers without a class."""
         problems = list(provider_problems(texts))
         try:
             config = super().parse(texts, prefix)
@@ -135,7 +137,7 @@ class WorkerConfig(ErrorsConfig):
         return config
 
     def with_raw(self, texts: Mapping[str, str]) -> Self:
-        """Return the same configuration with these texts, whose variables are not resolved, as `raw`."""
+        """Return the same configuration with these properties, whose variables are not resolved, as `raw`."""
         config = self.model_copy()
         config._raw = dict(texts)  # noqa: SLF001 (its own class)
         return config
@@ -174,7 +176,7 @@ class WorkerConfig(ErrorsConfig):
         """Return the worker's layers of client properties for `translate_layers`; a later layer overrides an earlier one.
 
         The first layer is the top level (servers, security), which all clients use; in Kafka Connect it must be repeated
-        under `producer.` and so on. For None, the worker's own clients, it is the only one.
+        under `producer.` and so on. For None, the worker's own clients, it is the only layer.
         """
         shared = {
             n: t for n, t in self._raw.items() if n in SHARED_CLIENT_NAMES or n.startswith(SHARED_CLIENT_PREFIXES)

@@ -10,7 +10,7 @@ from penstock_model.kafka_properties.client_kinds import SHARED_CLIENT_NAMES
 __all__ = ["warnings"]
 
 _REST: Final = "there is no REST interface; the resources are the interface"
-_GROUP: Final = "workers form no group here; every task is a separate process"
+_GROUP: Final = "there is no group of workers; every task is a separate process"
 _CONFIG_TOPIC: Final = "configurations are resources, not records of a topic"
 _METRICS: Final = "metrics are Prometheus metrics of every task"
 
@@ -25,13 +25,13 @@ WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "inter.worker.": _GROUP,
     "internal.key.converter": "internal topics always hold Connect's JSON",
     "internal.value.converter": "internal topics always hold Connect's JSON",
-    "key.converter.schemas.cache.config": "converters keep what they need",
+    "key.converter.schemas.cache.config": "converters manage their caches",
     "listeners": _REST,
     "metric.reporters": _METRICS,
     "metrics.": _METRICS,
-    "offset.storage.file.filename": "offsets are kept in Kafka, also by `penstock run`",
-    "plugin.discovery": "Java plugins are found by their service manifests, else by a scan",
-    "plugin.path": "the command line's --plugin-path names Java plugins",
+    "offset.storage.file.filename": "offsets are stored in Kafka, also by `penstock run`",
+    "plugin.discovery": "Java plugins are found by their service manifests, or else by scanning",
+    "plugin.path": "set --plugin-path of the command line for Java plugins",
     "rebalance.timeout.ms": _GROUP,
     "response.http.headers.config": _REST,
     "rest.": _REST,
@@ -77,7 +77,7 @@ def warnings(texts: Mapping[str, str], known: frozenset[str]) -> Iterator[Proble
             yield Problem(name, f"has no meaning in Penstock and is ignored: {why}")
         elif not name.startswith(WORKER_PREFIXES):
             near = nearest(name, known | SHARED_CLIENT_NAMES)
-            yield Problem(name, "is not known and is ignored" + (f"; did you mean {near}?" if near else ""))
+            yield Problem(name, "is unknown and is ignored" + (f"; did you mean {near}?" if near else ""))
 
 
 def _why(name: str) -> str | None:

@@ -11,16 +11,16 @@ __all__ = ["Document", "Part"]
 
 
 class Part(BaseModel):
-    """Part of a contract. Names are in camelCase."""
+    """Part of a contract. JSON names are in camelCase."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
 class Document(Part):
-    """Document that one process writes as a whole for another. One of its fields is its version."""
+    """Document that one process writes for another. It contains its version."""
 
     called: ClassVar[str]
-    """Name in messages, with its article."""
+    """Name in messages, with an article."""
 
     def to_json(self) -> str:
         """Return the JSON form."""
@@ -31,7 +31,7 @@ class Document(Part):
         """Read the JSON form.
 
         Raises:
-            ConfigError: the text is not a document of this version. The message names every wrong field and shows no value.
+            ConfigError: the JSON is not a document of this version. The message names all invalid fields but no values.
         """
         try:
             return cls.model_validate_json(text)

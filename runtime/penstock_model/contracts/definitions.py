@@ -1,8 +1,8 @@
 """Configuration definitions of the plugins in an image, as a verifying pod publishes them (KIP-891). Pure.
 
-They are a JSON document, compressed by gzip and identified by the SHA-256 of the compressed bytes. The pod writes them as
+They are a JSON document, compressed with gzip and identified by the SHA-256 of the compressed bytes. The pod writes them as
 one line of its log, and their digest into its termination message; the operator keeps them in a ConfigMap, under `KEY`.
-Every reader compares the digest, so that no other author can replace them.
+Every reader verifies the digest, so that nobody else can replace them.
 """
 
 import base64
@@ -40,24 +40,24 @@ __all__ = [
 KEY: Final = "definitions.json.gz"
 """Key in the ConfigMap's `binaryData`."""
 LARGEST: Final = 700_000
-"""Bytes of the compressed document. A ConfigMap holds 1 MiB, and this is 933,336 characters of a log."""
+"""Maximum bytes of the compressed document: 933,336 characters in a log; a ConfigMap can hold 1 MiB."""
 LARGEST_TEXT: Final = 8 << 20
-"""Bytes of the document before it is compressed."""
+"""Maximum bytes of the uncompressed document."""
 _LINE: Final = "penstock-definitions: "
 _CUTS: Final = (None, 500, 200, 80, 0)
-"""Maximum length of each documentation if the whole is too large: the first of these with which it fits."""
+"""Maximum lengths of documentation, tried in this order until the document is small enough; None: uncut."""
 
 
 class ConfigKey(Part):
-    """One property: the fields of Kafka Connect's `ConfigKeyInfo` by their names there, and the accepted values.
+    """Property: the fields of Kafka Connect's `ConfigKeyInfo` with their names, and the accepted values.
 
     Attributes:
         name, type, required, default_value, importance, documentation, group, order_in_group, width, display_name,
-            dependents: as in `ConfigKeyInfo`. The default is a text as in configurations.
+            dependents: as in `ConfigKeyInfo`. The default is a string as in configurations.
         valid: accepted values, in words.
-        values: all accepted texts; None if they are unknown or unlimited.
-        any_case: texts are accepted in upper and lower case.
-        minimum, maximum: bounds of a number; None: there is none.
+        values: all accepted values; None if they are unknown or unlimited.
+        any_case: whether `values` are accepted regardless of case.
+        minimum, maximum: bounds of a number, or None.
     """
 
     model_config = ConfigDict(alias_generator=None)
@@ -84,15 +84,15 @@ class ClassDefinition(Part):
     """Configuration definition of one class in one version.
 
     Attributes:
-        class_name: the alias of a plugin in Python, the full name of a Java class.
+        class_name: the alias of a Python plugin, or the full name of a Java class.
         type: type of the plugin.
         version: version of the class.
         java_names: Kafka Connect classes that it replaces.
-        variants: variants of a transform in Python, one of which follows its name after a `$`.
-        open_prefixes: prefixes of properties that belong to it although no property has that name.
-        paths: for a Java class, the folders or jars that hold it in this version, relative to `spec.path`.
+        variants: variants of a Python transform, one of which follows its name after a `$`.
+        open_prefixes: prefixes of additional properties that it accepts.
+        paths: for a Java class, the folders or jars that contain it in this version, relative to `spec.path`.
         description: description of the plugin.
-        config: its properties, without those that every connector has.
+        config: its properties, without those of all connectors.
     """
 
     class_name: str = Field(alias="class")
@@ -111,7 +111,7 @@ class ClassDefinition(Part):
         return bool(self.paths)
 
     def cut(self, most: int) -> "ClassDefinition":
-        """Return the definition with descriptions of at most so many characters."""
+        """Return the definition with descriptions cut to `most` characters."""
         keys = tuple(k.model_copy(update={"documentation": _cut(k.documentation, most)}) for k in self.config)
         return self.model_copy(update={"description": _cut(self.description, most), "config": keys})
 
@@ -120,7 +120,7 @@ class Definitions(Document):
     """Configuration definitions of the classes in an image.
 
     Attributes:
-        documentation_cut: maximum length to which each documentation and description was cut; None: they are whole.
+        documentation_cut: maximum length to which documentation and descriptions were cut; None: they are complete.
         classes: one for each class and version.
     """
 
@@ -131,7 +131,7 @@ class Definitions(Document):
     classes: tuple[ClassDefinition, ...]
 
     def of(self, class_name: str, type_: PluginType, version: str) -> ClassDefinition | None:
-        """Return the definition of a class in a version; None if there is none."""
+        """Return the definition of a class in a version, or None."""
         wanted = class_name, type_, version
         return next((c for c in self.classes if (c.class_name, c.type, c.version) == wanted), None)
 
@@ -155,7 +155,7 @@ class PackedDefinitions:
 
 
 def config_key(of: Property) -> ConfigKey:
-    """Return the property of a plugin in Python, with a default as in configurations."""
+    """Return the definition of a Python plugin's property, with a default as in configurations."""
     return ConfigKey(
         name=of.name,
         type=of.type,
@@ -181,7 +181,7 @@ def pack(classes: Sequence[ClassDefinition]) -> PackedDefinitions:
     """Compress definitions. If they are too large, documentation is cut until they fit.
 
     Raises:
-        ConfigError: they are too large even without documentation.
+        ConfigError: the definitions are too large even without documentation.
     """
     for cut in _CUTS:
         kept = classes if cut is None else [c.cut(cut) for c in classes]
@@ -192,8 +192,8 @@ def pack(classes: Sequence[ClassDefinition]) -> PackedDefinitions:
         if len(content) <= LARGEST:
             return PackedDefinitions(content, cut)
     raise ConfigError(
-        f"the definitions of {len(classes)} classes take more than {LARGEST} bytes, even compressed and without "
-        "documentation; let spec.path name a folder with fewer plugins, in a PluginVersion for each"
+        f"cannot publish the definitions of {len(classes)} classes: they have more than {LARGEST} bytes, even compressed "
+        "and without documentation; set spec.path to a folder with fewer plugins, in a PluginVersion for each"
     )
 
 
@@ -201,25 +201,25 @@ def unpack(content: bytes, digest: str) -> Definitions:
     """Read a compressed document.
 
     Raises:
-        ConfigError: it does not match the digest, or cannot be read.
+        ConfigError: the content does not match the digest, or cannot be read.
     """
     if _digest(content) != digest:
-        raise ConfigError(f"the content does not match the digest {digest}")
+        raise ConfigError(f"cannot read the definitions: the content does not match the digest {digest}")
     unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
         text = unzip.decompress(content, LARGEST_TEXT)
     except zlib.error as e:
-        raise ConfigError(f"the content is not compressed by gzip: {e}") from None
+        raise ConfigError(f"cannot read the definitions: the content is not compressed with gzip: {e}") from None
     return Definitions.from_json(text)
 
 
 def definitions_line(packed: PackedDefinitions) -> str:
-    """Return the line of the log that holds a compressed document."""
+    """Return the log line that contains a compressed document."""
     return _LINE + base64.b64encode(packed.content).decode()
 
 
 def find_line(log: str, digest: str) -> bytes | None:
-    """Return the compressed document of this digest in a log; None if missing or incomplete. Other lines are ignored."""
+    """Return the compressed document with this digest in a log, or None if missing or incomplete. Ignores other lines."""
     return next((content for content in _contents(log) if _digest(content) == digest), None)
 
 
@@ -241,7 +241,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _text(default: object) -> str | None:
-    """Return a default as Kafka's `ConfigDef.convertToString` writes it."""
+    """Return a default in the form of Kafka's `ConfigDef.convertToString`."""
     match default:
         case None:
             return None

@@ -1,4 +1,4 @@
-"""Environment variable of an executor's pod that says which task it works for. Pure."""
+"""Environment variable of an executor pod that describes the task it works for. Pure."""
 
 from typing import ClassVar, Literal
 
@@ -14,7 +14,7 @@ class ExecutorPod(Document):
 
     Attributes:
         master: address of Spark's Master in the task's pod, `spark://<pod IP>:7077`.
-        cores: number of parts of a batch that it delivers in parallel.
+        cores: number of batch parts that it delivers in parallel.
     """
 
     called: ClassVar = "the description of an executor"

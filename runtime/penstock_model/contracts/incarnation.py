@@ -1,7 +1,7 @@
 """Incarnation record of a task, which determines the incarnation that may write (decision 0001). Pure.
 
-Tasks and job pods that prepare them write it to the status topic. The operator keeps the records that it has read, and gives
-them to tasks and job pods (decision 0021).
+Tasks and job pods that prepare them write it to the status topic. The operator keeps the records that it has read, and
+passes them to tasks and job pods (decision 0021).
 """
 
 import json
@@ -21,14 +21,14 @@ class Incarnation:
     """One incarnation of a task, and the count of fencings within it.
 
     A process whose incarnation is smaller than that in the topic must not write.
-    Incarnations are ordered by generation, plan, incarnation, fence, token: one of an older plan is smaller than any of a
+    Incarnations are ordered by generation, plan, incarnation, fence, token: one of an older plan is smaller than all of a
     newer plan, regardless of the number of restarts.
 
     Attributes:
         incarnation: incremented with every start of the task.
         fence: incremented within an incarnation whenever the outcome of a batch is unknown.
         token: unique, so that two processes with the same number differ.
-        slots: maximum number of transactional ids `<id>/<slot>`, in this incarnation and those before it.
+        slots: maximum number of transactional ids `<id>/<slot>`, in this and earlier incarnations.
         generation: the plan generation.
         plan: the plan id, so that two plans of the same generation differ.
     """
@@ -57,14 +57,14 @@ class Incarnation:
         return _of(json.loads(value))
 
     def entry(self, connector: str, task: int, *, ids: Iterable[str] = ()) -> tuple[bytes, bytes | None]:
-        """Return key and value of its record.
+        """Return the key and value of the incarnation record.
 
         Args:
             connector: the Connect name.
-            task: number of the task.
-            ids: transactional ids of the drivers, of this incarnation and of those before it that may still run. They
+            task: task number.
+            ids: transactional ids of the drivers, of this incarnation and of earlier ones that may still run. They
                 contain the `group.id` of the worker configuration, which may change with an incarnation. A Spark worker
-                has one of these ids and `/<slot>`.
+                uses one of these ids followed by `/<slot>`.
         """
         value: dict[str, object] = {
             "incarnation": self.incarnation,
@@ -87,8 +87,8 @@ def incarnation_key(connector: str, task: int) -> bytes:
 def merge_records(before: bytes | None, value: bytes) -> bytes:
     """Merge the values of two records of the same task: the greater incarnation, with the ids of both.
 
-    A reader of it rejects and fences everything that a reader of both records would. If one cannot be read, the result is
-    `value` unchanged, so that its reader notices, as a reader of the topic does.
+    A reader of the result rejects and fences the same incarnations as a reader of both records. If one cannot be read, the
+    result is `value` unchanged, so that its reader notices, like a reader of the topic.
 
     Args:
         before: value of the earlier record, or None.

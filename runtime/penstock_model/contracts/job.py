@@ -1,7 +1,7 @@
 """Request of the operator to a job pod, and its answer: two contracts, each with a version. Pure.
 
 A job pod has the plugins and the secrets; the operator has neither. The answer is one line of standard output
-(`job_answer.answer_line`), which holds references instead of secrets.
+(`job_answer.answer_line`), which contains references instead of secrets.
 """
 
 from collections.abc import Sequence
@@ -36,12 +36,12 @@ LIST_BYTES: Final = 900 << 10
 class Action(StrEnum):
     """Work of a job pod.
 
-    PLAN: validate the connector and split it into tasks; with `JobRequest.prepare`, do PREPARE after it.
+    PLAN: validate the connector and split it into tasks; with `JobRequest.prepare`, then do PREPARE.
     PREPARE: create the internal topics, fence every task of earlier plans, and return the epoch of the new plan.
-    RESET_OFFSETS: remove the offsets of a Connector that is deleted (of a source: records of the offsets topic; of a sink:
-        the consumer group's). If the configuration is wrong, they are found by name.
-    OFFSETS: carry out `JobRequest.offsets`, for a Connector that stays. Nothing is done by name: the plugin is called.
-    LIST_OFFSETS: read the offsets, only by name, while tasks may run. No code of a plugin runs.
+    RESET_OFFSETS: remove the offsets of a Connector that is deleted (for a source, records of the offsets topic; for a sink,
+        offsets of the consumer group). If the configuration is invalid, they are found by the Connect name.
+    OFFSETS: carry out `JobRequest.offsets` for a Connector that is not deleted. The plugin is always called.
+    LIST_OFFSETS: read the offsets by the Connect name, without plugin code; tasks may be running.
     """
 
     PLAN = "Plan"
@@ -55,7 +55,7 @@ class OffsetsVerb(StrEnum):
     """Action on the offsets. A runtime that does not know a verb rejects the request.
 
     RESET: delete all of them.
-    ALTER: set the positions of `OffsetsWork.document`; others stay.
+    ALTER: set the positions in `OffsetsWork.document`; others remain.
     """
 
     RESET = "Reset"
@@ -68,9 +68,9 @@ class OffsetsWork(Part):
     Attributes:
         verb: the action.
         generation: greatest plan generation that may be recorded in the status topic. A greater one means that the
-            connector was started after the request: then nothing is done. None: any may be recorded.
-        document: ALTER only: KIP-875's JSON as requested. It is text, so that it arrives as it was written: no number,
-            null or order of fields is changed.
+            connector was started after the request; nothing is done then. None: any generation is allowed.
+        document: ALTER only: KIP-875's JSON as requested. It is a string, so that no number, null or order of fields
+            changes on the way.
     """
 
     verb: OffsetsVerb
@@ -85,18 +85,18 @@ class JobRequest(Document):
         action: work to do.
         id: repeated in the answer, so that answers to older requests are recognized.
         connector: the Connector as a document (`apiVersion`, `kind`, `metadata` with name, namespace, uid, generation;
-            `spec`), as its user wrote it.
+            `spec`), as the user wrote it.
         worker: worker configuration, variables unresolved.
         secrets_dir: folder in which `${secret:<name>:<key>}` is looked up.
-        prepare: PLAN only: prepare as well, because no task of the connector runs.
+        prepare: PLAN only: also prepare, because no task of the connector runs.
         task: PREPARE only: the first task of the plan.
-        status: records that the operator has read from the status topic. None: the pod reads all of it.
-        owner: id of the Connector that is unique among all that use this Kafka, for `PlanEpoch.owner`.
+        status: records that the operator has read from the status topic. None: the pod reads the whole topic.
+        owner: ID of the Connector, unique among all that use this Kafka cluster, for `PlanEpoch.owner`.
         offsets: OFFSETS only: the action on them.
-        kind: LIST_OFFSETS only: `source` or `sink`, as the last plan has it. None: there is no plan, and both are listed.
+        kind: LIST_OFFSETS only: `source` or `sink`, according to the last plan. None: there is no plan; both are listed.
         mounts: images of PluginVersions in the pod, the connector's first, with their declared contents.
-        selected: a TopicCreationPolicy applies that the Connector does not name.
-        registered: PLAN only: the Connector has had a valid plan before (KIP-158, `topic.creation.enable`).
+        selected: whether a TopicCreationPolicy applies that the Connector does not name.
+        registered: PLAN only: whether the Connector has had a valid plan before (KIP-158, `topic.creation.enable`).
     """
 
     called: ClassVar = "a job"
@@ -126,12 +126,12 @@ class Outcome(StrEnum):
     """Outcome of a job.
 
     DONE: the work is done.
-    INVALID: the configuration is wrong. A retry does not help until it, or a secret that it names, changes.
+    INVALID: the configuration is invalid. A retry does not help until it, or a secret that it references, changes.
     UNAVAILABLE: Kafka, or another prerequisite, cannot be reached or rejects a request. Retry later.
     SUPERSEDED: the connector was started elsewhere, or after the request; nothing was done.
-    REFUSED: the offsets stay unchanged: the plugin rejects the request, or the consumer group has members. For
-        LIST_OFFSETS: there are too many.
-    FAILED: any other failure, such as a fault of a plugin or of Penstock.
+    REFUSED: the offsets are unchanged: the plugin rejects the request, or the consumer group has members. For
+        LIST_OFFSETS: there are too many offsets.
+    FAILED: any other failure, such as a bug in a plugin or in Penstock.
     """
 
     DONE = "Done"
@@ -143,7 +143,7 @@ class Outcome(StrEnum):
 
 
 class JobProblem(Part):
-    """Problem or warning: the property (names of `spec.config` without that prefix), and what to do."""
+    """Problem or warning: the property (without the prefix `spec.config.`), and the cause with a remedy."""
 
     property: str
     message: str
@@ -166,7 +166,7 @@ class PlanAnswer(Part):
         version: the connector plugin's own version.
         exactly_once: whether it delivers exactly once.
         tasks: task specs without an incarnation (see `PodIdentity.apply_to`), with references instead of secrets.
-        split: hash of each task's part of the work; if it differs, a part of the source may belong to another task.
+        split: hash of the distribution of work; if it changes, a part of the source may belong to another task.
     """
 
     kind: Literal["source", "sink"]
@@ -183,13 +183,13 @@ class JobAnswer(Part):
     Attributes:
         id: id of the request.
         outcome: outcome of the job.
-        message: a sentence without secrets, for every outcome but INVALID, and DONE of PLAN and PREPARE.
+        message: a sentence without secrets, except for INVALID, and for DONE of PLAN and PREPARE.
         problems: INVALID: all problems of the configuration.
         warnings: warnings for the author of the connector.
         plan: result of a PLAN that is DONE.
         epoch: epoch of a prepared plan.
-        offsets: result of a LIST_OFFSETS that is DONE: KIP-875's JSON, at most `LIST_BYTES` as UTF-8. They are shown as
-            Kafka holds them.
+        offsets: result of a LIST_OFFSETS that is DONE: KIP-875's JSON, at most `LIST_BYTES` as UTF-8, with values as
+            stored in Kafka.
     """
 
     api_version: Literal["penstock.dev/answer/v1"] = "penstock.dev/answer/v1"

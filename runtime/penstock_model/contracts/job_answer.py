@@ -1,8 +1,8 @@
 """Answer of a job pod as a line of its log. Pure.
 
-Logs are not protected like secrets, and a configuration may hold literal passwords. Therefore the line repeats no text of
-the request: it names the property, and the operator, which wrote the request, inserts the text again. Where a plugin copied
-a password into another property, the line holds `${config:<property>}` instead.
+Logs are not protected like secrets, and a configuration may contain literal passwords. Therefore the line repeats no value
+of the request: it names the property, and the operator, which wrote the request, inserts the value again. If a plugin copied
+a password into another property, the line contains `${config:<property>}` instead.
 """
 
 import json
@@ -19,13 +19,13 @@ __all__ = ["RequestTexts", "answer_line", "config_reference", "read_answer"]
 
 _COPY: Final = "${config:"
 _MOST: Final = 4 << 20
-"""Maximum number of characters of a complete answer: four times the size of a plan's ConfigMap. Code of the Connector's
-author may write the line, and a few of its words can be replaced with a megabyte of text in each of thousands of tasks."""
+"""Maximum number of characters of a complete answer: four times the size of a plan's ConfigMap. A plugin may write the line
+itself, and a few of its words can expand to a megabyte of text in each of thousands of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTexts:
-    """Texts of a request, to which its answer refers by name (`Connector.request_texts`).
+    """Values of a request, to which its answer refers by name (`Connector.request_texts`).
 
     Attributes:
         config: `spec.config`.
@@ -42,12 +42,12 @@ class RequestTexts:
 
 
 def config_reference(name: str) -> str:
-    """Return the text that replaces the password of a property of `spec.config` in an answer."""
+    """Return the reference that replaces the password of a property of `spec.config` in an answer."""
     return f"{_COPY}{name}}}"
 
 
 def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
-    """Return the line of an answer."""
+    """Return the log line of an answer."""
     document = answer.model_dump(mode="json", by_alias=True)
     for task in (document["plan"] or {}).get("tasks", ()):
         for part, name, texts in _parts(task, written):
@@ -58,7 +58,7 @@ def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
 
 
 def read_answer(log: str, written: RequestTexts) -> JobAnswer | None:
-    """Return the last answer in a log; None if there is none, or it cannot be read, or answers another request."""
+    """Return the last answer in a log, or None if it is missing, cannot be read, or answers another request."""
     # Not `splitlines`, which also splits at characters that JSON does not escape (U+2028).
     lines = [line for line in log.split("\n") if line.startswith(ANSWER_PREFIX)]
     try:
@@ -92,7 +92,7 @@ def _length(value: Any) -> int:
 
 
 def _with_passwords(text: str, config: Mapping[str, str], most: int) -> str:
-    """Replace references with passwords. A reference to no property is kept: it is a text of the author.
+    """Replace references with passwords. References to unknown properties are kept: the user wrote them.
 
     Raises:
         ValueError: the result is longer than `most`.

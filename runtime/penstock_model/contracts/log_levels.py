@@ -16,8 +16,8 @@ class LogLevels:
     """Requested log levels.
 
     Attributes:
-        every: of each task that is not in `of_tasks`; None: the level of the release.
-        of_tasks: by task number.
+        every: level of all tasks that are not in `of_tasks`; None: the level of the release.
+        of_tasks: levels by task number.
     """
 
     every: str | None = None
@@ -28,14 +28,16 @@ class LogLevels:
         """Read `DEBUG`, or `DEBUG 0,2` for two tasks; an empty text requests nothing.
 
         Raises:
-            ValueError: it has another form. The message follows the name of the annotation.
+            ValueError: the text has another form. The message follows the name of the annotation.
         """
         word, _, numbers = text.strip().partition(" ")
         if not word:
             return cls()
         level = _SAME.get(word.upper(), word.upper())
         if level not in LEVELS:
-            raise ValueError(f"is {word[:20]}; write one of {', '.join(LEVELS)}, and perhaps task numbers: DEBUG 0,2")
+            raise ValueError(
+                f"is {word[:20]}; write one of {', '.join(LEVELS)}, optionally with task numbers: DEBUG 0,2"
+            )
         if not numbers.strip():
             return cls(level)
         tasks = [each.strip() for each in numbers.split(",")]
@@ -44,5 +46,5 @@ class LogLevels:
         return cls(None, {int(each): level for each in tasks})
 
     def of(self, task: int) -> str | None:
-        """Return the level of a task; None: that of the release."""
+        """Return the level of a task; None: the level of the release."""
         return self.of_tasks.get(task, self.every)

@@ -25,8 +25,8 @@ class DeclaredClass(Part):
     Attributes:
         alias: name of its entry point, which configurations use.
         type: type of the class.
-        java_names: Kafka Connect classes that it replaces; for a Java class its own name first, and that of the class
-            around it.
+        java_names: Kafka Connect classes that it replaces; for a Java class its own name first, and that of the enclosing
+            class.
     """
 
     alias: str
@@ -39,12 +39,13 @@ class PluginMount(Part):
 
     Attributes:
         name: name of the PluginVersion.
-        plugin, version: the distribution that the folder holds; of a Java plugin the class, and its version.
-        image: by digest.
-        folder: folder in the pod with the distributions; of a Java plugin its folder with jars, or its jar.
+        plugin, version: name and version of the distribution in the folder; for a Java plugin, the class and its version.
+        image: image reference with a digest.
+        folder: folder in the pod with the distributions; for a Java plugin, its folder with jars, or its jar.
         runtime: language runtime of its plugins.
-        classes: its declared classes, for the pod that plans. Tasks do not get them.
-        places: places whose plugins come from it (`connector`, `value.converter`, `transforms.hoist`), likewise.
+        classes: its declared classes, only for planning pods.
+        places: places whose plugins come from it (`connector`, `value.converter`, `transforms.hoist`), only for planning
+            pods.
     """
 
     name: str
@@ -57,7 +58,7 @@ class PluginMount(Part):
     places: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
 
     def numbered(self, number: int, places: Sequence[str]) -> Self:
-        """Return the same image as the pod's mount of this number, for these places."""
+        """Return the mount of the image with this number in the pod, for these places."""
         within = self.folder.removeprefix(f"{PLUGINS_DIR}/").partition("/")[2]
         folder = normpath(f"{PLUGINS_DIR}/{number}/{within}")
         return self.model_copy(update={"folder": folder, "places": tuple(places)})

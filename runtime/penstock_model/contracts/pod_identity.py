@@ -13,7 +13,7 @@ __all__ = ["PlanEpoch", "PodIdentity"]
 
 _OWNER: Final = "@"
 _YIELDS: Final = "!"
-"""First character of the id of a plan that yields: it sorts below each hexadecimal digit."""
+"""First character of the ID of a plan that yields; it sorts before all hexadecimal digits."""
 
 
 class PlanEpoch(Part):
@@ -23,8 +23,8 @@ class PlanEpoch(Part):
 
     Attributes:
         generation: greater than those of all earlier plans.
-        plan: a unique id, so that two plans of one generation differ. It ends with the owner, if an operator requested it.
-            That of a plan without tasks sorts below those of all plans that have some.
+        plan: a unique ID, so that two plans of one generation differ. It ends with the owner, if an operator requested it.
+            IDs of plans without tasks sort before those of plans with tasks.
     """
 
     generation: int
@@ -37,14 +37,14 @@ class PlanEpoch(Part):
         Args:
             generation: generation of the plan.
             owner: owner id of the Connector that it is prepared for (`JobRequest.owner`); empty for none.
-            yields: yield to each plan of the same generation that has tasks.
+            yields: whether it yields to all plans of the same generation that have tasks.
         """
         plan = f"{_YIELDS}{uuid.uuid4().hex}" if yields else uuid.uuid4().hex
         return cls(generation=generation, plan=f"{plan}{_OWNER}{owner}" if owner else plan)
 
     @property
     def owner(self) -> str:
-        """Return the owner that it was prepared for; empty for none."""
+        """Return the owner for which it was prepared, or an empty string."""
         return self.plan.partition(_OWNER)[2]
 
     def is_after(self, other: "PlanEpoch") -> bool:
@@ -59,14 +59,14 @@ class PodIdentity(Document):
     """One incarnation of a task, in a pod.
 
     Attributes:
-        connector_uid: uid of the Connector resource. Reports hold it; control records of another uid are ignored.
-        connector_generation: the `metadata.generation` for which the pod was made. A control record of a higher one
+        connector_uid: uid of the Connector resource. Reports contain it; control records of another uid are ignored.
+        connector_generation: the `metadata.generation` for which the pod was created. A control record of a higher one
             overrides `state`.
         epoch: epoch of the plan.
         incarnation: counted over all plans of the connector.
         token: unique for each incarnation.
         state: state in which the task starts.
-        status: records that the operator had read from the status topic when it made the pod.
+        status: records that the operator had read from the status topic when it created the pod.
     """
 
     called: ClassVar = "a pod identity"

@@ -1,4 +1,4 @@
-"""Paths, names and ports in the pods that the operator makes and the runtime runs in. Pure.
+"""Paths, names and ports in the pods that the operator creates and the runtime runs in. Pure.
 
 From the first release on, an older runtime image may run under a newer operator: add names, do not change them.
 """
@@ -50,23 +50,23 @@ JOB_MODULE: Final = "penstock_runtime.job"
 REQUEST_FILE: Final = "/etc/penstock/job/request.json"
 """A `JobRequest`, from a separate ConfigMap."""
 VERIFY_MODULE: Final = "penstock_runtime.verify"
-"""`python -m penstock_runtime.verify <VERIFY_FILE>`, in a container of the name `JOB_CONTAINER`."""
+"""`python -m penstock_runtime.verify <VERIFY_FILE>`, in a container named `JOB_CONTAINER`."""
 VERIFY_FILE: Final = "/etc/penstock/verify/request.json"
 """A `VerificationRequest`, from an annotation of the pod."""
 ANSWER_PREFIX: Final = "penstock-answer: "
-"""Prefix of the line of standard output that holds a `JobAnswer` as JSON."""
+"""Prefix of the line of standard output that contains a `JobAnswer` as JSON."""
 
 EXECUTOR_CONTAINER: Final = "executor"
 EXECUTOR_MODULE: Final = "penstock_runtime.executor"
-"""`python -m penstock_runtime.executor`, in the pods of executors (`spec.spark.executors`)."""
+"""`python -m penstock_runtime.executor`, in executor pods (`spec.spark.executors`)."""
 EXECUTOR_VARIABLE: Final = "PENSTOCK_EXECUTOR"
 """An `ExecutorPod`, as JSON."""
 SPARK_SECRET_FILE: Final = "/etc/penstock/spark/secret"  # noqa: S105 (its path)
-"""The secret that a task and its executors share, in a Secret that lives as long as the task's pod."""
+"""The secret that a task and its executors share, in a Secret that exists as long as the task's pod."""
 SPARK_MASTER_PORT: Final = 7077
 SPARK_DRIVER_PORT: Final = 7078
 SPARK_BLOCKS_PORT: Final = 7079
-"""Ports of a task's pod that its executors connect to; the last one also in the pods of executors."""
+"""Ports of a task's pod that its executors connect to; the last one is also used in executor pods."""
 
 SECRETS_DIR: Final = "/etc/penstock/secrets"
 """`${secret:<name>:<key>}` is the file `<SECRETS_DIR>/<name>/<key>`."""

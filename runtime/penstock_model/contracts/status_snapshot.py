@@ -16,14 +16,14 @@ __all__ = ["StatusSnapshot", "topic_mark", "topic_marks"]
 
 _MARK_BYTES: Final = 6
 _MOST_TOPICS: Final = 2_048
-"""Topics in a snapshot, in 16 KiB. Further ones are recorded again in each incarnation of a task."""
+"""Maximum topics in a snapshot, in 16 KiB. Further topics are recorded again by each incarnation of a task."""
 
 
 class StatusSnapshot(Part):
-    """Records up to a position. A reader that continues from there has seen what a reader of the whole topic sees.
+    """Records up to a position. A reader that continues from there knows as much as a reader of the whole topic.
 
     Attributes:
-        topic_id: Kafka's id of the topic. A topic that was deleted and created again has another one.
+        topic_id: Kafka's topic ID, which changes when the topic is deleted and created again.
         ends: by partition, the first offset that was not read.
         records: keys and values before those offsets: the incarnation records, joined by `incarnation.merge_records`, and
             for a task the control record.
@@ -38,7 +38,7 @@ class StatusSnapshot(Part):
     topics: str = Field(default="", exclude_if=lambda v: not v)
 
     def entries(self) -> list[tuple[bytes, bytes | None]]:
-        """Return the records as a reader of the topic gets them."""
+        """Return the records as a reader of the topic receives them."""
         return [(key.encode(), value.encode()) for key, value in self.records]
 
     def marks(self) -> frozenset[bytes]:

@@ -1,6 +1,6 @@
 """Records of the status topic between tasks and the operator: reports, control records, claims. Each has a version. Pure.
 
-Keys are JSON arrays whose first part begins with `penstock-`. A Kafka Connect worker on the same topic ignores them.
+Keys are JSON arrays whose first element starts with `penstock-`. A Kafka Connect worker on the same topic ignores them.
 """
 
 import json
@@ -39,7 +39,7 @@ class _Record(Part):
 
     @classmethod
     def of(cls, value: bytes | None) -> Self | None:
-        """Read the value of a record; None for a tombstone, and for a version that this release does not read."""
+        """Read the value of a record; None for a tombstone, or a version that this release does not support."""
         try:
             return None if value is None else cls.model_validate_json(value)
         except ValidationError:
@@ -76,9 +76,9 @@ class UsedToken(Part):
     Attributes:
         action: `reset`, `alter` or `reset-topics`.
         token: token that the user chose.
-        content: alter: a hash of the JSON that came with the token.
+        content: for `alter`, a hash of the JSON that came with the token.
         connector_uid: uid of the resource that had the annotation.
-        at: when it was used, seconds since 1970.
+        at: time of use, in seconds since 1970.
     """
 
     action: str
@@ -89,9 +89,9 @@ class UsedToken(Part):
 
 
 class UsedTokens(_Record):
-    """Tokens of requests that change offsets or active topics of a Connect name, the latest last.
+    """Tokens of requests that change offsets or active topics of a Connect name, newest last.
 
-    They outlive the resource: one that is recreated from a backup has the annotations of the old one and no status. The
+    They outlive the resource: a resource recreated from a backup has the old annotations and no status. The
     operator writes the record before a token's request can have an effect, and never removes it.
     """
 
@@ -113,27 +113,27 @@ class Report(_Record):
         since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
         trouble: a temporary problem (Kafka cannot be reached); None for none.
-        lagging: growth of a sink's lag, in words; None: it does not grow, or it is not known.
-        progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
-            there are none), `steady` (and has run for some more seconds).
-        last_record: when the last record was delivered before this report, in milliseconds; None: none was.
-        last_loop: with `trouble`, when the loop completed last before that, likewise; None: it has not completed yet.
+        lagging: growth of a sink's lag, in words; None if it does not grow or is unknown.
+        progress: evidence that this incarnation works: `none`, `loop` (it has written records, or there were none),
+            `steady` (it has also run for some more seconds).
+        last_record: time of the last record delivered before this report, in milliseconds, or None.
+        last_loop: with `trouble`, time when the loop last completed before it, in milliseconds, or None.
         delivered: number of records that this incarnation had delivered when `figures_at` was measured.
         lag: number of records of its topics that a sink had not delivered then; None: unknown, or a source.
-        read_rate: records that a sink has read per second since the figures before, or since it began to run; None: that is
-            too short, or a source.
-        busy: percent of that time in which it did not wait for records, likewise.
+        read_rate: records per second that a sink has read since the previous figures, or since it started; None: that time
+            is too short, or a source.
+        busy: percentage of that time in which the sink did not wait for records; None as for `read_rate`.
         partitions: number of partitions that a sink reads; None: unknown, or a source.
         figures_at: when these figures were measured, in milliseconds; at most once a minute, and only while they change.
             None: not yet.
-        message: FAILED: the error in a sentence, redacted.
-        trace: FAILED: the traceback, redacted, bounded.
-        asked: when the plugin last requested that the connector be split into tasks again, in milliseconds of 13 digits,
-            and a digest of what that depends on. The latest request is the greatest. None: it has not.
-        executors_wanted: number of executors that the task can use now; None: it has none in `spec.spark.executors`, or its
+        message: FAILED: the error as a sentence, redacted.
+        trace: FAILED: the traceback, redacted, of limited length.
+        asked: last request of the plugin for new task configurations: its time in milliseconds with 13 digits, and a digest
+            of the state that it depends on. The latest request is the greatest. None: no request.
+        executors_wanted: number of executors that the task can use now; None: `spec.spark.executors` has none, or the
             connector cannot use them.
-        executors: number of executors that are connected to the task, likewise.
-        executors_trouble: why it does not use executors that it wants; None for none.
+        executors: number of executors connected to the task; None as for `executors_wanted`.
+        executors_trouble: reason why the task does not use the executors that it wants, or None.
     """
 
     api_version: Literal["penstock.dev/report/v1"] = "penstock.dev/report/v1"
@@ -176,7 +176,7 @@ class Control(_Record):
     A task follows this record or its `PodIdentity`, whichever has the higher generation.
 
     Attributes:
-        connector_uid: uid of the resource; tasks of another one ignore the record.
+        connector_uid: uid of the resource; tasks of another resource ignore the record.
         generation: `metadata.generation`.
         state: Running or Paused.
         topics_reset: token of the last reset of the active topics (KIP-558): if it changes, a task records again the
@@ -197,7 +197,7 @@ class Claim(_Record):
 
     Attributes:
         connector_uid, namespace, name: of the resource.
-        created: its `creationTimestamp`. The older resource owns the name; of equal ones, that with the smaller uid.
+        created: its `creationTimestamp`. The older resource owns the name; if equal, the one with the smaller uid.
         operator: `<namespace>/<name>` of the Helm release that wrote it.
         cluster: id of the cluster of that release.
         installation: id of that release; no two clusters share it, even with equal cluster ids.
@@ -218,11 +218,11 @@ class TerminationMessage(_Record):
 
     Attributes:
         exit_code: see `penstock_model.contracts.exit_codes`.
-        message: the error in a sentence, redacted; None if the process stopped on request.
+        message: the error as a sentence, redacted; None if the process stopped on request.
         trace: end of the traceback, redacted, as much as fits.
         trouble: last temporary problem.
-        reason: for exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` if the kernel killed a child process;
-            None: Spark was lost.
+        reason: for exit code LOST, the reason in the status: `JvmLost`, or `OOMKilled` if the kernel killed a child
+            process; None: Spark was lost.
         classes: from a verifying pod, the Java classes that it has found (`verification.classes_text`).
         definitions: from a verifying pod, the digest of the configuration definitions in its log (`definitions.find_line`).
     """
@@ -250,7 +250,7 @@ class TerminationMessage(_Record):
         return self._cut(trace, message).to_value().decode()
 
     def _cut(self, trace: int, message: int) -> Self:
-        """Return the message with so many characters of each."""
+        """Return the message with its trace and text cut to these numbers of characters."""
 
         def kept(text: str | None, length: int, *, end: bool) -> str | None:
             if text is None or length >= len(text):
@@ -265,7 +265,7 @@ class TerminationMessage(_Record):
 
 
 def _most(length: int, fits: Callable[[int], bool]) -> int:
-    """Return the greatest number up to `length` that fits; 0 if none does."""
+    """Return the greatest number up to `length` that fits, or 0."""
     low, high = 0, length
     while low < high:
         middle = (low + high + 1) // 2

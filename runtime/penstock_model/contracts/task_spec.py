@@ -1,8 +1,8 @@
-"""Task spec: the input of a task process, and a contract with a version.
+"""Task spec: the input of a task process, and a versioned contract.
 
 `penstock run` or the operator writes it; the task, which may be of a much older or newer release, reads it. Therefore a
-reader ignores unknown fields and rejects an unknown `apiVersion`, and tests read a golden file of each version. It holds no
-secret: its variables are not resolved.
+reader ignores unknown fields and rejects an unknown `apiVersion`, and tests read a golden file of each version. It contains
+no secret: its variables are not resolved.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class PluginReference(Part):
         reference: argument of `penstock_runtime.plugins.discovery.load`.
         alias: name in messages, metrics and logs.
         version: version that the plan resolved.
-        variant: name after the `$` (`Key`, `Value`), None without one.
+        variant: name after the `$` (`Key`, `Value`), or None.
     """
 
     reference: str
@@ -48,11 +48,11 @@ class PluginReference(Part):
 
 
 class SparkCluster(Part):
-    """Standalone Spark cluster, on whose executors the backlog of a task is delivered.
+    """Standalone Spark cluster whose executors deliver the backlog of a task.
 
     Attributes:
         master: `spark://host:port`.
-        secret_file: file with the secret that the cluster's processes share, on the machine of the task.
+        secret_file: file on the task's machine with the secret that the cluster's processes share.
         cores: maximum number of cores that a task uses.
     """
 
@@ -65,26 +65,26 @@ class TaskSpec(Document):
     """One task of a connector, in one incarnation.
 
     Attributes:
-        connector: the Connect name, from which the consumer group and the keys of status and offsets are made.
-        task: number of the task, from 0.
+        connector: the Connect name, from which the consumer group and the keys of status and offsets are derived.
+        task: task number, starting at 0.
         tasks: number of tasks of the connector.
         generation: the plan generation.
         plan: the plan id, the same for all incarnations of its tasks.
-        incarnation: counts the starts of this task; the higher one supersedes the lower.
+        incarnation: number of this start of the task; a higher one supersedes lower ones.
         token: unique for each incarnation.
         config: properties of the framework and of this task's plugin, flat, variables unresolved.
         plugins: by place: `connector`, `key.converter`, `value.converter`, `header.converter`, `transforms.<alias>`,
             `predicates.<alias>`.
         worker: worker configuration as written, variables unresolved.
         settings: fields of the Connector's spec that tasks read (`TaskSettings.for_task`).
-        spark_cluster: cluster of its Spark workers; None: they run with the task.
+        spark_cluster: cluster of its Spark workers; None: they run next to the task.
         secrets_dir: folder in which `${secret:<name>:<key>}` is the file `<name>/<key>`; None if there are no secrets.
         state: state in which the task starts.
-        status: records that the operator read from the status topic; None: the task reads all of it.
+        status: records that the operator read from the status topic; None: the task reads the whole topic.
         topic_policy: how the topics of a source are created, if TopicCreationPolicies apply. The operator sets it,
             never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
-        mounts: images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
-        config_providers: by name, the Java config providers that variables of this task name.
+        mounts: images of PluginVersions in the pod, the connector's first. Set by the operator, like `topic_policy`.
+        config_providers: the Java config providers that variables of this task use, by name.
     """
 
     called: ClassVar = "a task spec"
@@ -116,7 +116,7 @@ class TaskSpec(Document):
         return f"{self.connector}-{self.task}"
 
     def for_incarnation(self, *, generation: int, incarnation: int, token: str, plan: str | None = None) -> Self:
-        """Return the same task in a new incarnation, of the same plan unless another is given."""
+        """Return the same task in a new incarnation, of the same plan unless `plan` is set."""
         changes = {"generation": generation, "incarnation": incarnation, "token": token}
         return self.model_copy(update=changes if plan is None else {**changes, "plan": plan})
 
@@ -126,5 +126,5 @@ class TaskSpec(Document):
         return self.model_copy(update={"mounts": alone})
 
     def to_json(self) -> str:
-        """Return the text of the file."""
+        """Return the content of the file."""
         return self.model_dump_json(by_alias=True, indent=2)

@@ -1,16 +1,16 @@
-"""Compose and cut the texts that a status shows. Pure."""
+"""Compose and shorten the messages that a status shows. Pure."""
 
 __all__ = ["cut_trace", "joined"]
 
 
 def joined(*texts: str) -> str:
-    """Return texts as parts of one sentence. A period ends only the last one."""
+    """Join texts into one sentence, in which only the last one ends with a period."""
     first = [t if t.endswith("..") else t.removesuffix(".") for t in texts[:-1]]
     return "; ".join([*first, *texts[-1:]])
 
 
 def cut_trace(text: str, most: int) -> str:
-    """Return the last whole lines of a trace, at most so many characters; of a longer line, its end."""
+    """Return the last complete lines of a trace, at most `most` characters; of a longer line, its end."""
     if len(text) <= most:
         return text
     start = len(text) - most

@@ -1,4 +1,4 @@
-"""Effective topic policy: a part of a task spec, set there by the operator (KIP-158). Pure.
+"""Effective topic policy: the part of a task spec that the operator sets (KIP-158). Pure.
 
 It results from the TopicCreationPolicies that apply to a connector. The operator resolves it, and plugins cannot influence
 it; the task that creates topics enforces it.
@@ -18,8 +18,8 @@ class PolicyGroup(Part):
         name: name in the policy; `default` for topics that no group matches.
         partitions, replication_factor: of a new topic; -1 is the broker's default.
         config: settings of the topic.
-        include, exclude: Java regular expressions for whole names: at least one of the first must match, and none of the
-            second. Empty in the default group.
+        include, exclude: Java regular expressions for whole names: at least one of `include` and none of `exclude` must
+            match. Empty in the default group.
     """
 
     name: str
@@ -52,7 +52,7 @@ class PolicyLimits(Part):
         max_partitions: maximum number of partitions of a topic.
         min_replication_factor: minimum number of replicas.
         topics: Java regular expressions; a topic's whole name must match one of them.
-        config: the only settings that a topic may have.
+        config: the settings that a topic may have; no others are allowed.
     """
 
     policy: str
@@ -65,7 +65,7 @@ class PolicyLimits(Part):
 class TopicPolicy(Part):
     """Rules of one policy, and limits of every policy that applies.
 
-    Without rules, the source's own `topic.creation.*` apply, within the limits; without these, no topic is created.
+    Without rules, the source's own `topic.creation.*` apply, within the limits; without those, no topic is created.
     """
 
     rules: PolicyRules | None = None

@@ -1,6 +1,6 @@
-"""Properties of librdkafka 2.16 that may be set, and their values, from its CONFIGURATION.md. Data and a check.
+"""Supported properties of librdkafka 2.16 and their values, from its CONFIGURATION.md.
 
-Left out are callbacks, properties that are deprecated or not implemented, and second names (which are in `ALIASES`).
+Callbacks, deprecated properties and properties without an implementation are omitted. `ALIASES` has the aliases.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ ALIASES: Final[Mapping[str, str]] = {
     "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
 }
 
-# name=low..high a number, name=a|b one of these, name? true or false, name a text
+# name=low..high: a number; name=a|b: one of these; name?: true or false; name: a string
 _EVERY_CLIENT: Final = """
 message.max.bytes=1000..1000000000 message.copy.max.bytes=0..1000000000 receive.message.max.bytes=1000..2147483647
 max.in.flight.requests.per.connection=1..1000000 metadata.recovery.rebootstrap.trigger.ms=0..2147483647
@@ -83,12 +83,12 @@ class _Property(NamedTuple):
 
 
 def names(kind: ClientKind) -> frozenset[str]:
-    """Return the properties of clients of a kind."""
+    """Return the properties of this kind of client."""
     return frozenset(_properties(kind))
 
 
 def value_error(kind: ClientKind, name: str, text: str) -> str | None:
-    """Return the error of a value for a property in `names(kind)`, with Connect's message if it has one; None if valid."""
+    """Return why a value is invalid for a property in `names(kind)`, in Connect's words if it has any; None if valid."""
     known = _properties(kind)[name]
     if text.lower() in known.words:
         return None

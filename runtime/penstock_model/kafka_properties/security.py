@@ -1,4 +1,4 @@
-"""Translation of Java's security properties of clients to librdkafka's: key stores to PEM, JAAS to user and password."""
+"""Translation of security properties of Java clients to librdkafka's: key stores to PEM, JAAS to user and password."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,23 +25,23 @@ SECRET_NAMES: Final = frozenset(
         "sasl.oauthbearer.config",
     )
 )
-"""Properties whose values no message shows."""
+"""Properties whose values are hidden from messages."""
 
 _NO_MEANING: Final[Mapping[str, str]] = {
     "sasl.client.callback.handler.class": "it names a Java class",
     "sasl.login.class": "it names a Java class",
-    "sasl.kerberos.kinit.cmd": "clients run no programs; give sasl.kerberos.keytab a key table",
-    "sasl.kerberos.ticket.renew.jitter": "the client renews its ticket by sasl.kerberos.min.time.before.relogin",
-    "sasl.kerberos.ticket.renew.window.factor": "the client renews its ticket by sasl.kerberos.min.time.before.relogin",
+    "sasl.kerberos.kinit.cmd": "clients run no programs; set sasl.kerberos.keytab to a keytab file",
+    "sasl.kerberos.ticket.renew.jitter": "sasl.kerberos.min.time.before.relogin determines when tickets are renewed",
+    "sasl.kerberos.ticket.renew.window.factor": "sasl.kerberos.min.time.before.relogin determines when tickets are renewed",
     "security.providers": "it names Java classes",
-    "ssl.enabled.protocols": "OpenSSL agrees on the newest protocol that the broker has",
+    "ssl.enabled.protocols": "OpenSSL negotiates the newest protocol that the broker supports",
     "ssl.engine.factory.class": "it names a Java class",
-    "ssl.engine.id": "it would load foreign code into the client",
-    "ssl.engine.location": "it would load foreign code into the client",
+    "ssl.engine.id": "it would load third-party code into the client",
+    "ssl.engine.location": "it would load third-party code into the client",
     "ssl.keymanager.algorithm": "it is a setting of the JVM",
-    "ssl.protocol": "OpenSSL agrees on the newest protocol that the broker has",
+    "ssl.protocol": "OpenSSL negotiates the newest protocol that the broker supports",
     "ssl.provider": "it is a setting of the JVM",
-    "ssl.providers": "it would load foreign code into the client",
+    "ssl.providers": "it would load third-party code into the client",
     "ssl.secure.random.implementation": "it is a setting of the JVM",
     "ssl.trustmanager.algorithm": "it is a setting of the JVM",
 }
@@ -71,12 +71,12 @@ ClientProperties = Mapping[str, tuple[str, str]]
 def translate(
     written: ClientProperties, properties: dict[str, str], problems: list[Problem], meaningless: list[Problem]
 ) -> None:
-    """Translate properties that begin with `ssl.`, `sasl.` or `security.`.
+    """Translate properties that start with `ssl.`, `sasl.` or `security.`.
 
     Args:
-        written: properties of the user.
+        written: properties as the user wrote them.
         properties: receives librdkafka's properties.
-        problems: receives problems of wrong values. Messages never show a value.
+        problems: receives problems of invalid values. Messages never show a value.
         meaningless: receives problems of properties without a meaning in Penstock.
     """
     names = librdkafka.names("admin")
@@ -96,12 +96,14 @@ def translate(
         elif name == "ssl.endpoint.identification.algorithm":
             properties[name] = text.lower() or "none"
         elif name == "ssl.cipher.suites" and "_" in text:
-            problems.append(Problem(where, "these are Java's names; write OpenSSL's (ECDHE-RSA-AES256-GCM-SHA384:...)"))
+            problems.append(
+                Problem(where, "has Java's cipher names; use OpenSSL's names (ECDHE-RSA-AES256-GCM-SHA384:...)")
+            )
         elif (target := librdkafka.ALIASES.get(name, name)) in names:
             properties[target] = text
         else:
             near = nearest(name, names)
-            problems.append(Problem(where, "is not known" + (f"; did you mean {near}?" if near else "")))
+            problems.append(Problem(where, "is unknown" + (f"; did you mean {near}?" if near else "")))
     problems.extend(_truststore(written, properties))
     problems.extend(_keystore(written, properties))
 
@@ -136,7 +138,7 @@ def _jaas(text: str, where: str, properties: dict[str, str], problems: list[Prob
         properties["sasl.oauthbearer.method"] = "oidc"
     missing = [o for o, target in wanted.items() if target not in properties and o in ("username", "password")]
     if missing:
-        problems.append(Problem(where, f'{" and ".join(missing)} must be given, as {missing[0]}="..."'))
+        problems.append(Problem(where, f'{" and ".join(missing)} must be set, for example {missing[0]}="..."'))
 
 
 def _truststore(written: ClientProperties, properties: dict[str, str]) -> Iterator[Problem]:
@@ -147,7 +149,7 @@ def _truststore(written: ClientProperties, properties: dict[str, str]) -> Iterat
     elif location:
         yield Problem(
             where,
-            f"is a Java key store ({kind or 'JKS'}), which librdkafka cannot read; write its certificates as PEM "
+            f"is a Java key store ({kind or 'JKS'}), which librdkafka cannot read; export its certificates as PEM "
             f"(keytool -exportcert -rfc -keystore ...) and set ssl.truststore.type=PEM",
         )
 
@@ -158,7 +160,7 @@ def _keystore(written: ClientProperties, properties: dict[str, str]) -> Iterator
     if not location:
         return
     if kind == "PEM" or (not kind and location.endswith(".pem")):
-        # One file with certificates and key, as in Java. OpenSSL finds each of them in it.
+        # One file with certificates and key, as in Java. OpenSSL reads both from it.
         properties["ssl.certificate.location"] = properties["ssl.key.location"] = location
     elif kind == "PKCS12" or (not kind and location.endswith((".p12", ".pfx"))):
         properties["ssl.keystore.location"] = location

@@ -1,7 +1,7 @@
 """Translation of Java's client properties, as users of Kafka Connect write them, to librdkafka's. Pure.
 
-A name that both have is passed on, and one with a counterpart is translated. A name without a meaning in Penstock is
-reported with the reason. An unknown one is a warning, as in Kafka's own clients.
+Names that both support are passed on, and names with a counterpart are translated. Names without a meaning in Penstock are
+reported with the reason. Unknown names cause warnings, as in Kafka's own clients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _RENAMED: Final[Mapping[str, str]] = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     **librdkafka.ALIASES,
 }
-# Java's -1 means the default of the system, or never. In librdkafka that is 0.
+# Java's -1 means the system's default, or never, which is 0 in librdkafka.
 _MINUS_ONE_IS_0: Final = frozenset(
     ("socket.receive.buffer.bytes", "socket.send.buffer.bytes", "connections.max.idle.ms")
 )
@@ -36,7 +36,7 @@ _COMPRESSION_LEVELS: Final = ("compression.gzip.level", "compression.lz4.level",
 _TRANSACTION_TIMEOUT_MS: Final = 60_000
 _IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _MAX_IN_FLIGHT: Final = 5
-_NEEDS: Final[Mapping[str, str]] = {"acks": "acks=all", "retries": "retries", _IN_FLIGHT: f"{_MAX_IN_FLIGHT} at most"}
+_NEEDS: Final[Mapping[str, str]] = {"acks": "acks=all", "retries": "retries", _IN_FLIGHT: f"at most {_MAX_IN_FLIGHT}"}
 
 _PRINCIPAL: Final = ("sasl.jaas.config", "sasl.mechanism", "security.protocol")
 _POLICIES: Final = {"all": "All", "none": "None", "principal": "Principal", "allowlist": "Allowlist"}
@@ -46,15 +46,15 @@ class Translated(NamedTuple):
     """Result of a translation.
 
     Attributes:
-        properties: librdkafka's names and texts.
+        properties: properties of librdkafka.
         own: properties that Penstock implements instead of librdkafka: `buffer.memory` (bytes that may wait in a
             producer), `max.block.ms` (how long to wait for a partition that a topic does not have yet), `max.poll.records`
             (records per write of a sink), `max.poll.interval.ms` (how long a write may take in a Spark worker),
             `metadata.max.age.ms` (how often to look for new topics and partitions).
-        problems: wrong values.
+        problems: invalid values.
         meaningless: names without a meaning in Penstock; an error in a connector, a warning in a worker configuration.
-        unknown: unknown names, which are left out; for warnings.
-        overruled: values that contradict exactly once, and are left out; for warnings.
+        unknown: unknown names, which are omitted; for warnings.
+        overruled: values that contradict exactly-once delivery, and are omitted; for warnings.
     """
 
     properties: dict[str, str]
@@ -66,24 +66,24 @@ class Translated(NamedTuple):
 
 
 def translate(kind: ClientKind, props: Mapping[str, str], prefix: str, *, exactly_once: bool = False) -> Translated:
-    """Translate one set of properties; `prefix` is that of their names in the user's configuration."""
+    """Translate one set of properties; `prefix` precedes their names in the user's configuration."""
     return translate_layers(kind, [(prefix, props)], exactly_once=exactly_once)
 
 
 def translate_layers(
     kind: ClientKind, layers: Sequence[tuple[str, Mapping[str, str]]], *, exactly_once: bool = False
 ) -> Translated:
-    """Translate sets of properties; later ones override earlier ones.
+    """Translate sets of properties; later sets override earlier ones.
 
     Args:
         kind: kind of client.
         layers: sets, each with the prefix of its names: `WorkerConfig.clients(kind)`, then the overrides of the connector.
-        exactly_once: whether the producer is transactional. That overrules some values, as in Kafka Connect.
+        exactly_once: whether the producer is transactional, which overrules some values, as in Kafka Connect.
     """
     written: dict[str, tuple[str, str]] = {}
     for prefix, props in layers:
         for name, text in props.items():
-            written.pop(name, None)  # the order is that of the last layer that has the name
+            written.pop(name, None)  # use the order of the last layer that has the name
             written[name] = (text.strip(), prefix + name)
     result = Translated({}, {}, [], [], [], [])
     security = {n: v for n, v in written.items() if n.startswith(("ssl.", "sasl.", "security."))}
@@ -167,13 +167,13 @@ def _unknown(kind: ClientKind, name: str) -> str:
     others: tuple[ClientKind, ...] = ("producer", "consumer", "admin")
     fitting = [k for k in others if _RENAMED.get(name, name) in librdkafka.names(k) or name in _OWN[k]]
     if fitting:
-        return f"has no effect: {kind} clients have no such property; it is one of {' and '.join(fitting)} clients"
+        return f"has no effect: {kind} clients have no such property; it belongs to {' and '.join(fitting)} clients"
     near = nearest(name, librdkafka.names(kind) | _RENAMED.keys() | _OWN[kind].keys())
-    return f"has no effect: no {kind} property of that name is known" + (f"; did you mean {near}?" if near else "")
+    return f"has no effect: it is not a known {kind} property" + (f"; did you mean {near}?" if near else "")
 
 
 def _idempotent(result: Translated, origins: Mapping[str, str]) -> None:
-    """Reject values that contradict `enable.idempotence=true`. If the user did not set that, they turn it off."""
+    """Reject values that contradict `enable.idempotence=true`. Unless the user has set it, they disable idempotence."""
     properties = result.properties
     if properties.get("enable.idempotence", "").lower() != "true":
         return
@@ -185,8 +185,8 @@ def _idempotent(result: Translated, origins: Mapping[str, str]) -> None:
     result.problems.extend(
         Problem(
             origins.get(name, name),
-            f"{name}={properties[name]} contradicts {origins['enable.idempotence']}=true, which needs {_NEEDS[name]}. Leave "
-            f"one of them out",
+            f"{name}={properties[name]} contradicts {origins['enable.idempotence']}=true, which requires "
+            f"{_NEEDS[name]}; remove one of them",
         )
         for name, contradicts in wrong.items()
         if contradicts
@@ -201,7 +201,8 @@ def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
         result.overruled.append(
             Problem(
                 origins.get(name, name),
-                f"has no effect: exactly once needs {why}; set delivery.guarantee=at-least-once to keep this value",
+                f"has no effect: exactly-once delivery requires {why}; set "
+                f"delivery.guarantee=at-least-once to keep this value",
             )
         )
 
@@ -214,7 +215,7 @@ def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
     in_flight = properties.get(_IN_FLIGHT, "1")
     if in_flight.isdigit() and int(in_flight) > _MAX_IN_FLIGHT:
         overrule(_IN_FLIGHT, _NEEDS[_IN_FLIGHT])
-    # librdkafka rejects one longer than the transaction. In Java the end of the transaction ends the delivery.
+    # librdkafka rejects a longer delivery timeout. In Java, the end of the transaction also ends the delivery.
     delivery, transaction = properties.get("delivery.timeout.ms", ""), properties.get("transaction.timeout.ms", "")
     if delivery.isdigit():
         limit = int(transaction) if transaction.isdigit() else _TRANSACTION_TIMEOUT_MS

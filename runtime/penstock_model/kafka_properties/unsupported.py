@@ -9,11 +9,11 @@ __all__ = ["is_as_in_penstock", "why_unsupported"]
 
 _GROUP: Final = "sinks do not join their consumer group; partitions are assigned to tasks by rule"
 _COMMITS: Final = "offsets are committed by the task, after the sink's commit"
-_BYTES: Final = "clients carry bytes; set key.converter and value.converter instead"
+_BYTES: Final = "clients transfer bytes; set key.converter and value.converter instead"
 _METRICS: Final = "metrics are Prometheus metrics of the task"
 _JAVA: Final = "it names Java classes or settings of the JVM"
-_PARTITIONER: Final = "keys always go where Java's partitioner (murmur2) puts them"
-_NATIVE: Final = "it would load foreign code into the client"
+_PARTITIONER: Final = "keys are always partitioned like in Java (murmur2)"
+_NATIVE: Final = "it would load third-party code into the client"
 
 _EVERYWHERE: Final[Mapping[str, str]] = {
     "auto.include.jmx.reporter": _METRICS,
@@ -23,7 +23,7 @@ _EVERYWHERE: Final[Mapping[str, str]] = {
     "default.api.timeout.ms": "set request.timeout.ms",
     "interceptor.classes": _JAVA,
     "interceptors": _NATIVE,
-    "metadata.max.idle.ms": "metadata of unused topics is forgotten by librdkafka's own rule",
+    "metadata.max.idle.ms": "librdkafka expires metadata of unused topics by its own rule",
     "metric.reporters": _METRICS,
     "metrics.num.samples": _METRICS,
     "metrics.recording.level": _METRICS,
@@ -38,8 +38,8 @@ _PRODUCER: Final[Mapping[str, str]] = {
     "partitioner.availability.timeout.ms": _PARTITIONER,
     "partitioner.class": _PARTITIONER,
     "partitioner.ignore.keys": _PARTITIONER,
-    "queue.buffering.max.kbytes": "set buffer.memory: the task bounds the waiting records, so that they keep their order",
-    "queue.buffering.max.messages": "set buffer.memory: the task bounds the waiting records, so that they keep their order",
+    "queue.buffering.max.kbytes": "set buffer.memory: the task limits the waiting records, so that they keep their order",
+    "queue.buffering.max.messages": "set buffer.memory: the task limits the waiting records, so that they keep their order",
     "transaction.two.phase.commit.enable": "transactions are committed by the task",
     "transactional.id": "it is <group.id>-<connector>-<task>, so that a newer task fences an older one",
     "value.serializer": _BYTES,
@@ -48,8 +48,8 @@ _CONSUMER: Final[Mapping[str, str]] = {
     "auto.commit.interval.ms": _COMMITS,
     "enable.auto.commit": _COMMITS,
     "enable.auto.offset.store": _COMMITS,
-    "enable.partition.eof": "the task itself needs to know the end of partitions",
-    "exclude.internal.topics": "internal topics are read when topics or topics.regex names them",
+    "enable.partition.eof": "the task itself needs the end of partitions",
+    "exclude.internal.topics": "internal topics are read if topics or topics.regex selects them",
     "group.instance.id": _GROUP,
     "group.protocol": _GROUP,
     "group.remote.assignor": _GROUP,
@@ -61,13 +61,13 @@ _CONSUMER: Final[Mapping[str, str]] = {
     "share.acknowledgement.mode": _GROUP,
     "value.deserializer": _BYTES,
 }
-_ADMIN: Final[Mapping[str, str]] = {"retries": "requests are repeated until request.timeout.ms; set that"}
+_ADMIN: Final[Mapping[str, str]] = {"retries": "requests are retried until request.timeout.ms; set that"}
 _OF_KIND: Final[Mapping[ClientKind, Mapping[str, str]]] = {
     "producer": _PRODUCER,
     "consumer": _CONSUMER,
     "admin": _ADMIN,
 }
-# Penstock always behaves like this. A configuration that requests it is correct, and needs no message.
+# Penstock always behaves like this, so a configuration that requests it needs no message.
 _AS_IN_PENSTOCK: Final = frozenset((("enable.auto.commit", "false"), ("partitioner", "murmur2_random")))
 
 
@@ -77,9 +77,9 @@ def is_as_in_penstock(name: str, text: str) -> bool:
 
 
 def why_unsupported(kind: ClientKind, name: str, text: str) -> str | None:
-    """Return why a client property has no meaning in Penstock; None if it may have one."""
+    """Return the reason why a client property has no meaning in Penstock, or None."""
     if is_as_in_penstock(name, text):
         return None
     if name == "auto.offset.reset" and text.lower().startswith("by_duration"):
-        return "librdkafka knows earliest, latest and none"
+        return "librdkafka supports earliest, latest and none"
     return _OF_KIND[kind].get(name) or _EVERYWHERE.get(name)

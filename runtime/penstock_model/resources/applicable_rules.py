@@ -1,4 +1,4 @@
-"""Rules and limits with which a Connector's topics are created, as far as they are known outside a pod (KIP-158). Pure."""
+"""Rules and limits for creating a Connector's topics, as far as they are known outside a pod (KIP-158). Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ __all__ = ["ApplicableRules", "applicable_rules", "conflicts"]
 
 
 class ApplicableRules(NamedTuple):
-    """Rules and limits of a source, or why they are not known; no rules: the brokers create topics."""
+    """Rules and limits of a source, or the reason why they are unknown. Without rules, brokers create its topics."""
 
     rules: TopicRules | None = None
     limits: tuple[TopicLimits, ...] = ()
@@ -28,7 +28,7 @@ def applicable_rules(
 
     Args:
         connector: the resource.
-        config: its properties as texts.
+        config: its properties as strings.
         policies: TopicCreationPolicies of its namespace.
     """
     named = (connector["spec"].get("topicCreationPolicyRef") or {}).get("name")
@@ -48,12 +48,12 @@ def applicable_rules(
         return ApplicableRules(TopicRules.of(own, enabled=True), limits)
     except ConfigError as e:
         return ApplicableRules(unknown="; ".join(map(str, e.problems)))
-    except ValueError as e:  # a pattern of a newer release
+    except ValueError as e:  # a pattern from a newer release
         return ApplicableRules(unknown=str(e))
 
 
 def conflicts(found: PolicyBinding) -> list[Problem]:
-    """Return why the policies that apply to a Connector, and its own rules, cannot be applied together."""
+    """Return the reasons why the policies that apply to a Connector, and its own rules, cannot be applied together."""
     problems = [
         Problem(name, f"this TopicCreationPolicy cannot be applied: {why}") for name, why in found.invalid.items()
     ]

@@ -31,29 +31,29 @@ API_VERSION: Final = "penstock.dev/v1alpha1"
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _IS_LABEL: Final = Matches(
-    f"^{_LABEL}$", "must be lower case letters, digits and '-', and begin and end with a letter or digit"
+    f"^{_LABEL}$", "must be lower case letters, digits and '-', and start and end with a letter or digit"
 )
 _IS_SUBDOMAIN: Final = Matches(
     rf"^{_LABEL}(\.{_LABEL})*$",
-    "must be lower case letters, digits, '-' and '.', and begin and end with a letter or digit",
+    "must be lower case letters, digits, '-' and '.', and start and end with a letter or digit",
 )
 
 
 class Part(BaseModel):
-    """Part of a resource that users write. Unknown fields are refused; names are in camelCase, as in Kubernetes."""
+    """Part of a resource that users write. Unknown fields are rejected; names are in camelCase, as in Kubernetes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
 class Resource(Part):
-    """Whole resource."""
+    """Complete resource."""
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Self:
         """Return the resource in a parsed document.
 
         Raises:
-            ConfigError: holds all problems, each with its field path (`spec.image`).
+            ConfigError: contains all problems, each with its field path (`spec.image`).
         """
         try:
             return cls.model_validate(document)
@@ -67,7 +67,7 @@ class StatusPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
     def to_manifest(self) -> dict[str, Any]:
-        """Return the part as a mapping of the manifest, without fields that have no value."""
+        """Return the part as a mapping for a manifest, without fields that are None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -75,7 +75,7 @@ def label(name: str) -> str:
     """Check that a name is a DNS label, and return it.
 
     Raises:
-        ValueError: the name is not a DNS label; the message says what it must be.
+        ValueError: the name is not a DNS label; the message states the required form.
     """
     return _IS_LABEL.check(name)
 
@@ -86,16 +86,16 @@ ObjectName = Annotated[str, AtMost(253, least=1), _IS_SUBDOMAIN]
 """The name of a Kubernetes object."""
 
 Text = Annotated[str, Matches(r"\S", "must not be empty"), AfterValidator(str.strip)]
-"""A text that holds more than blanks. Blanks around it are removed."""
+"""A string that is not blank. Surrounding whitespace is removed."""
 
 Time = Annotated[str, Mark(format="date-time")]
-"""A time in Kubernetes' form: `2026-01-31T12:00:00Z`."""
+"""A time in Kubernetes' format: `2026-01-31T12:00:00Z`."""
 
 Count = Annotated[int, Mark(format="int32")]
 """A number of objects, of the same type as Kubernetes' replicas."""
 
 ConfigMapping = Annotated[dict[str, ConfigText], Mark(additionalProperties=SCALAR_SCHEMA)]
-"""Flat properties: strings, numbers and booleans, which are read as the texts that Kubernetes' JSON prints."""
+"""Flat properties: strings, numbers and booleans, which are converted to strings as in Kubernetes' JSON."""
 
 
 class ObjectMeta(BaseModel):
@@ -133,6 +133,6 @@ class Condition(StatusPart):
     observed_generation: int | None = Field(
         None,
         ge=0,
-        description="The metadata.generation that the condition describes; it may be out of date if it is older than that "
-        "of the resource.",
+        description="The metadata.generation that the condition describes. If it is lower than that of the resource, the "
+        "condition may be out of date.",
     )

@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 NAME_LENGTH: Final = 45
-"""The most characters: pod names `<connector>-<task>-<incarnation>` and labels must not exceed Kubernetes' 63."""
+"""Maximum number of characters: pod names `<connector>-<task>-<incarnation>` and labels must not exceed Kubernetes' 63."""
 
 UNNAMED: Final = "unnamed"
-"""The name of a draft whose resource has no name, or a wrong one."""
+"""The name of a draft whose resource has no valid name."""
 
 
 def _connector_name(name: str) -> str:
@@ -59,7 +59,7 @@ class Connector(Part):
             ),
             rule(
                 "!self.metadata.name.contains('.')",
-                "must be lower case letters, digits and '-', and begin and end with a letter or digit",
+                "must be lower case letters, digits and '-', and start and end with a letter or digit",
                 path=".metadata.name",
             ),
         )
@@ -78,7 +78,7 @@ class Connector(Part):
         """Return the resource in a parsed document.
 
         Raises:
-            ConfigError: holds all problems, each with its field path (`spec.config.file`).
+            ConfigError: contains all problems, each with its field path (`spec.config.file`).
         """
         draft = cls.draft(document)
         if draft.reading.problems:
@@ -87,10 +87,10 @@ class Connector(Part):
 
     @classmethod
     def draft(cls, document: Mapping[str, Any]) -> Self:
-        """Return the resource without the fields that are wrong; their problems are in `reading.problems`.
+        """Return the resource without its invalid fields; their problems are in `reading.problems`.
 
-        A check uses it to report all problems together: `penstock_runtime.plan` refuses a draft with problems, and adds
-        those that it finds in the rest.
+        Validation uses it to report all problems together: `penstock_runtime.plan` rejects a draft with problems, and adds
+        those of the other fields.
 
         Raises:
             ConfigError: the document cannot be read at all.
@@ -112,7 +112,7 @@ class Connector(Part):
 
     @property
     def reading(self) -> Reading:
-        """Return problems, warnings and names of the text from which the resource was read."""
+        """Return problems, warnings and field names of the document from which the resource was read."""
         return self._reading
 
     def with_reading(self, reading: Reading) -> Self:
@@ -129,7 +129,7 @@ class Connector(Part):
         return default_connect_name(self.metadata.namespace, self.metadata.name)
 
     def request_texts(self, worker: Mapping[str, str]) -> RequestTexts:
-        """Return the texts of a job pod's request that its answer does not repeat, with this worker configuration."""
+        """Return the values of a job pod's request that its answer does not repeat, with this worker configuration."""
         return RequestTexts(self.spec.config, self.spec.for_task(), worker)
 
 
@@ -139,7 +139,7 @@ def default_connect_name(namespace: str | None, name: str) -> str:
 
 
 def _owned_properties(document: Mapping[str, Any]) -> list[Problem]:
-    """Return problems of properties in `spec.config` that a field of the resource owns."""
+    """Return problems of properties in `spec.config` that belong to a field of the resource."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     names = [name for name in config if name in OWNED] if isinstance(config, Mapping) else []

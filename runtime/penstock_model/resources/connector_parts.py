@@ -10,19 +10,19 @@ from penstock_model.resources.values import Duration
 __all__ = ["MOST", "Backoff", "Deletion", "Reference", "Restart", "Rollout"]
 
 MOST: Final = 2**31 - 1
-"""The greatest number: that of Kubernetes' scale and of Connect's INT."""
+"""Maximum of Kubernetes' scale subresource and of Connect's INT."""
 
 
 class Backoff(Part):
-    """The wait before restart n: `initial * factor^(n-1)`, at most `max`."""
+    """The delay before restart n: `initial * factor^(n-1)`, at most `max`."""
 
-    initial: Duration = Field("10s", validate_default=True, description="The wait before the first restart.")
-    factor: int = Field(2, ge=1, le=10, strict=True, description="The factor between a wait and the next one.")
-    max: Duration = Field("10m", validate_default=True, description="The longest wait.")
+    initial: Duration = Field("10s", validate_default=True, description="The delay before the first restart.")
+    factor: int = Field(2, ge=1, le=10, strict=True, description="The ratio of each delay to the previous one.")
+    max: Duration = Field("10m", validate_default=True, description="The maximum delay.")
 
 
 class Restart(Part):
-    """What follows the failure of a task."""
+    """Restarts of failed tasks."""
 
     policy: Literal["OnFailure", "Never"] = Field(
         "OnFailure", description="OnFailure: a failed task is restarted. Never: it stays Failed."
@@ -32,8 +32,8 @@ class Restart(Part):
         ge=0,
         le=MOST,
         strict=True,
-        description="The maximum number of restarts in a row; then the task stays Failed until it is restarted by hand "
-        "(annotation penstock.dev/restart-failed) or the connector changes.",
+        description="The maximum number of consecutive restarts. After that, the task stays Failed until it is restarted "
+        "manually (annotation penstock.dev/restart-failed) or the connector changes.",
     )
     backoff: Backoff = Field(
         Backoff(), description="How long to wait before restart n: initial * factor^(n-1), at most max."
@@ -44,16 +44,16 @@ class Restart(Part):
 
 
 class Rollout(Part):
-    """How a change of plugin versions is rolled out: `canaryTasks` tasks first, the rest once those have run well."""
+    """Rollout of new plugin versions: `canaryTasks` tasks first, the others once those have run without a failure."""
 
     canary_tasks: int = Field(
         1,
         ge=0,
         le=MOST,
         strict=True,
-        description="How many tasks get the new versions first. 0, or the number of tasks: all together. All tasks also "
-        "change together if they then read different parts of the source, if the number of tasks changes too, or "
-        "if no task runs.",
+        description="How many tasks get the new versions first. 0, or the number of tasks: all tasks change together. They "
+        "also change together if they would then read different parts of the source, if the number of tasks changes too, "
+        "or if no task runs.",
     )
     canary_duration: Duration = Field(
         "5m",
@@ -69,13 +69,13 @@ class Deletion(Part):
     offsets: Literal["Keep", "Reset"] = Field(
         "Keep",
         description="Keep: a connector that is created again with the same name continues where this one stopped. Reset: "
-        "its offsets are removed once its tasks have stopped; a finalizer holds the resource until then, for at "
-        "most ten minutes, or an hour if the reset cannot even be tried.",
+        "its offsets are removed once its tasks have stopped; a finalizer keeps the resource until then, for at "
+        "most ten minutes, or an hour if the reset cannot be attempted.",
     )
 
 
 class Reference(Part):
-    """A reference to another resource of the same namespace."""
+    """A reference to another resource in the same namespace."""
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 

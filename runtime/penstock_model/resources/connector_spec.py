@@ -39,7 +39,7 @@ def _version(value: Any) -> Any:
 
 
 class ConnectorSpec(TaskSettings):
-    """The spec of a Connector. Fields that its tasks read are those of `TaskSettings`."""
+    """The spec of a Connector. `TaskSettings` has the fields that its tasks read."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
@@ -64,8 +64,8 @@ class ConnectorSpec(TaskSettings):
         None,
         examples=["[1.2,2.0)"],
         description="The version of the plugin, as a Maven range: [1.2,2.0) is 1.2 or newer but below 2.0; a bare 1.2 is "
-        'exactly that one. When absent, the newest. Write it in quotes ("1.2"), because YAML reads 1.2 as a number. '
-        "The chosen version is kept until this changes or the connector is restarted on request.",
+        'exactly that version. When absent, the newest. Write it in quotes ("1.2"), because YAML reads 1.2 as a number. '
+        "The chosen version is kept until this field changes or the connector is restarted on request.",
     )
     tasks_max: int = Field(
         1,
@@ -73,19 +73,19 @@ class ConnectorSpec(TaskSettings):
         le=MOST,
         strict=True,
         description="The maximum number of tasks; each is a pod. A connector may create fewer. kubectl scale, horizontal "
-        "autoscalers and KEDA set it; if one does, omit it from the manifest in Git. With autoscaling, the number of tasks "
-        "to begin with. To have no tasks at all, set state: Stopped.",
+        "autoscalers and KEDA set it; if one does, omit it from the manifest in Git. With autoscaling, it is the "
+        "initial number of tasks. To have no tasks, set state: Stopped.",
     )
     autoscaling: Autoscaling | None = Field(
         None,
         examples=[{"targetLagSeconds": 60, "max": 6}],
         description="The operator chooses the number of tasks of a sink by its lag, between min and max. Do not combine it "
-        "with an autoscaler that sets tasksMax. A change of the number restarts all tasks.",
+        "with an autoscaler that sets tasksMax. Changing the number restarts all tasks.",
     )
     state: State = Field(
         State.RUNNING,
-        description="Running. Paused: the tasks stay but move no records, and resume immediately. Stopped: no tasks; "
-        "configuration and offsets stay, and offsets can be altered or reset.",
+        description="Running: tasks move records. Paused: tasks remain but move no records, and can resume immediately. "
+        "Stopped: there are no tasks; configuration and offsets remain, and offsets can be altered or reset.",
     )
     config: ConfigMapping = Field(
         {},
@@ -95,7 +95,7 @@ class ConnectorSpec(TaskSettings):
         "Write lists as a,b,c. It contains the properties of the plugin, and of converters, transforms and predicates, "
         "errors.* and topic.creation.*. Write secrets as ${secret:<name>:<key>}, which refers to a key of a Secret of this "
         "namespace and is resolved only in the task; at most 256 Secrets. connector.class, connector.plugin.version, "
-        "tasks.max and name are refused here: they are fields of this resource (class, version, tasksMax, metadata.name).",
+        "tasks.max and name are rejected here: they are fields of this resource (class, version, tasksMax, metadata.name).",
     )
     topic_creation_policy_ref: Reference | None = Field(
         None,

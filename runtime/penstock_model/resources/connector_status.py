@@ -1,4 +1,4 @@
-"""Status of a Connector: reports of the operator, and its state from one run to the next. Pure."""
+"""Status of a Connector: reports of the operator, and state that it keeps across its restarts. Pure."""
 
 from typing import Annotated, Final, Literal
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Conditions = Annotated[list[Condition], Mark(**list_of("map", "type"))]
-"""By type."""
+"""Conditions, with one entry per type."""
 
 _GENERATION: Final = (
     "The metadata.generation that this status describes; while it is lower than that of the resource, a "
@@ -43,7 +43,7 @@ class ResolvedConnector(StatusPart):
 
     class_name: str = Field(alias="class", description="The name of the class that runs.")
     type: str | None = Field(None, description="source or sink.")
-    version: str | None = Field(None, description="The version that was chosen.")
+    version: str | None = Field(None, description="The chosen version.")
     plugin_version: str | None = Field(
         None, description="The PluginVersion of the plugin. Absent for plugins of the runtime image."
     )
@@ -53,9 +53,9 @@ class PluginVersions(StatusPart):
     """The versions of the plugins that a task runs, as it reports them."""
 
     connector: str | None = Field(None, description="The version of the connector.")
-    key_converter: str | None = Field(None, description="The version of the converter of keys.")
-    value_converter: str | None = Field(None, description="The version of the converter of values.")
-    header_converter: str | None = Field(None, description="The version of the converter of headers.")
+    key_converter: str | None = Field(None, description="The version of the key converter.")
+    value_converter: str | None = Field(None, description="The version of the value converter.")
+    header_converter: str | None = Field(None, description="The version of the header converter.")
     transforms: dict[str, str] | None = Field(None, description="The versions of the transforms, by alias.")
     predicates: dict[str, str] | None = Field(None, description="The versions of the predicates, by alias.")
 
@@ -63,11 +63,14 @@ class PluginVersions(StatusPart):
 class ExecutorsStatus(StatusPart):
     """The executors of a task (spec.spark.executors)."""
 
-    wanted: Count = Field(ge=0, description="The number that the task should have now.")
+    wanted: Count = Field(ge=0, description="The number of executors that the task should have now.")
     ready: Count = Field(
-        ge=0, description="The number that run, and are connected to the task if its Spark session has started."
+        ge=0,
+        description="The number of executors that run, and are connected to the task if its Spark session has started.",
     )
-    reason: str | None = Field(None, description="Why fewer are ready, or why the task uses none, as one word.")
+    reason: str | None = Field(
+        None, description="Why fewer executors are ready, or why the task uses none, as one word."
+    )
     message: str | None = Field(None, description="The cause in a sentence.")
 
 
@@ -88,17 +91,19 @@ class TaskStatus(StatusPart):
     pod: str | None = Field(None, description="The name of its pod.")
     pod_uid: str | None = Field(None, description="The uid of its pod.")
     incarnation: int | None = Field(
-        None, ge=0, description="The number of starts. It is raised before the pod of the next start is created."
+        None, ge=0, description="The number of starts. It increases before the pod of the next start is created."
     )
     restarts: Count | None = Field(None, ge=0, description="The number of restarts after a failure or a lost pod.")
-    failures: Count | None = Field(None, ge=0, description="The number of failures in a row, limited by spec.restart.")
+    failures: Count | None = Field(
+        None, ge=0, description="The number of consecutive failures, limited by spec.restart."
+    )
     losses: Count | None = Field(
-        None, ge=0, description="The number of lost pods in a row (lost node, eviction, out of memory)."
+        None, ge=0, description="The number of consecutive lost pods (lost node, eviction, out of memory)."
     )
     unavailable: Count | None = Field(
         None,
         ge=0,
-        description="How often in a row it ended because Kafka or another service could not be reached.",
+        description="The number of consecutive exits because Kafka or another service was unreachable.",
     )
     retry_at: Time | None = Field(None, description="When it is restarted.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
@@ -109,8 +114,8 @@ class TaskStatus(StatusPart):
     )
     last_loop: Time | None = Field(
         None,
-        description="When its loop last completed a round. Only while the task is hindered; otherwise its loop completes "
-        "all the time.",
+        description="When its loop last completed. Present only while the task is hindered; otherwise its loop completes "
+        "continuously.",
     )
     versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
     executors: ExecutorsStatus | None = Field(
@@ -165,14 +170,14 @@ class RestartAction(StatusPart):
 
 
 class EpochStatus(StatusPart):
-    """Epoch of a plan. Kafka refuses writes of tasks with a lower epoch."""
+    """Epoch of a plan. Kafka rejects writes of tasks with a lower epoch."""
 
-    generation: int = Field(description="The generation of the plan, which rises with every plan.")
+    generation: int = Field(description="The generation of the plan, which increases with every plan.")
     plan: str = Field(description="A unique id of the plan.")
 
 
 class PlanStatus(StatusPart):
-    """The plan of the tasks, which is that of the last configuration that was accepted."""
+    """The plan of the tasks, made from the last accepted configuration."""
 
     hash: str | None = Field(
         None,
@@ -223,7 +228,7 @@ class RolloutStatus(StatusPart):
 
 
 class CanaryStatus(StatusPart):
-    """The first tasks, which run other plugin versions than the others, until it is known whether those follow."""
+    """The tasks that run new plugin versions first, until it is known whether the others change, too."""
 
     plan: str | None = Field(None, description="The hash of their plan.")
     tasks: int | None = Field(None, ge=0, description="The number of these tasks.")
@@ -234,46 +239,46 @@ class TaskState(StatusPart):
     """State of one task that only the operator uses."""
 
     id: int = Field(ge=0, description="The number of the task.")
-    over: bool | None = Field(None, description="Its pod has ended; retryAt says when the next one starts.")
+    over: bool | None = Field(None, description="Whether its pod has ended; retryAt is the start of the next one.")
     pod_hash: str | None = Field(None, description="The hash of the contents of its pod.")
 
 
 class OffsetsActionState(StatusPart):
     """State of an action on offsets or topics that only the operator uses."""
 
-    began: Time | None = Field(None, description="Since when its pod may exist.")
+    began: Time | None = Field(None, description="When its pod may have been created.")
     generation: int | None = Field(
         None, ge=0, description="The greatest plan generation that its pod may find in Kafka."
     )
     pod_uid: str | None = Field(None, description="The uid of its pod.")
-    content: str | None = Field(None, description="Of alter: the hash of the JSON in the annotation's value.")
+    content: str | None = Field(None, description="For alter, the hash of the JSON in the annotation's value.")
 
 
 class AutoscalingState(StatusPart):
     """State of autoscaling that only the operator uses."""
 
-    tasks_max: int | None = Field(None, ge=1, description="The spec.tasksMax with which it began.")
-    high_since: Time | None = Field(None, description="Since when a task is too far behind.")
+    tasks_max: int | None = Field(None, ge=1, description="The spec.tasksMax when autoscaling began.")
+    high_since: Time | None = Field(None, description="When the lag of a task began to exceed targetLagSeconds.")
     high_lag: int | None = Field(None, ge=0, description="The lag of all tasks at highSince, in records.")
-    low_since: Time | None = Field(None, description="Since when one task less would be enough.")
+    low_since: Time | None = Field(None, description="When one task fewer became sufficient.")
     lowered: bool | None = Field(None, description="Whether the last change was to fewer tasks.")
     undone: int | None = Field(
         None,
         ge=0,
-        description="How many changes to fewer tasks, in a row, had to be undone soon. Each doubles the wait.",
+        description="How many consecutive changes to fewer tasks soon had to be undone; each doubles the wait.",
     )
 
 
 class OperatorState(StatusPart):
-    """State that the operator keeps from one run to the next."""
+    """State that the operator keeps across its restarts."""
 
     plan: PlanStatus | None = Field(None, description="The plan from which the tasks are created.")
-    job: JobStatus | None = Field(None, description="The job pod that failed last.")
+    job: JobStatus | None = Field(None, description="The last job pod that failed.")
     rollout: RolloutStatus | None = Field(None, description="The last restart for a change of the release.")
     canary: CanaryStatus | None = Field(
-        None, description="The tasks that run other plugin versions first, as spec.rollout requests."
+        None, description="The tasks that run new plugin versions first, as spec.rollout requests."
     )
-    autoscaling: AutoscalingState | None = Field(None, description="What spec.autoscaling waits for.")
+    autoscaling: AutoscalingState | None = Field(None, description="The state of spec.autoscaling.")
     tasks: Annotated[list[TaskState], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
     )
@@ -289,12 +294,13 @@ class ConnectorStatus(StatusPart):
     state: str | None = Field(
         None,
         description="Pending: not all tasks run yet. Running, Paused, Stopped: as spec.state requests. Stopping: tasks are "
-        "ending. Degraded: some tasks failed or wait for their restart. Failed: no task runs.",
+        "stopping. Degraded: some tasks failed or wait for their restart. Failed: no task runs.",
     )
     conditions: Conditions | None = Field(
         None,
-        description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: a person must change "
-        "something. ConfigValid: the configuration is good. These four are always present. UpdatePending: a change has not "
+        description="Ready: the connector is as spec requests. Reconciling: a change is in progress. Stalled: a user must "
+        "change something. ConfigValid: the configuration is valid. These four are always present. UpdatePending: a change "
+        "has not "
         "reached all its tasks. Lagging: the lag of a sink grows. ExecutorsReady: the tasks have the executors "
         "that they want; absent while they want none. Autoscaling: the number of tasks follows the lag; absent without "
         "spec.autoscaling. Conditions that other controllers add are kept.",
@@ -328,19 +334,19 @@ class ConnectorStatus(StatusPart):
     active_topics: Annotated[list[ActiveTopic], Mark(**list_of("map", "name"))] | None = Field(
         None,
         description="The topics that the connector has used (KIP-558), by name, as many as fit. activeTopicCount is the "
-        "number of all.",
+        "total number.",
     )
     active_topic_count: Count | None = Field(
         None, ge=0, description="The number of topics that the connector has used."
     )
     offsets_actions: Annotated[list[OffsetsAction], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The last 10 actions on offsets and topics, the latest last."
+        None, description="The last 10 actions on offsets and topics, newest last."
     )
     restart_actions: Annotated[list[RestartAction], Mark(**list_of("atomic"))] | None = Field(
-        None, description="The last 10 restarts that annotations requested, the latest last."
+        None, description="The last 10 restarts that annotations requested, newest last."
     )
     operator_state: OperatorState | None = Field(
         None,
-        description="State that the operator keeps from one run to the next. Do not edit it, and do not rely on its form: "
-        "it may change in any release.",
+        description="State that the operator keeps across its restarts. Do not edit it, and do not rely on its form: it may "
+        "change in any release.",
     )

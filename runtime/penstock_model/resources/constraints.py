@@ -1,7 +1,7 @@
-"""Constraints of fields for pydantic and Kubernetes alike: limits with messages, rules in CEL, list keys.
+"""Constraints on fields for both pydantic and Kubernetes: limits with messages, rules in CEL, list keys.
 
 Annotations of pydantic's fields check a value and add the same limit to the JSON schema, under the names of CRDs, from which
-`penstock_model.resources.crds` makes the definitions. Pure.
+`penstock_model.resources.crds` creates the definitions. Pure.
 """
 
 import re
@@ -23,13 +23,13 @@ ONE_VALUE: Final[dict[str, Any]] = {
 }
 """String, number or boolean.
 
-A structural schema cannot allow several types, so this one has no type, and limits that lists and mappings exceed. CEL does
-not see such values, nor the mapping that holds them, so the API server answers with the limit only; the operator and
-`penstock validate` say what to write.
+A structural schema cannot allow several types, so this one has no type, but limits that lists and mappings violate. CEL
+cannot read such values or the mapping that contains them, so the API server reports only the limit; the operator and
+`penstock validate` report the remedy.
 """
 
 SCALAR_SCHEMA: Final[dict[str, Any]] = {**ONE_VALUE, "multipleOf": 1, "minimum": -(2**53), "maximum": 2**53}
-"""String, integer that every JSON parser keeps, or boolean."""
+"""String, integer that every JSON parser preserves, or boolean."""
 
 
 class Mark:
@@ -44,19 +44,19 @@ class Mark:
 
 @dataclass(frozen=True)
 class Matches:
-    """Requires that a text matches a pattern, which must mean the same in RE2, Python and ECMAScript.
+    """Requirement that a string matches a pattern, which must mean the same in RE2, Python and ECMAScript.
 
-    The sentence says what the text must be.
+    The sentence states the required form.
     """
 
     pattern: str
     sentence: str
 
     def check(self, text: str) -> str:
-        """Return the text.
+        """Check a string, and return it.
 
         Raises:
-            ValueError: it does not match.
+            ValueError: the string does not match.
         """
         if not re.search(self.pattern.replace("$", r"\Z"), text):
             raise ValueError(self.sentence)
@@ -71,22 +71,22 @@ class Matches:
 
 @dataclass(frozen=True)
 class AtMost:
-    """Limit on the characters of a text or the entries of a list."""
+    """Limit on the characters of a string or the entries of a list."""
 
     most: int
     least: int = 0
 
     def check(self, value: Sequence[Any]) -> Sequence[Any]:
-        """Return the text or list.
+        """Check a string or list, and return it.
 
         Raises:
-            ValueError: it is too long or too short.
+            ValueError: the value is too long or too short.
         """
         what = "characters" if isinstance(value, str) else "entries"
         if len(value) > self.most:
             raise ValueError(f"has {len(value)} {what}; at most {self.most} are allowed")
         if len(value) < self.least:
-            raise ValueError("must not be empty" if self.least == 1 else f"needs {self.least} {what} at least")
+            raise ValueError("must not be empty" if self.least == 1 else f"needs at least {self.least} {what}")
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -123,7 +123,7 @@ def ruled(*rules: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
-    """Return how server-side apply merges a list: `map` is entry by entry under these keys, `atomic` as a whole."""
+    """Return how server-side apply merges a list: `map` merges entries by these keys, `atomic` replaces the list."""
     schema: dict[str, Any] = {"x-kubernetes-list-type": kind}
     if keys:
         schema["x-kubernetes-list-map-keys"] = list(keys)
@@ -131,10 +131,10 @@ def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
 
 
 def open_object(key: str | None = None, text: str = "") -> dict[str, Any]:
-    """Return a mapping with fields of Kubernetes, which the schema does not repeat.
+    """Return the schema of a mapping with fields of Kubernetes, which it does not repeat.
 
     Args:
-        key: the field that it must have.
+        key: a required field.
         text: description of that field.
     """
     schema: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -16,24 +16,24 @@ _MOST_KEPT: Final = 256
 _BROKERS: Final = -1
 """The broker's default, as in KIP-158 and in Kafka's protocol."""
 MOST_BYTES: Final = 16 << 10
-"""Bytes of a policy's spec as JSON: the spec of every task that it applies to contains a copy."""
+"""Maximum bytes of a policy's spec as JSON: the spec of every task to which it applies contains a copy."""
 
 
 def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
     """Return the effective policy of connectors to which only this TopicCreationPolicy applies.
 
     Args:
-        document: the resource, as the API server gives it.
+        document: the resource, as the API server returns it.
 
     Raises:
-        ConfigError: it cannot be applied; holds all problems, by field (`spec.groups.0.include`).
+        ConfigError: the policy cannot be applied; contains all problems, by field (`spec.groups.0.include`).
     """
     metadata = document.get("metadata") or {}
     own = {n: metadata.get(n) for n in ("name", "namespace") if n in metadata}  # the rest changes with every write
     parts = {n: document[n] for n in _PARTS if n in document} | {"metadata": own}
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     size = len(json.dumps(document.get("spec"), ensure_ascii=False, separators=(",", ":"), default=str).encode())
-    if size > MOST_BYTES:  # before anything in it is read, which may take long
+    if size > MOST_BYTES:  # checked before its contents are read, which may take long
         message = f"has {size:,} bytes as JSON; at most {MOST_BYTES:,} are allowed; split the policy"
         raise ConfigError(Problem("spec", message))
     found = _read(text)
@@ -44,7 +44,7 @@ def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
-    """Return the policy in the text of a resource, or its problems. Hundreds of patterns take a quarter of a second."""
+    """Parse a policy from JSON, or return its problems. Cached: hundreds of patterns take a quarter of a second."""
     try:
         policy = TopicCreationPolicy.read(json.loads(text))
     except ConfigError as e:
@@ -55,7 +55,7 @@ def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
 
 
 def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
-    """Return the effective policy, with patterns and names sorted: their order has no meaning, so another is no change."""
+    """Return the effective policy, with patterns and names sorted: changing their order has no effect."""
     name, spec = policy.metadata.name, policy.spec
     default, given = spec.default, spec.limits
     limits: tuple[PolicyLimits, ...] = ()

@@ -19,7 +19,7 @@ _MEMORY_OF_JVMS: Final = 768 << 20
 _MEMORY_OF_CORE: Final = 256 << 20
 """Bytes for each Python worker."""
 _MOST_PARTS: Final = 128
-"""Limit of parts delivered in parallel: each has two transactional ids, which each start fences."""
+"""Maximum number of parts delivered in parallel: each has two transactional ids, which every start fences."""
 _PLACE: Final = "spec.spark.executors"
 
 
@@ -29,10 +29,10 @@ class ExecutorResources(Part):
     requests: Quantities = Field(
         {"cpu": "1"},
         examples=[{"cpu": "2", "memory": "4Gi"}],
-        description="What the container requests. By default cpu: 1, and as much memory as its limit.",
+        description="The container's requests. By default cpu: 1, and as much memory as its limit.",
     )
     limits: Quantities = Field(
-        {"memory": _MEMORY}, examples=[{"memory": "4Gi"}], description="Its limits. By default memory: 2Gi."
+        {"memory": _MEMORY}, examples=[{"memory": "4Gi"}], description="The container's limits. By default memory: 2Gi."
     )
 
     @property
@@ -48,7 +48,7 @@ class ExecutorResources(Part):
 
 
 class Executors(Part):
-    """Executors of each task, each in its own pod, which deliver backlogs."""
+    """Executors of each task, in separate pods, which deliver backlogs."""
 
     model_config = ConfigDict(
         json_schema_extra=ruled(
@@ -79,7 +79,7 @@ class Executors(Part):
 
 
 def refused_executors(executors: Executors) -> Iterator[Problem]:
-    """Return a problem for each value that is wrong or excludes another one."""
+    """Yield a problem for each value that is invalid or contradicts another one."""
     if executors.min > executors.max:
         yield Problem(f"{_PLACE}.min", "must not be greater than max; lower it, or raise max")
     resources = executors.resources
@@ -91,7 +91,7 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
     if executors.max * cores > _MOST_PARTS:
         message = (
             f"{executors.max} executors with {cores} cores deliver {executors.max * cores} parts of a batch in parallel, "
-            f"and at most {_MOST_PARTS} are allowed; lower max or the CPU limit, or raise spec.tasksMax"
+            f"but at most {_MOST_PARTS} are allowed; lower max or the CPU limit, or raise spec.tasksMax"
         )
         yield Problem(f"{_PLACE}.max", message)
     if resources.memory < (least := _MEMORY_OF_JVMS + cores * _MEMORY_OF_CORE):

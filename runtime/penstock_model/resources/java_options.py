@@ -1,6 +1,6 @@
-"""Options of the JVM that `spec.java.options` may have, and why others are refused. Pure.
+"""JVM options that `spec.java.options` may contain, and why others are rejected. Pure.
 
-Options are allowed by their form, so that none is allowed by accident; of these, some are refused by name, because a
+Options are allowed by their form, so that none is allowed by accident; of these, some are rejected by name, because a
 guarantee of Penstock depends on them, or because they run commands, open ports or read other options.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from penstock.errors import Problem
+from penstock_model.connect.secret_names import has_secret_text, is_secret_name
 
 __all__ = ["is_collector", "refused_options", "secret_options"]
 
@@ -24,7 +25,9 @@ _HEAP: Final = "spec.java.heapPercent sets the heap; remove it"
 _CLASSES: Final = "classes come from the plugin's image and from Penstock; remove it"
 _AGENT: Final = "agents cannot run in the JVM; remove it, because the task's endpoint has the metrics"
 _DEBUG: Final = "a debugger could stop the task, through a port without a password; remove it"
-_COMMAND: Final = "the JVM runs no command: it ends when it is out of memory, and the task's status says so; remove it"
+_COMMAND: Final = (
+    "the JVM runs no command: it exits when it is out of memory, and the task's status reports this; remove it"
+)
 _FILES: Final = "options in files are not checked; write them into spec.java.options"
 _BY_BEGINNING: Final[Mapping[str, str]] = {
     "-Xmx": _HEAP,
@@ -57,7 +60,7 @@ _FLAGS: Final[Mapping[str, str]] = {
     "InitialRAMFraction": _HEAP,
     "MinRAMFraction": _HEAP,
     "AggressiveHeap": _HEAP,
-    "ExitOnOutOfMemoryError": "the JVM ends when it is out of memory, so that its task restarts; remove it",
+    "ExitOnOutOfMemoryError": "the JVM exits when it is out of memory, so that its task restarts; remove it",
     "CrashOnOutOfMemoryError": "a crash would hide that the JVM is out of memory; remove it",
     "OnOutOfMemoryError": _COMMAND,
     "OnError": _COMMAND,
@@ -69,14 +72,13 @@ _PROPERTIES: Final[Mapping[str, str]] = {
     "java.system.class.loader": _CLASSES,
     "java.io.tmpdir": "all temporary files are in the task's folder, which is removed with the task; set TMPDIR in "
     "spec.template.env to move it",
-    "com.sun.management.jmxremote": "it opens a port, and beans are at the task's metrics endpoint; remove it",
+    "com.sun.management.jmxremote": "it opens a port, and the task's metrics endpoint has the beans; remove it",
     "penstock": "it is reserved for Penstock; remove it",
 }
-"""By property; one stands for all that begin with it and a dot, too."""
+"""Reasons by system property. Each also applies to all properties that start with it and a dot."""
 _DUMP: Final = "HeapDumpOnOutOfMemoryError"
 _DUMP_PATH: Final = "-XX:HeapDumpPath=/"
 _VARIABLE: Final = re.compile(r"\$\{[^}:]*:")
-_SECRET: Final = re.compile(r"-D[^=]*(password|passwd|secret|token|credential)[^=]*=.", re.IGNORECASE)
 _COLLECTOR: Final = re.compile(r"-XX:\+Use(Serial|Parallel|G1|Z|Shenandoah|Epsilon)GC")
 
 
@@ -86,16 +88,17 @@ def is_collector(option: str) -> bool:
 
 
 def refused_options(options: Sequence[str]) -> Iterator[Problem]:
-    """Return a problem for each option that is refused, without its value."""
+    """Yield a problem for each rejected option, without its value."""
     for number, option in enumerate(options):
         if (reason := _reason_against(option, options)) is not None:
             yield Problem(f"spec.java.options[{number}]", f"cannot be {_named(option)}: {reason}")
 
 
 def secret_options(options: Sequence[str]) -> Iterator[Problem]:
-    """Return a warning for each option whose name indicates a secret."""
+    """Yield a warning for each system property whose name or value indicates a secret."""
     for number, option in enumerate(options):
-        if _SECRET.match(option):
+        name, _, value = option.removeprefix("-D").partition("=")
+        if option.startswith("-D") and value and (is_secret_name(name) or has_secret_text(value)):
             message = (
                 f"everyone who can read the Connector can read {_named(option)}; if the plugin has a property for it, set "
                 "that in spec.config, as ${secret:<name>:<key>}"
@@ -110,7 +113,7 @@ def _reason_against(option: str, options: Sequence[str]) -> str | None:
             "a secret to the plugin in spec.config, or mount it as a file by spec.template"
         )
     if not option.startswith("-") and not option.startswith("@"):
-        return "it does not begin with -; write an option and its value as one entry (--add-opens=...)"
+        return "it does not start with -; write an option and its value as one entry (--add-opens=...)"
     if option.startswith("-XX:"):
         name = option[4:].lstrip("+-").partition("=")[0]
         if name == "ExitOnOutOfMemoryError" and option[4:5] == "+":

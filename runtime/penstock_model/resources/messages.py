@@ -1,4 +1,4 @@
-"""Messages for wrong fields of a resource: the value that is required, the value that is given, an example.
+"""Messages for invalid fields of a resource: the required value, the actual value, an example.
 
 A value is shown only where it cannot be a secret: not below `_HOLDS_SECRETS`, and not if it is long. Pure.
 """
@@ -37,7 +37,7 @@ _REQUIRED: Final[Mapping[str, str]] = {
     "model": "a mapping",
     "list": "a list",
 }
-"""By the first word of the type of pydantic's error (`int_parsing`, `model_type`)."""
+"""Required values by the first word of pydantic's error type (`int_parsing`, `model_type`)."""
 
 
 def field_problems(model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
@@ -73,7 +73,7 @@ def _message(model: type[BaseModel], path: list[str], e: ErrorDetails) -> str:
 
 
 def _validator_message(path: list[str], value: object, text: str) -> str:
-    """Return the message of a Penstock validator, with the given value if the message says what it must be."""
+    """Return the message of a Penstock validator, with the actual value if the message states the required one."""
     if tuple(path[:2]) == ("spec", "config") and isinstance(value, Mapping):
         inner = next(map(str, value), "name")
         name = ".".join([*path[2:], inner])
@@ -116,7 +116,7 @@ def _shown(path: list[str], value: object) -> str:
 
 
 def _may_be_secret(path: list[str]) -> bool:
-    # A part that should be a mapping but is a text may be a secret too (`config: ...`).
+    # A string where a mapping is required may be a secret, too (`config: ...`).
     return any(tuple(path[: len(p)]) == p for p in _HOLDS_SECRETS)
 
 

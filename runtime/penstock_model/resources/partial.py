@@ -1,4 +1,4 @@
-"""Read a resource without its wrong fields, so that a problem of one field does not hide those of others. Pure."""
+"""Read a resource without its invalid fields, so that a problem of one field does not hide those of others. Pure."""
 
 import copy
 from collections.abc import Mapping
@@ -14,19 +14,19 @@ __all__ = ["PLACEHOLDER", "Reading", "read_partially"]
 
 _M = TypeVar("_M", bound=BaseModel)
 PLACEHOLDER: Final = "-"
-"""Replaces a required text that is missing or wrong."""
+"""Replacement for a required string that is missing or invalid."""
 _ROUNDS: Final = 8
-"""How often to repeat reading without the wrong parts: without one part, another may be missing."""
+"""Maximum attempts to read without the invalid parts: after one part is removed, another may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Problems, warnings and names of the text of a resource.
+    """Problems, warnings and field names of the document of a resource.
 
     Attributes:
-        problems: keep the resource from running.
-        warnings: do not.
-        names: by field path, the name that the author used, if it is another (`connector.class`).
+        problems: problems that prevent the resource from running.
+        warnings: problems that do not.
+        names: names that the author used, by field path, where they differ (`connector.class`).
     """
 
     problems: tuple[Problem, ...] = ()
@@ -41,15 +41,15 @@ class Reading:
 def read_partially(
     model: type[_M], document: Mapping[str, Any], placeholders: Mapping[tuple[str, ...], Any]
 ) -> tuple[_M, list[Problem]]:
-    """Return the resource without its wrong parts, and the problems of those.
+    """Return the resource without its invalid parts, and their problems.
 
     Args:
         model: model of the resource.
-        document: as parsed; it is not changed.
+        document: the parsed document; it is not modified.
         placeholders: by path, replacements for parts that the model requires.
 
     Raises:
-        ConfigError: the document cannot be read at all; holds all problems.
+        ConfigError: the document cannot be read at all; contains all problems.
     """
     rest = copy.deepcopy(dict(document))
     problems: dict[tuple[str, ...], Problem] = {}

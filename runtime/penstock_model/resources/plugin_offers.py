@@ -1,4 +1,4 @@
-"""Offers of PluginVersions: mounts that pods may have, and which of them hold a requested class. Pure.
+"""Offers of PluginVersions: mounts that pods may have, and which of them contain a requested class. Pure.
 
 The classes of Java plugins are those that a verifying pod has found and the status lists. Each has a separate version and
 class loader, so it is offered as if it were a separate distribution.
@@ -47,16 +47,16 @@ KINDS: Final[Mapping[str, PluginKind]] = {
     "transform": "transform",
     "predicate": "predicate",
 }
-"""The kinds of plugin, by the words of a PluginVersion."""
+"""Kinds of plugins by the types in a PluginVersion."""
 NOT_INSPECTED: Final = "no pod has inspected its image yet"
-"""Cause of a PluginVersion that is not verified, while its verification has neither ended nor met an obstacle."""
+"""Cause for an unverified PluginVersion whose verification has neither ended nor encountered a problem."""
 
 
 def offer_of(document: Mapping[str, Any]) -> PluginMount:
     """Return the declaration of a PluginVersion, as a pod's first mount.
 
     Raises:
-        ConfigError: it cannot be used; holds all problems, by field.
+        ConfigError: the PluginVersion cannot be used; contains all problems, by field.
     """
     found = PluginVersion.read({k: v for k, v in document.items() if k != "status"})
     spec = found.spec
@@ -74,10 +74,10 @@ def offer_of(document: Mapping[str, Any]) -> PluginMount:
 
 
 def offers_of(document: Mapping[str, Any]) -> tuple[PluginMount, ...]:
-    """Return the offers of a PluginVersion, each as a pod's first mount: of a Java plugin each class that its status lists.
+    """Return the offers of a PluginVersion, each as a pod's first mount; for Java plugins, one for each class in its status.
 
     Raises:
-        ConfigError: as `offer_of`.
+        ConfigError: see `offer_of`.
     """
     offer = offer_of(document)
     return (offer,) if offer.runtime == "Python" else tuple(_java_offers(offer, _published(document)))
@@ -124,7 +124,7 @@ def _java_offers(image: PluginMount, classes: Sequence[FoundClass]) -> Iterator[
 
 
 def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginMount, ...]:
-    """Return the offers of PluginVersions, by name. One that cannot be used offers nothing; its status has the cause."""
+    """Return the offers of PluginVersions, sorted by name. Unusable ones are omitted; their status has the cause."""
     found: list[PluginMount] = []
     for document in documents:
         with suppress(ConfigError):
@@ -133,9 +133,9 @@ def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginMount, ...]:
 
 
 def unverified(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return why PluginVersions have not been verified, by name: those whose images no pod has inspected successfully.
+    """Return, by name, why PluginVersions are unverified: no pod has inspected their images successfully.
 
-    Reasons that alternate while an image cannot be pulled are reported as one, so that the text of a status stays the same.
+    Reasons that alternate while an image cannot be pulled are reported as one, so that the message of a status is stable.
     """
     found: dict[str, str] = {}
     for document in documents:
@@ -187,7 +187,7 @@ def _names(alias: str) -> Iterator[str]:
 
 
 def _built_in_names(spec: PluginVersionSpec) -> Iterator[Problem]:
-    """Return a problem for each class with the name of a built-in plugin, whose version is that of the release."""
+    """Yield a problem for each class with the name of a built-in plugin, whose version is that of the release."""
     for number, declared in enumerate(spec.classes):
         for field, name in (("alias", declared.alias), *(("javaNames", n) for n in declared.java_names)):
             if is_built_in(KINDS[declared.type], name):

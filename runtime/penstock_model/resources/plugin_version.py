@@ -30,7 +30,7 @@ _ONE_VERSION: Final = "must be one version, such as 1.4.2; ranges belong to spec
 
 class _ByDigest(Matches):
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        # CEL in the place of a pattern: its message is the sentence.
+        # A CEL rule instead of a pattern, so that its message is the sentence.
         return {**handler(core), **ruled(rule(f"self.matches(r'{self.pattern}')", self.sentence))}
 
 
@@ -90,8 +90,8 @@ class PluginVersionSpec(Part):
     )
     image: Annotated[str, AtMost(512, least=1), _ByDigest(r"^[^@\s]+@sha256:[0-9a-f]{64}$", _BY_DIGEST)] = Field(
         examples=[f"registry.example/penstock-files@sha256:{'0' * 64}"],
-        description="The image that contains the package, by digest. A tag is refused, because it can be moved to another "
-        "image.",
+        description="The image that contains the package, by digest. Tags are rejected, because a tag can be moved to "
+        "another image.",
     )
     path: Annotated[str, AtMost(512, least=1), Matches(r"^/[^:]*$", "must be an absolute path without ':'")] = Field(
         "/plugin",
@@ -106,7 +106,7 @@ class PluginVersionSpec(Part):
         [],
         examples=[[{"alias": "Files", "type": "source"}]],
         description="All plugins in the image. Connectors refer to them by these names. A pod inspects the image before "
-        "tasks run it, and refuses an image with other contents. Optional for Java plugins; if listed, a class must exist, "
+        "tasks run it, and rejects an image with other contents. Optional for Java plugins; if listed, a class must exist, "
         "and its entry must have the name of the class.",
     )
 

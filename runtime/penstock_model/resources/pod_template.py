@@ -1,4 +1,4 @@
-"""`spec.template` of a Connector: what users add to the pods of its tasks. Pure."""
+"""`spec.template` of a Connector: additions of users to its task pods. Pure."""
 
 from typing import Annotated, Any, Final
 
@@ -37,14 +37,14 @@ TEMPLATE_TEXT: Final = (
     "merge patch: mappings key by key; env, volumes, initContainers and imagePullSecrets by name, volumeMounts by "
     "mountPath; other lists, such as tolerations, replace Penstock's. Labels and annotations that Penstock sets cannot be "
     "changed. Fields that would break a task do not exist here: image, command, restartPolicy, the network and processes "
-    "of the host, and other containers, because the pod ends with its task (write a sidecar as one of initContainers with "
-    "restartPolicy: Always). At most 64 KiB as JSON. The platform limits the allowed values (podSecurity.level of the "
+    "of the host, and other containers, because the pod terminates with its task (write a sidecar as one of initContainers "
+    "with restartPolicy: Always). At most 64 KiB as JSON. The platform limits the allowed values (podSecurity.level of the "
     "release). A change replaces the pods."
 )
 
 
 class PodTemplate(Part):
-    """The fields of the template. None has a default, since a field that is absent adds nothing to the pod."""
+    """The fields of the template. They have no defaults: an absent field adds nothing to the pod."""
 
     model_config = ConfigDict(title="PodTemplate")
 
@@ -74,18 +74,18 @@ class PodTemplate(Part):
     affinity: Open | None = Field(None, description="Affinity to nodes, and to or against other pods.")
     tolerations: OpenList | None = Field(
         None,
-        description="Taints of nodes that are tolerated. They replace Penstock's tolerations, with which a task leaves a "
-        "node after it was not ready or not reachable for a while.",
+        description="Tolerations of node taints. They replace Penstock's tolerations, with which a task leaves a node that "
+        "has been not ready or unreachable for a while.",
     )
     topology_spread_constraints: OpenList | None = Field(None, description="How tasks are spread over zones or nodes.")
-    priority_class_name: ObjectName | None = Field(None, description="The pod's priority among others.")
+    priority_class_name: ObjectName | None = Field(None, description="The PriorityClass of the pod.")
     scheduler_name: str | None = Field(None, description="The scheduler that places the pod.")
     runtime_class_name: ObjectName | None = Field(
         None, description="The container runtime of the pod, such as a sandbox."
     )
     service_account_name: ObjectName | None = Field(
         None,
-        description="The ServiceAccount that the pod runs as, for cloud identities for example. Its token is not "
+        description="The ServiceAccount that the pod runs as, for example for a cloud identity. Its token is not "
         "mounted unless automountServiceAccountToken is true.",
     )
     automount_service_account_token: bool | None = Field(
@@ -105,11 +105,11 @@ class PodTemplate(Part):
         description="How long a task may take to stop: to finish its batch and commit offsets.",
     )
     host_aliases: OpenList | None = Field(None, description="Entries of the pod's /etc/hosts.")
-    dns_policy: str | None = Field(None, description="How names are resolved.")
+    dns_policy: str | None = Field(None, description="How host names are resolved.")
     dns_config: Open | None = Field(None, description="Name servers and search domains.")
 
     def to_manifest(self) -> dict[str, Any]:
-        """Return the mapping that the user wrote, including nulls inside it, which remove fields of the pod."""
+        """Return the mapping that the user wrote, including inner nulls, which remove fields of the pod."""
         fields = ((info.alias or name, getattr(self, name)) for name, info in type(self).model_fields.items())
         return {name: value for name, value in fields if value is not None}
 

@@ -21,13 +21,13 @@ class PolicyBinding:
     """Combined policies of a namespace for one Connector.
 
     Attributes:
-        policy: the rules of one and the limits of all; None: none applies. As far as they can be applied, where one of the
-            others says otherwise.
+        policy: the rules of one policy and the limits of all; None: no policy applies. Incomplete if one of the attributes
+            below reports a problem.
         selected: whether a policy applies that the Connector does not name.
-        missing: the policy that it names and that does not exist; empty: it exists, or none is named.
-        invalid: the problems of those that cannot be applied, by name.
-        rivals: the policies with rules that select it, where there are several and it names none with rules.
-        refused: the problems of the Connector's `topic.creation.*`, which no rule or limit of these policies allows.
+        missing: the policy that the Connector names but that does not exist, or empty.
+        invalid: the problems of policies that cannot be applied, by name.
+        rivals: the policies with rules that select it, if there are several and it names none with rules.
+        refused: the problems of the Connector's `topic.creation.*` that these policies do not allow.
     """
 
     policy: TopicPolicy | None = None
@@ -41,15 +41,15 @@ class PolicyBinding:
 def bind(
     named: str | None, labels: Mapping[str, str], config: Mapping[str, str], documents: Iterable[Mapping[str, Any]]
 ) -> PolicyBinding:
-    """Return the combined policies for a Connector: the rules of one, the limits of all that it names or that select it.
+    """Combine the policies for a Connector: the rules of one, and the limits of all that it names or that select it.
 
-    The rules are those of the policy that it names, else of the only one with rules that selects it.
+    The rules are those of the policy that it names, or else of the only policy with rules that selects it.
 
     Args:
-        named: the policy in its `spec.topicCreationPolicyRef`; None: it names none.
+        named: the policy in its `spec.topicCreationPolicyRef`, or None.
         labels: labels of the Connector.
         config: its properties as written.
-        documents: the policies of its namespace, as the API server gives them.
+        documents: the policies of its namespace, as the API server returns them.
     """
     found = sorted((d for d in documents if name_of(d) == named or _selects(d, labels)), key=name_of)
     good: dict[str, TopicPolicy] = {}
@@ -68,7 +68,7 @@ def bind(
     ruling = {name: policy.rules for name, policy in good.items() if policy.rules is not None}
     if named in ruling:
         ruling = {named: ruling[named]}
-    if inline:  # these are the rules, wherever they may be
+    if inline:  # these are the rules, wherever policies allow them
         ruling = {name: rules for name, rules in ruling.items() if name not in lax}
     rules = next(iter(ruling.values())) if len(ruling) == 1 else None
     limits = tuple(each for policy in good.values() for each in policy.limits)
@@ -88,8 +88,8 @@ def _refused(
     if rules is not None:
         yield Problem(
             "",
-            f"the TopicCreationPolicy {rules.policy} has rules for this connector, and spec.config has {', '.join(inline)}: "
-            f"only one of them can apply; remove these properties, or have spec.overridePolicy: Allow set in the policy",
+            f"the TopicCreationPolicy {rules.policy} has rules for this connector, but spec.config has {', '.join(inline)}: "
+            f"only one of them can apply; remove these properties, or set spec.overridePolicy: Allow in the policy",
         )
         return
     yield from literal_violations(config, limits)
@@ -110,7 +110,7 @@ def name_of(document: Mapping[str, Any]) -> str:
 
 
 def selector_of(document: Mapping[str, Any]) -> ConnectorSelector | None:
-    """Return which Connectors a policy selects; None: none, also if the selector cannot be read."""
+    """Return the selector of a policy; None if it has none, or an invalid one."""
     given = (document.get("spec") or {}).get("connectorSelector")
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""Quantities of Kubernetes in resource requests and limits: `500m`, `2`, `1Gi`. Pure."""
+"""Kubernetes quantities in resource requests and limits: `500m`, `2`, `1Gi`. Pure."""
 
 import re
 from decimal import Decimal
@@ -13,17 +13,17 @@ __all__ = ["Quantities", "quantity"]
 
 _MALFORMED: Final = "is not a quantity: write a number with or without a unit, such as 500m, 2 or 1Gi"
 _PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
-"""Kubernetes' pattern, without negative quantities, which requests and limits must not be."""
+"""Kubernetes' pattern, without negative quantities, which are invalid as requests and limits."""
 _PARTS: Final = re.compile(r"\+?([0-9.]+)(.*)")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = "KMGTPE"
 
 
 def quantity(text: str) -> Decimal:
-    """Return the number of a quantity: cores of CPU, bytes of memory.
+    """Return the value of a quantity: CPU cores, or bytes of memory.
 
     Raises:
-        ValueError: the text is not a quantity, or negative.
+        ValueError: the string is not a quantity, or is negative.
     """
     found = _PARTS.fullmatch(text) if re.fullmatch(_PATTERN, text) else None
     if found is None:
@@ -37,7 +37,7 @@ def quantity(text: str) -> Decimal:
 
 
 def _text(value: Any) -> str:
-    """Return a quantity as a text: `0.5` for the number 0.5."""
+    """Return a quantity as a string: `0.5` for the number 0.5."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError(_MALFORMED)  # noqa: TRY004 (pydantic reports ValueErrors)
     text = text_of(value)
@@ -49,4 +49,4 @@ Quantities = Annotated[
     dict[str, Annotated[str, BeforeValidator(_text)]],
     Mark(additionalProperties={**ONE_VALUE, "pattern": _PATTERN, "minimum": 0, "not": {"enum": [True, False]}}),
 ]
-"""Quantities by the name of their resource. Each is a text or a number, `500m`, `1` or `0.5`, as in a pod."""
+"""Quantities by resource name. Each is a string or a number, `500m`, `1` or `0.5`, as in a pod."""

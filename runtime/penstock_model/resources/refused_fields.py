@@ -1,4 +1,4 @@
-"""Values of a Connector's fields that are refused: each with the reason and the remedy. Pure."""
+"""Rejected values of a Connector's fields, each with the reason and the remedy. Pure."""
 
 from collections.abc import Iterator
 
@@ -14,16 +14,16 @@ __all__ = ["refused_fields"]
 
 
 def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
-    """Return a problem for each value that excludes another one or breaks a guarantee.
+    """Yield a problem for each value that contradicts another one or breaks a guarantee.
 
-    Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
+    Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator reject a Connector with these.
     """
     if spec.spark.start is SparkStart.EAGER and spec.spark.idle_timeout != Spark().idle_timeout:
         yield Problem(
-            "spec.spark.idleTimeout", "has no effect with start: Eager, because Spark stays; remove one of the two"
+            "spec.spark.idleTimeout", "has no effect with start: Eager, because Spark keeps running; remove one of them"
         )
     if not spec.spark.idle_timeout:
-        message = "Spark would end after each batch; use 1m or more, or start: Eager, which keeps Spark"
+        message = "Spark would stop after each batch; use 1m or more, or start: Eager, which keeps Spark running"
         yield Problem("spec.spark.idleTimeout", message)
     yield from refused_settings(spec.spark.conf, in_pods=spec.spark.executors is not None)
     if spec.spark.executors is not None:

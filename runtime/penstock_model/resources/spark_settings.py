@@ -1,6 +1,6 @@
 """Spark settings that `spec.spark.conf` must not have, because a guarantee of Penstock depends on them. Pure.
 
-Every other setting is the user's: it overrides that of Penstock.
+All other settings of the user override those of Penstock.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,19 +16,19 @@ _REPEATS: Final = (
     "batches"
 )
 _NO_EXECUTORS: Final = (
-    "there are no executors, because Spark runs in the task's own process; remove it, and set spec.spark.executors for "
-    "executors, or raise spark.driver.memory or spec.template.resources"
+    "there are no executors, because Spark runs in the task's own process; remove it, and set spec.spark.executors to "
+    "use executors, or raise spark.driver.memory or spec.template.resources"
 )
-_FORKED: Final = "Penstock starts the workers, with everything that they need for a batch; remove it"
+_FORKED: Final = "Penstock starts the workers and sets up all that they need for a batch; remove it"
 _PYTHON: Final = "workers run in the task's own Python, which has the plugins; remove it"
 _FOLDER: Final = (
     "all files of Spark are in the task's folder, which is removed with the task; remove it, and set the environment "
     "variable TMPDIR (spec.template.env) to move that folder"
 )
 _PORTS: Final = "Spark's ports need no password, and only the task's own pod may reach them; remove it"
-_ONE_PORT: Final = "tasks on one machine would request the same port, and Spark takes a free one for each; remove it"
+_ONE_PORT: Final = "tasks on one machine would request the same port; remove it, so that Spark uses a free port"
 _NO_REPEATS: Final = "with it, Spark runs no job if it may not repeat a task; remove it"
-_NO_CLUSTER: Final = "it is for a Spark cluster, and Spark runs in the task's own process; remove it"
+_NO_CLUSTER: Final = "it is for a Spark cluster, but Spark runs in the task's own process; remove it"
 
 REFUSED: Final[Mapping[str, str]] = {
     "spark.master": _ONE_PROCESS,
@@ -67,7 +67,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "spark.driver.defaultJavaOptions": "it would replace options that Penstock needs for log, memory and folders; use "
     "spark.driver.extraJavaOptions, which adds to them",
 }
-"""Cause and remedy by the name of a setting; a name that ends with a dot covers all settings that begin with it."""
+"""Cause and remedy by setting; a name that ends with a dot covers all settings that start with it."""
 
 
 _EXECUTORS: Final = frozenset(
@@ -79,7 +79,7 @@ _EXECUTORS: Final = frozenset(
         "spark.driver.bindAddress",
     }
 )
-"""Settings of executors, and of the address at which they reach the driver."""
+"""Settings of executors, and of the address that they use to reach the driver."""
 _SEALED: Final = (
     "executors receive the connector's passwords, so Penstock always uses authentication and encryption; remove it"
 )
@@ -100,12 +100,12 @@ _SEALS: Final = ("spark.authenticate", "spark.network.crypto.", "spark.io.encryp
 
 
 def reason_against(name: str, *, on_cluster: bool = False, in_pods: bool = False) -> str | None:
-    """Return why this setting is refused, and the remedy; None: it is allowed.
+    """Return why this setting is rejected, with the remedy; None if it is allowed.
 
     Args:
         name: name of the setting.
-        on_cluster: the workers are executors of a cluster (`penstock run --master`).
-        in_pods: the workers are executors in pods (`spec.spark.executors`).
+        on_cluster: whether the workers are executors of a cluster (`penstock run --master`).
+        in_pods: whether the workers are executors in pods (`spec.spark.executors`).
     """
     name = name.strip()
     if on_cluster and name in _EXECUTORS:
@@ -127,11 +127,11 @@ def _reason(name: str, refused: Mapping[str, str]) -> str | None:
 
 
 def refused_settings(conf: Mapping[str, str], *, in_pods: bool = False) -> Iterator[Problem]:
-    """Return a problem for each setting that is refused, regardless of its value.
+    """Yield a problem for each rejected setting, regardless of its value.
 
     Args:
         conf: `spec.spark.conf`.
-        in_pods: as for `reason_against`.
+        in_pods: see `reason_against`.
     """
     for name in conf:
         if (reason := reason_against(name, in_pods=in_pods)) is not None:
@@ -139,7 +139,7 @@ def refused_settings(conf: Mapping[str, str], *, in_pods: bool = False) -> Itera
 
 
 def refused_on_cluster(conf: Mapping[str, str]) -> Iterator[Problem]:
-    """Return problems as `refused_settings`, for the settings of a run on a cluster's executors.
+    """Yield problems like `refused_settings`, for a run on the executors of a cluster.
 
     Args:
         conf: `--spark-conf`.

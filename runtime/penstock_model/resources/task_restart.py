@@ -1,8 +1,8 @@
-"""Decide when a task that ended is restarted, for the operator and for `penstock run`. Pure.
+"""Decide when to restart a task that has ended, for the operator and for `penstock run`. Pure.
 
-After a failure `spec.restart` decides. A loss (the process was killed, the JVM died) is a fault of the infrastructure: the
-task is restarted immediately after the first, with a back-off of up to five minutes after further ones in a row, and
-without a limit on their number.
+After a failure, `spec.restart` applies. A loss (the process was killed, the JVM crashed) is a fault of the infrastructure:
+the task is restarted immediately after the first loss, and with a back-off of up to five minutes after further consecutive
+losses, without a limit on their number.
 """
 
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from penstock_model.resources.connector import Restart
 __all__ = ["RestartDecision", "RestartHistory", "TaskEnd", "next_restart"]
 
 _LOSS_BACKOFF: Final = ExponentialBackoff(first=1.0, longest=300.0)
-"""From the second loss in a row on."""
+"""Delays from the second consecutive loss."""
 _QUIET: Final = 600.0
-"""Seconds of running after which the count of losses starts again."""
+"""Seconds without a loss after which the count of losses is reset."""
 
 
 class TaskEnd(Enum):
@@ -32,7 +32,7 @@ class TaskEnd(Enum):
 
     @classmethod
     def of(cls, code: int) -> "TaskEnd":
-        """Return the end that an exit code means. Negative codes are signals."""
+        """Return the end that an exit code indicates. Negative codes are signals."""
         if code < 0 or code == ExitCode.LOST:
             return cls.LOST
         return {
@@ -44,7 +44,7 @@ class TaskEnd(Enum):
 
 @dataclass(frozen=True)
 class RestartHistory:
-    """Failures and losses of a task in a row."""
+    """Consecutive failures and losses of a task."""
 
     failures: int = 0
     losses: int = 0
@@ -52,7 +52,7 @@ class RestartHistory:
 
 @dataclass(frozen=True)
 class RestartDecision:
-    """Restart the task after `delay` seconds; None: do not restart it, for `reason`."""
+    """Decision to restart the task after `delay` seconds, or, if None, not to restart it, because of `reason`."""
 
     delay: float | None
     history: RestartHistory
@@ -60,12 +60,12 @@ class RestartDecision:
 
 
 def next_restart(end: TaskEnd, *, lived: float, history: RestartHistory, policy: Restart) -> RestartDecision:
-    """Decide what follows the end of a task.
+    """Decide whether and when to restart a task that has ended.
 
     Args:
         end: end of the task.
         lived: seconds from its start to its end.
-        history: before this end.
+        history: history before this end.
         policy: `spec.restart`.
     """
     if lived >= policy.reset_after.total_seconds():

@@ -1,7 +1,7 @@
 """Fields of a Connector's spec that its tasks read. Pure.
 
-They travel to a task as one JSON value, `TaskSpec.settings`. Between the declaration here and the code that uses a field,
-nothing names it: the CRD, the hash of a plan's inputs, the plan's answer and the task spec contain every field.
+Tasks receive them as one JSON value, `TaskSpec.settings`. A new field is declared here and read by the task; the CRD, the
+hash of a plan's inputs, the plan's answer and the task spec contain all fields without naming them.
 """
 
 from collections.abc import Mapping
@@ -33,19 +33,20 @@ class Spark(Part):
     conf: ConfigMapping = Field(
         {},
         examples=[{"spark.driver.memory": "2g"}],
-        description="Spark properties (such as spark.sql.shuffle.partitions), which override those of Penstock. Those on "
-        "which a guarantee depends, such as spark.master and spark.task.maxFailures, are refused with the reason.",
+        description="Spark properties (such as spark.sql.shuffle.partitions), which override those of Penstock. "
+        "Properties on which a guarantee depends, such as spark.master and spark.task.maxFailures, are rejected with the "
+        "reason.",
     )
     start: SparkStart = Field(
         SparkStart.ON_DEMAND,
-        description="OnDemand: Spark starts when a backlog needs it, and ends when no backlog has needed it for "
-        "idleTimeout. A small connector never needs it, and a task without it needs a tenth of the memory. Eager: Spark "
-        "starts with the first batches, and stays.",
+        description="OnDemand: Spark starts when a backlog needs it, and stops when no backlog has needed it for "
+        "idleTimeout. A small connector never needs it, and a task without Spark needs a tenth of the memory. Eager: Spark "
+        "starts with the first batches, and keeps running.",
     )
     idle_timeout: Duration = Field(
         "10m",
         validate_default=True,
-        description="With OnDemand, how long Spark stays without a backlog before it ends.",
+        description="With OnDemand, how long Spark runs without a backlog before it stops.",
     )
     executors: Executors | None = Field(
         None,
@@ -56,7 +57,7 @@ class Spark(Part):
 
 
 _OPTION: Final = ruled(
-    rule("self.startsWith('-')", "must begin with '-'; write an option and its value as one entry (--add-opens=...)"),
+    rule("self.startsWith('-')", "must start with '-'; write an option and its value as one entry (--add-opens=...)"),
     rule(
         "!self.contains('${secret:')",
         "variables are resolved in spec.config only; pass a secret to the plugin there, or mount it as a file",
@@ -65,14 +66,14 @@ _OPTION: Final = ruled(
 
 
 class Java(Part):
-    """The JVM of each task that has Java plugins, and of the pod that plans them."""
+    """The JVM of each task with Java plugins, and of the pod that plans them."""
 
     heap_percent: int = Field(
         50,
         ge=10,
         le=75,
         strict=True,
-        description="The maximum heap, as a share of the container's memory limit. The rest is for other memory of the JVM "
+        description="The maximum heap, in percent of the container's memory limit. The rest is for other memory of the JVM "
         "(classes, threads, code, direct buffers), for Python and the Kafka clients.",
     )
     options: Annotated[
@@ -80,8 +81,8 @@ class Java(Part):
     ] = Field(
         [],
         examples=[["-Duser.timezone=UTC", "-XX:+UseG1GC"]],
-        description="Options of the JVM, one per entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and the like. "
-        "An option is refused with the reason if a guarantee depends on it, or if it sets the heap, runs commands or loads "
+        description="JVM options, one per entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and similar options. "
+        "An option is rejected with the reason if a guarantee depends on it, or if it sets the heap, runs commands or loads "
         "other classes. Do not put secrets here.",
     )
 
@@ -113,7 +114,7 @@ class TaskSettings(Part):
     limits: RateLimits = Field(
         RateLimits(),
         examples=[{"recordsPerSecond": 500}],
-        description="How fast each task may move records, to protect an external system. The limits are per task, so "
+        description="Rate limits of each task, to protect an external system. The limits are per task, so "
         "autoscaling multiplies them. A task with a limit delivers in its own process, without Spark. A change replaces "
         "the tasks.",
     )
@@ -122,16 +123,16 @@ class TaskSettings(Part):
     java: Java | None = Field(
         None,
         examples=[{"heapPercent": 60, "options": ["-Duser.timezone=UTC"]}],
-        description="The JVM of each task that has Java plugins, and of the pod that plans them. A change replaces "
+        description="The JVM of each task with Java plugins, and of the pod that plans them. A change replaces "
         "the tasks.",
     )
 
     @classmethod
     def of_task(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the settings in a task spec. Fields that this release does not know are ignored.
+        """Return the settings in a task spec. Unknown fields are ignored.
 
         Raises:
-            ConfigError: holds all problems, each with its field path.
+            ConfigError: contains all problems, each with its field path.
         """
         try:
             return cls.model_validate(settings, extra="ignore")
@@ -144,7 +145,7 @@ class TaskSettings(Part):
 
 
 def _without_defaults(part: Part) -> dict[str, Any]:
-    """Return the JSON form of a part, without values that are the default and without parts that have only such values."""
+    """Return the JSON form of a part, without default values and without parts that have only default values."""
     fields = type(part).model_fields
     default = type(part)(**{name: getattr(part, name) for name, field in fields.items() if field.is_required()})
     written = part.model_dump(mode="json", by_alias=True)

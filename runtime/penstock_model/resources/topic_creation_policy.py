@@ -23,7 +23,7 @@ __all__ = [
 
 _MOST: Final = 2**31 - 1
 _MOST_REPLICAS: Final = 2**15 - 1
-_NONE_OR_POSITIVE: Final = "must be -1, for the broker's default, or 1 and more"
+_NONE_OR_POSITIVE: Final = "must be -1 for the broker's default, or at least 1"
 _UNIQUE: Final = "two groups have the same name; names must be unique"
 _WITH_DEFAULT: Final = (
     "require default, which applies to values that groups do not set, and to topics that no group matches"
@@ -81,22 +81,22 @@ class TopicGroup(Part):
         str, AtMost(64, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
     ] = Field(description="The name of the group, used in messages. Must be unique.")
     include: Annotated[list[TopicPattern], AtMost(64, least=1), Mark(**list_of("atomic"))] = Field(
-        description=f"The topics of the group, as {_PATTERN}. One match is enough."
+        description=f"The topics of the group, as {_PATTERN}. At least one must match."
     )
     exclude: Annotated[list[TopicPattern], AtMost(64), Mark(**list_of("atomic"))] = Field(
         [], description=f"Exceptions from include, as {_PATTERN}."
     )
     replication_factor: Replicas | None = Field(
         None,
-        description="The number of replicas. When absent, that of default; -1 is the broker's default, regardless of the "
-        "policy's default.",
+        description="The number of replicas. When absent, the value in default; -1 is the broker's default, regardless of "
+        "the policy's default.",
     )
     partitions: Partitions | None = Field(
         None,
-        description="The number of partitions. When absent, that of default; -1 is the broker's default, regardless of the "
-        "policy's default.",
+        description="The number of partitions. When absent, the value in default; -1 is the broker's default, regardless of "
+        "the policy's default.",
     )
-    config: ConfigMapping = Field({}, description="Settings of the topic; those of default do not apply.")
+    config: ConfigMapping = Field({}, description="Settings of the topic; the settings in default do not apply.")
 
 
 class TopicLimits(Part):
@@ -140,14 +140,14 @@ class SelectorRequirement(Part):
         return self
 
     def admits(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels fulfil it. A label that is absent is in no set."""
+        """Return whether labels meet the requirement. An absent label is in no set."""
         if self.operator in _SETS:
             return (labels.get(self.key) in self.values) == (self.operator == "In")
         return (self.key in labels) == (self.operator == "Exists")
 
 
 class ConnectorSelector(Part):
-    """Connectors by their labels, as Kubernetes selects pods."""
+    """Selector of Connectors by labels, like Kubernetes' selectors of pods."""
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
@@ -157,7 +157,7 @@ class ConnectorSelector(Part):
     )
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Return whether it selects an object with these labels. An empty one selects every object."""
+        """Return whether it selects an object with these labels. An empty selector selects every object."""
         own = self.match_labels.items()
         return all(labels.get(n) == t for n, t in own) and all(e.admits(labels) for e in self.match_expressions)
 
@@ -192,13 +192,13 @@ class TopicCreationPolicySpec(Part):
     )
     connector_selector: ConnectorSelector | None = Field(
         None,
-        description="The Connectors of this namespace that the policy applies to without being named in their "
-        "spec.topicCreationPolicyRef. When absent, only those that name it; {} is all of them.",
+        description="Selects Connectors of this namespace to which the policy applies even if their "
+        "spec.topicCreationPolicyRef does not name it. When absent, it applies only to those that name it; {} selects all.",
     )
     override_policy: Literal["Forbid", "Allow"] = Field(
         "Forbid",
         description="Allow: a connector whose rules come from this policy may set topic.creation.* itself, which replaces "
-        "all rules; the limits still apply. Forbid: such a connector is refused.",
+        "all rules; the limits still apply. Forbid: such a connector is rejected.",
     )
 
     @model_validator(mode="after")
@@ -233,7 +233,7 @@ class TopicCreationPolicyStatus(StatusPart):
 
 
 class TopicCreationPolicy(Resource):
-    """How the topics of sources are created."""
+    """Rules for creating the topics of sources."""
 
     model_config = ConfigDict(title="TopicCreationPolicy")
 

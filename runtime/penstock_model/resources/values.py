@@ -1,4 +1,4 @@
-"""Values in resources: configuration values as Kubernetes' JSON prints them, and durations."""
+"""Values in resources: configuration values, in the form of Kubernetes' JSON, and durations."""
 
 import math
 import re
@@ -16,14 +16,14 @@ _DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+")
 _LEAST_PLAIN: Final = 1e-6
 _MOST_PLAIN: Final = 1e21
 _EXACT: Final = 2**53
-"""The greatest integer up to which a float, as some JSON parsers take every number, is exact."""
+"""Greatest integer up to which floats are exact; some JSON parsers read every number as a float."""
 
 
 def text_of(value: Any) -> str:
-    """Return a configuration value as a text for plugins: `true`, `1`, `0.5`.
+    """Return a configuration value as a string for plugins: `true`, `1`, `0.5`.
 
     Raises:
-        ValueError: the value is null, a list or a mapping; the message says what to write.
+        ValueError: the value is null, a list or a mapping; the message states the remedy.
     """
     match value:
         case str():
@@ -46,11 +46,11 @@ def text_of(value: Any) -> str:
                 if isinstance(value, dict)
                 else type(value).__name__
             )
-            raise ValueError(f"must be a string, a number or a boolean, not {kind}; lists are written a,b,c")
+            raise ValueError(f"must be a string, a number or a boolean, not {kind}; write lists as a,b,c")
 
 
 def _json_number(value: float) -> str:
-    """Return a number as Go's encoding/json prints it, as in kubectl: 1 for 1.0, no exponent from 1e-6 to 1e21."""
+    """Return a number as Go's encoding/json prints it, like kubectl: 1 for 1.0, no exponent from 1e-6 to 1e21."""
     if value == 0:
         return "0"
     if _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
@@ -77,7 +77,7 @@ def _duration_text(value: timedelta) -> str:
 
 
 def _config_text(value: Any) -> str:
-    """Return a configuration value as a text, unless the API server may have changed it (`SCALAR_SCHEMA`)."""
+    """Return a configuration value as a string, unless the API server may have changed it (`SCALAR_SCHEMA`)."""
     if isinstance(value, float) and math.isfinite(value):
         raise ValueError(
             "write it in quotes, because the API server changes numbers with a fraction or an exponent (1.10 becomes 1.1)"

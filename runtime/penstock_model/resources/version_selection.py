@@ -1,9 +1,9 @@
 """Choose the PluginVersions of a connector's plugins (KIP-891, "Choosing Versions when instantiating plugins"). Pure.
 
-A process holds one version of a distribution, since Python has no class loaders. So all places that ask for classes
-of one distribution get one version, which each of them allows; where there is none, the error names them. Java has
-class loaders: there each place gets the version that it asks for. A class that no PluginVersion offers is the
-runtime's own: a built-in one, or one of the runtime's image.
+A process can load only one version of a distribution, because Python has no class loaders. All places that request classes
+of one distribution therefore get one version that each of them allows; if there is none, the error names the places. Java
+has class loaders, so each place gets the version that it requests. A class that no PluginVersion offers comes from the
+runtime: it is built in, or in the runtime image.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,8 +22,8 @@ from penstock_model.resources.plugin_offers import offering
 __all__ = ["ResolvedPlugins", "resolve_plugins"]
 
 _NO_VERSION: Final = "undefined"
-"""The version of a Java class that has none."""
-_ONE_VERSION: Final = "a pod holds only one version of a distribution; request compatible versions"
+"""Version of a Java class without a version."""
+_ONE_VERSION: Final = "a pod can have only one version of a distribution; request compatible versions"
 T = TypeVar("T")
 _Mounts = Sequence[PluginMount]
 _ByPlace = Mapping[str, PluginMount]
@@ -34,10 +34,10 @@ class ResolvedPlugins:
     """Result of resolving the classes and versions of a connector.
 
     Attributes:
-        mounts: the images that its pods mount, the connector's first, each with its places. The plugins of other places are
-            the runtime's own.
+        mounts: the images that its pods mount, the connector's first, each with its places. The plugins of other places
+            come from the runtime.
         problems: why no versions can be chosen.
-        is_missing: the only problem is that PluginVersions do not exist; they may be created later.
+        is_missing: whether the only problem is that PluginVersions do not exist; they may be created later.
     """
 
     mounts: tuple[PluginMount, ...] = ()
@@ -45,7 +45,7 @@ class ResolvedPlugins:
     is_missing: bool = False
 
     def waiting_for(self, problems: Iterable[Problem]) -> "ResolvedPlugins":
-        """Return a copy with these problems, of PluginVersions that may be created later; one for each property."""
+        """Return a copy with these problems of PluginVersions that may be created later, at most one per property."""
         named = {p.property for p in self.problems}
         more = tuple(p for p in problems if p.property not in named)
         is_missing = self.is_missing or (bool(more) and not self.problems)
@@ -53,7 +53,7 @@ class ResolvedPlugins:
 
 
 class _Missing(ConfigError):
-    """A PluginVersion is not there."""
+    """A PluginVersion does not exist."""
 
 
 def resolve_plugins(
@@ -61,14 +61,14 @@ def resolve_plugins(
 ) -> ResolvedPlugins:
     """Return the PluginVersions that a connector runs, chosen only by the classes and versions that it requests.
 
-    The connector's version is chosen first. A plugin that its distribution holds too comes from there.
+    The connector's version is chosen first. Other plugins that its distribution contains are taken from it.
 
     Args:
-        asked: what it asks for.
-        offers: what there is.
-        kept: by place, the images of plugins that are asked for as before: they stay.
-        before: by place, the images of plugins whose class is asked for as before, perhaps in another version. If nothing
-            offers it any more, the runtime's own of that name is not meant.
+        asked: the requested plugins.
+        offers: the available PluginVersions.
+        kept: by place, the current images of plugins whose request is unchanged: they are kept.
+        before: by place, the current images of plugins whose requested class is unchanged, perhaps in another version. If
+            it is no longer offered, the runtime's class of that name is not used instead.
     """
     kept, before = kept or {}, before or {}
     failed: list[ConfigError] = []
@@ -111,7 +111,7 @@ def resolve_plugins(
 
 
 def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[PluginMount]:
-    """Return the mounts in order. Java classes of one folder share its number, since the folder is mounted once."""
+    """Yield the mounts in order. Java classes in one folder share its number, because the folder is mounted once."""
     numbers: dict[object, int] = {}
     for mount, places in every:
         key = (mount.image, mount.numbered(0, ()).folder) if mount.runtime == "Java" else object()
@@ -119,7 +119,7 @@ def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[Pl
 
 
 def _is_of_same_distribution(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
-    """Return whether a plugin comes from the connector's image: it holds it, and no history or version excludes it."""
+    """Return whether a plugin comes from the connector's image: it contains it, and no history or version excludes it."""
     owned = canonicalize_name(own.plugin)
     if not offering(asked, [own]) or (asked.place in kept and canonicalize_name(kept[asked.place].plugin) != owned):
         return False
@@ -134,7 +134,7 @@ def _is_of_same_distribution(asked: AskedPlugin, own: PluginMount, offers: _Moun
 def _distribution(
     asked: AskedPlugin, offers: _Mounts, own: PluginMount | None, kept: _ByPlace, before: _ByPlace
 ) -> str | None:
-    """Return the distribution of a plugin that is not from the connector's; None: it is the runtime's own."""
+    """Return the distribution of a plugin that is not in the connector's; None if it comes from the runtime."""
     owned = None if own is None else canonicalize_name(own.plugin)
     if asked.place in kept and (name := canonicalize_name(kept[asked.place].plugin)) != owned:
         return name
@@ -167,12 +167,12 @@ def _distribution(
 
 
 def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own: PluginMount | None) -> PluginMount:
-    """Return the version of a distribution that all these places get: the one that they have, or the newest that they allow.
+    """Return the version of a distribution for all these places: the current version, or the newest that they allow.
 
     Args:
-        asked: what they ask for.
+        asked: the requests of the places.
         offers: all PluginVersions of the distribution.
-        kept: as for `resolve_plugins`.
+        kept: see `resolve_plugins`.
         own: the offer of the connector. A Java class from the folder of a Java connector comes from there.
     """
     wanted = [(a, _range(a, offers)) for a in asked]
@@ -190,7 +190,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
         raise _refused(
             asked[0].version_property,
             f"{places} are of the distribution "
-            f"{offers[0].plugin}, and no version of it fits all of them, {there_are(o.version for o in offers)}; "
+            f"{offers[0].plugin}, but no version of it fits all of them, {there_are(o.version for o in offers)}; "
             f"{_ONE_VERSION}",
         )
     if common[0] in present:
@@ -208,7 +208,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
 
 
 def _nearest(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMount]:
-    """Return the offers from the connector's folder, else from its image, else all."""
+    """Return the offers from the connector's folder, or else from its image, or else all."""
     if own is None or own.runtime != "Java":
         return found
     in_image = [o for o in found if o.image == own.image]
@@ -217,7 +217,7 @@ def _nearest(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMo
 
 
 def _differ(one: PluginMount, other: PluginMount) -> bool:
-    """Return whether offers of one version are different code. One image may hold a Java class in several folders."""
+    """Return whether offers of one version differ in code. An image may contain a Java class in several folders."""
     if one.runtime == other.runtime == "Java":
         return one.image != other.image
     return one.model_copy(update={"name": other.name}) != other
@@ -226,19 +226,19 @@ def _differ(one: PluginMount, other: PluginMount) -> bool:
 def _may_be_any(asked: AskedPlugin, offer: PluginMount) -> bool:
     """Return whether any of the images with this version may be used.
 
-    Images of Java plugins bring copies of the transforms and converters that go with their connectors. Two copies of a
-    connector are a mistake, and a class that has no version may be any code.
+    Images of Java plugins contain copies of the transforms and converters for their connectors. Two copies of a connector
+    are a mistake, and a class without a version may be any code.
     """
     return offer.runtime == "Java" and asked.place != CONNECTOR and offer.version != _NO_VERSION
 
 
 def _check_same_version(own: PluginMount, together: Sequence[AskedPlugin], offers: _Mounts) -> None:
-    """Refuse other versions of the distribution that the connector is of (KIP-891 allows them)."""
+    """Reject other versions of the connector's distribution (KIP-891 allows them)."""
     problems = []
     for a in together:
         if (versions := _range(a)) is not None and own.version not in versions:
             text = (
-                f"{a.place} requests version {versions} of {own.plugin}, and the connector runs {own.version} of it; "
+                f"{a.place} requests version {versions} of {own.plugin}, but the connector runs {own.version} of it; "
                 f"{there_are(o.version for o in offering(a, [*offers, own]))}; {_ONE_VERSION}: here and in spec.version"
             )
             problems.append(Problem(a.version_property, text))

@@ -29,16 +29,16 @@ def check_clients(
     findings: Findings,
     has_policy: bool = False,
 ) -> None:
-    """Check overrides of the clients that this connector has, and a sink's group.
+    """Check the overrides of the clients that this connector uses, and a sink's consumer group.
 
     Args:
         kind: `source` or `sink`.
         config: the connector's properties, resolved.
         worker: worker configuration, resolved.
         connector: Connect name of the connector.
-        exactly_once: the source's producers are transactional.
+        exactly_once: whether the source's producers are transactional.
         findings: receives problems and warnings.
-        has_policy: a TopicCreationPolicy applies to the connector, so the task creates its topics.
+        has_policy: whether a TopicCreationPolicy applies to the connector, so that the task creates its topics.
     """
     for client in used(kind, config, has_policy=has_policy):
         prefix = OVERRIDES[client]
@@ -65,7 +65,7 @@ def check_clients(
 
 
 def unused_overrides(kind: str, config: Mapping[str, str], *, has_policy: bool = False) -> list[str]:
-    """Return overrides of clients that the connector does not have. No policy checks them, and no task gets them."""
+    """Return overrides of clients that the connector does not use. No policy checks them, and no task receives them."""
     clients = used(kind, config, has_policy=has_policy)
     unused = [OVERRIDES[client] for client in CLIENT_KINDS if client not in clients]
     return [name for name in config if name.startswith(tuple(unused))]
@@ -87,7 +87,7 @@ def _has_rules(config: Mapping[str, str], *, has_policy: bool) -> bool:
 
 
 def _for_records_alone(config: Mapping[str, str]) -> Iterator[Problem]:
-    """Warn of producer credentials that the client for creating topics does not have (KIP-158, example 5)."""
+    """Warn about producer credentials that the client for creating topics does not use (KIP-158, example 5)."""
     producer, admin = (_below(OVERRIDES[client], config) for client in ("producer", "admin"))
     for name, text in producer.items():
         if name.startswith(_CREDENTIALS) and admin.get(name) != text:
@@ -99,7 +99,7 @@ def _for_records_alone(config: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _allowed(kind: str, name: str, worker: WorkerConfig) -> str:
-    """Return what would give the connector such a client, or that the worker's policy would then reject the override."""
+    """Describe how the connector would get such a client, or that the worker's policy would then reject the override."""
     prefix = next(p for p in OVERRIDES.values() if name.startswith(p))
     own = name.removeprefix(prefix)
     if refused(worker.override_policy, worker.override_allowlist, {own: ""}, prefix):

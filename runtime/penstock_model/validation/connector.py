@@ -1,4 +1,4 @@
-"""Check all of a Connector that can be known without running its plugins. Pure."""
+"""Check everything in a Connector that can be checked without running its plugins. Pure."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,19 +36,19 @@ __all__ = ["PluginKnowledge", "check_connector"]
 
 _CHAIN: Final = ("transforms", "predicates")
 _MOST_UNKNOWN: Final = 100
-"""Limit of unknown properties that are reported: the search for a similar name takes time for each."""
+"""Maximum number of unknown properties that are reported: for each, the search for a similar name takes time."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginKnowledge:
-    """Knowledge of plugins, without the plugins.
+    """Information about plugins, without the plugins.
 
     Attributes:
         offers: offers of the PluginVersions of the namespace; None: they could not be read.
-        published: returns the definitions that a PluginVersion has published; None: there are none.
+        published: returns the definitions that a PluginVersion has published, or None.
         release: version of the built-in plugins.
         unverified: names of the PluginVersions that have not been verified.
-        unread: names of those whose Java classes no pod has found yet.
+        unread: names of the PluginVersions whose Java classes no pod has found yet.
     """
 
     offers: Sequence[PluginMount] | None
@@ -61,7 +61,7 @@ class PluginKnowledge:
     def of(
         cls, documents: Sequence[Mapping[str, Any]] | None, published: Callable[[str], Definitions | None], release: str
     ) -> "PluginKnowledge":
-        """Return the knowledge of a namespace with these PluginVersions; None: they could not be read."""
+        """Return the information for a namespace with these PluginVersions; None: they could not be read."""
         if documents is None:
             return cls(None, published, release)
         unread = sorted(d["metadata"]["name"] for d in documents if is_unread(d))
@@ -70,12 +70,12 @@ class PluginKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """Configuration that is checked.
+    """Configuration to check.
 
     Attributes:
         config: all properties as written.
-        own: those without variables.
-        opaque: names of those with variables, whose values only a pod knows.
+        own: the properties without variables.
+        opaque: names of properties with variables, whose values only a pod knows.
     """
 
     config: Mapping[str, str]
@@ -99,14 +99,14 @@ def check_connector(
     is_refused: Callable[[Unknown], bool],
     more: Iterable[Problem] = (),
 ) -> tuple[Problem, ...]:
-    """Return the warnings about a Connector.
+    """Check a Connector, and return the warnings about it.
 
     Args:
         resource: the Connector, perhaps a draft whose `reading` has problems.
         worker: worker configuration, resolved.
-        knowledge: knowledge of plugins, without the plugins.
+        knowledge: information about plugins.
         policy: how a TopicCreationPolicy applies.
-        is_refused: whether an unknown property, or a misspelt class, is a problem, and not only a warning.
+        is_refused: returns whether an unknown property, or a misspelt class, is a problem instead of a warning.
         more: problems that were found elsewhere.
 
     Raises:
@@ -137,7 +137,7 @@ def check_connector(
 
 
 def _places(checked: _Checked) -> list[Place]:
-    """Return the places that the Connector itself fills."""
+    """Return the places for which the Connector itself sets a plugin."""
     own = {n: t for n, t in checked.config.items() if n not in _CHAIN or n not in checked.opaque}
     converters = [plugin_chain.converter(name, own, {}) for name in CONVERTERS if name in own]
     return [*converters, *plugin_chain.predicates(own), *plugin_chain.transforms(own)]
@@ -177,7 +177,7 @@ def _check_framework(
     plugins: KnownPlugins,
     findings: Findings,
 ) -> str | None:
-    """Check the framework's properties, and return the kind of connector; None: it is unknown."""
+    """Check the framework's properties, and return the kind of connector, or None if it is unknown."""
     definition = plugins.definitions.get(CONNECTOR)
     kind = None if definition is None else definition.type
     inherited = {n: t for n, t in worker.errors.items() if n not in checked.config}
@@ -194,7 +194,7 @@ def _check_framework(
     guarantee = config.get("delivery.guarantee", "").strip()
     once = kind == "source" and worker.exactly_once and guarantee != "at-least-once"
     check_topic_rules(kind, checked.own, worker, findings, policy)
-    # With variables as texts: without a password, security settings would look incomplete.
+    # With unresolved variables: without a password, security settings would look incomplete.
     every, found = {**config, **checked.config}, Findings()
     check_clients(
         kind, every, worker, resource.connect_name, exactly_once=once, findings=found, has_policy=policy.applies
@@ -223,7 +223,7 @@ def _check_chain(places: Sequence[Place], plugins: KnownPlugins, checked: _Check
             unknown = checked.opaque_below(place.prefix)
             findings.problems += value_problems(definition, texts, place.prefix, unknown)
     for transform in transforms:
-        if transform.name in plugins.definitions and transform.name not in plugins.other_versions:  # as the plan does
+        if transform.name in plugins.definitions and transform.name not in plugins.other_versions:  # like the plan
             check_negation(transform, checked.config, findings)
         if "predicates" not in checked.opaque:
             check_guard(transform, known, checked.config, findings)
@@ -232,7 +232,7 @@ def _check_chain(places: Sequence[Place], plugins: KnownPlugins, checked: _Check
 
 
 def _check_variant(place: Place, definition: ClassDefinition, findings: Findings) -> bool:
-    """Return whether the name has a variant (`$Key`, `$Value`) exactly if the plugin requires one; if not, add a problem."""
+    """Return whether the name has a variant (`$Key`, `$Value`) exactly if the plugin requires one; else add a problem."""
     name = trimmed(place.type or "")
     _, dollar, variant = name.partition("$")
     if definition.is_java or (variant in definition.variants if definition.variants else not dollar):

@@ -1,4 +1,4 @@
-"""Collect problems and warnings, so that a user sees all of them together. Pure."""
+"""Collect problems and warnings, so that users see all of them together. Pure."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Findings:
 
     Attributes:
         problems: errors that make the configuration invalid.
-        warnings: findings that do not.
+        warnings: findings that do not make it invalid.
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Findings:
         """Raise ConfigError with all problems, if there are any.
 
         Args:
-            reading: reading of the resource's text. Its problems are not reported again as values of the wrong type.
+            reading: result of reading the resource. Its problems are not reported again as values of the wrong type.
             unresolved: problems of variables without a value, which are also reported only once.
             redactor: masks secrets in messages.
             unknown: properties whose values are unknown. Their problems are not reported.
@@ -74,7 +74,7 @@ class Findings:
 
 
 def names_of(problems: Iterable[Problem]) -> set[str]:
-    """Return the properties of these problems, also if they were written under `spec` instead of `spec.config`."""
+    """Return the properties of these problems, even if they were written under `spec` instead of `spec.config`."""
     names: set[str] = set()
     for problem in problems:
         own = {problem.property.removeprefix(prefix) for prefix in ("", "spec.", "spec.config.")}

@@ -1,4 +1,4 @@
-"""Find the plugin whose name a class name misspells. Pure."""
+"""Find the plugin that a misspelt class name refers to. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
@@ -13,10 +13,10 @@ __all__ = ["misspelt", "similar"]
 
 
 def misspelt(asked: AskedPlugin, offers: Sequence[PluginMount]) -> str | None:
-    """Return the plugin whose name differs by one slip of the keyboard; None: there is none.
+    """Return the plugin whose name differs by one typing error, or None.
 
-    Names such as JsonConverter and JsonSchemaConverter are similar, but may both exist. Of a Java class, the package must
-    be the same, since other packages have classes with similar names.
+    Names such as JsonConverter and JsonSchemaConverter are similar, but may both exist. The package of a Java class must be
+    the same, because other packages have classes with similar names.
 
     Args:
         asked: required plugin, which no image offers.
@@ -26,7 +26,7 @@ def misspelt(asked: AskedPlugin, offers: Sequence[PluginMount]) -> str | None:
 
 
 def similar(asked: AskedPlugin, offers: Sequence[PluginMount]) -> str | None:
-    """Return the plugin with the most similar name, as a suggestion; None: there is none."""
+    """Return the plugin with the most similar name as a suggestion, or None."""
     return None if "." in asked.name else nearest(asked.name, _known(asked, offers))
 
 
@@ -47,9 +47,9 @@ def _plugins(kinds: Sequence[str], offers: Sequence[PluginMount]) -> Iterator[tu
 
 
 def _is_slip(name: str, known: str) -> bool:
-    """Return whether case, a wrong, missing or additional character, or two swapped ones are the only difference.
+    """Return whether the only difference is case, one wrong, missing or additional character, or two swapped ones.
 
-    A plural or another number at the end is not a slip: there may be MaskFields and MaskField, or SinkV2 and SinkV1.
+    A plural or another number at the end is not a typing error: there may be MaskFields and MaskField, or SinkV2 and SinkV1.
     """
     name, known = (n.casefold().removesuffix(CONNECTOR_ENDING.casefold()) for n in (name, known))
     start = _same_from_start(name, known)
@@ -63,5 +63,5 @@ def _is_slip(name: str, known: str) -> bool:
 
 
 def _same_from_start(name: str, other: str) -> int:
-    """Return how many characters are the same before the first different one."""
+    """Return the number of equal characters before the first difference."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, other, strict=False)))

@@ -24,10 +24,10 @@ class KnownPlugins:
     """Definitions of the plugins of a Connector.
 
     Attributes:
-        definitions: by place (`connector`, `transforms.hoist`), those that are known.
-        other_versions: places that request another version, whose properties may be others (Connect's rule).
-        warnings: why others are unknown, and versions that do not exist.
-        misspelt: classes that nothing offers, with names that misspell those of plugins.
+        definitions: the known definitions, by place (`connector`, `transforms.hoist`).
+        other_versions: places that request another version, whose properties may differ (Connect's rule).
+        warnings: why other definitions are unknown, and versions that do not exist.
+        misspelt: unavailable classes whose names are probably misspelt names of plugins.
     """
 
     definitions: Mapping[str, ClassDefinition] = field(default_factory=dict)
@@ -37,13 +37,13 @@ class KnownPlugins:
 
 
 def version_problems(asked: Iterable[AskedPlugin]) -> list[Problem]:
-    """Return a problem for each version range that cannot be read."""
+    """Return a problem for each version range that cannot be parsed."""
     problems = []
     for a in asked:
         if a.from_worker:
             continue
         if "${" in (a.version or ""):
-            text = "is resolved before any pod could resolve variables; write the version"
+            text = "cannot contain variables, because versions are resolved before any pod; write the version"
             problems.append(Problem(a.version_property, text))
             continue
         try:
@@ -66,12 +66,13 @@ def find_definitions(
 
     Args:
         asked: required plugins, without unreadable version ranges.
-        offers: offers of the PluginVersions of the namespace; None: they could not be read, so nothing is said of them.
-        published: returns the definitions that a PluginVersion has published; None: there are none.
+        offers: offers of the PluginVersions of the namespace; None: they could not be read, and their plugins are not
+            checked.
+        published: returns the definitions that a PluginVersion has published, or None.
         release: version of the built-in plugins.
         written: names of the classes by place, with `$Key` or `$Value`.
         unverified: names of the PluginVersions that have not been verified.
-        unread: names of those whose Java classes no pod has found yet.
+        unread: names of the PluginVersions whose Java classes no pod has found yet.
     """
     if offers is None:
         asked, offers = [a for a in asked if is_built_in(a.kind, a.name)], ()
@@ -95,7 +96,7 @@ def find_definitions(
             definition = None if there is None else _of(a, there, mount.version, written)
             if definition is None and not a.from_worker:
                 text = (
-                    f"PluginVersion {mount.name} offers {a.name} and is not verified yet, so its properties are not checked"
+                    f"PluginVersion {mount.name} offers {a.name} but is not verified yet, so its properties are not checked"
                     if mount.name in unverified
                     else f"the properties of {a.name} are not checked yet: PluginVersion {mount.name} has not published "
                     "its configuration definitions"
@@ -124,7 +125,7 @@ def _not_offered(asked: AskedPlugin, near: str | None) -> str:
 
 
 def _misspelt(asked: AskedPlugin, near: str) -> str:
-    """Return the beginning of the plan's message, and what to do if the name is right."""
+    """Return the start of the plan's message, and the remedy if the name is correct."""
     return (
         f"Invalid value {asked.name} for configuration {asked.type_property}: Class {asked.name} could not be found. "
         f"Did you mean {near}? If not, create the PluginVersion that offers {asked.name} first"
@@ -134,8 +135,8 @@ def _misspelt(asked: AskedPlugin, near: str) -> str:
 def _unread(asked: AskedPlugin, unread: Sequence[str]) -> str:
     named = ", ".join(unread)
     return (
-        f"{asked.name} is not checked yet: it is not built in, and may be in PluginVersion {named}, "
-        f"whose Java classes are not known before {'they are' if len(unread) > 1 else 'it is'} verified"
+        f"{asked.name} is not checked yet: it is not built in, but may be in PluginVersion {named}, "
+        f"whose Java classes are unknown until {'they are' if len(unread) > 1 else 'it is'} verified"
     )
 
 

@@ -38,18 +38,18 @@ def check_negation(place: TransformPlace, config: Mapping[str, str], findings: F
             f"Invalid value {place.negate} for configuration {negate}: Expected value to be either true or false",
         )
     elif place.negate is not None and place.negate.strip() != place.negate and "true" in place.negate.lower():
-        findings.warn(negate, "has blanks around it, which makes it false in Kafka Connect; write true")
+        findings.warn(negate, "has surrounding whitespace, which makes it false in Kafka Connect; write true")
 
 
 def check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[str, str], findings: Findings) -> None:
     """Check that the predicate of a transform is one of the `known` aliases."""
     predicate = f"{place.name}.predicate"
-    asked = config.get(predicate) or ""  # with its blanks, as Kafka Connect takes it
+    asked = config.get(predicate) or ""  # including whitespace, as in Kafka Connect
     if asked and asked not in known:
         near = next((k for k in known if k.lower() == asked.strip().lower()), None) or nearest(asked, known)
         hint = f"did you mean {near}?" if near else "add it to"
         listed = f"the list predicates, which now has {', '.join(sorted(known)) or 'none'}"
-        blanks = " (with its blanks)" if asked.strip() != asked else ""
+        blanks = " (including its whitespace)" if asked.strip() != asked else ""
         findings.refuse(
             predicate,
             f"there is no predicate {asked.strip()}{blanks} in {listed}; {hint}"
@@ -59,11 +59,11 @@ def check_guard(place: TransformPlace, known: Sequence[str], config: Mapping[str
 
 
 def check_unused(predicates: Sequence[Place], transforms: Sequence[TransformPlace], findings: Findings) -> None:
-    """Warn of predicates that no transform names."""
+    """Warn about predicates that no transform uses."""
     named = {t.predicate for t in transforms}
     for alias in dict.fromkeys(p.name.removeprefix("predicates.") for p in predicates):
         if alias not in named:
             findings.warn(
                 f"predicates.{alias}.type",
-                f"has no effect: no transform is guarded by {alias}; set transforms.<alias>.predicate: {alias}",
+                f"has no effect: no transform uses {alias}; set transforms.<alias>.predicate: {alias}",
             )

@@ -1,4 +1,4 @@
-"""Warn if records skipped by `errors.tolerance=all` leave no trace."""
+"""Warn if records that `errors.tolerance=all` skips are not recorded anywhere."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ __all__ = ["warn_of_untraced_skips"]
 
 
 def warn_of_untraced_skips(framework: ErrorsConfig, own: Mapping[str, str], findings: Findings) -> None:
-    """Warn if failed records are only counted, and neither kept nor logged.
+    """Warn if failed records are only counted, but neither stored nor logged.
 
     Args:
         framework: the connector's properties, with the worker's as defaults.
@@ -21,6 +21,6 @@ def warn_of_untraced_skips(framework: ErrorsConfig, own: Mapping[str, str], find
     name = "errors.tolerance"
     findings.warn(
         name if name in own else f"worker configuration, {name}",
-        "failed records are skipped, and nothing records which: set errors.deadletterqueue.topic.name to keep them, or "
-        "errors.log.enable=true to log each of them",
+        "failed records are skipped without a trace: set errors.deadletterqueue.topic.name to keep them, or "
+        "errors.log.enable=true to log them",
     )

@@ -1,4 +1,4 @@
-"""Check names of topics that a configuration writes literally. Pure."""
+"""Check topic names that a configuration contains literally. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ _CERTAIN: Final[Mapping[str | None, frozenset[str]]] = {
     "source": frozenset(_TOPICS),
     "sink": frozenset((_TOPICS[0], "topics")),
 }
-"""Properties that Kafka certainly receives as names of topics, by the kind of connector."""
+"""Properties whose values Kafka certainly receives as topic names, by kind of connector."""
 _LONGEST_SHOWN: Final = 60
 
 
 class TopicNameProblem(NamedTuple):
-    """Name that Kafka refuses.
+    """Topic name that Kafka rejects.
 
     Attributes:
         problem: the property and the cause.
@@ -32,19 +32,19 @@ class TopicNameProblem(NamedTuple):
 
 
 def is_topic_name(text: str) -> bool:
-    """Return whether Kafka accepts a topic of this name."""
+    """Return whether Kafka accepts a topic with this name."""
     return _NAME.fullmatch(text) is not None
 
 
 def topic_name_problems(
     kind: str | None, config: Mapping[str, str], *, is_built_in: bool
 ) -> Iterator[TopicNameProblem]:
-    """Yield a problem for each name that Kafka refuses.
+    """Yield a problem for each topic name that Kafka rejects.
 
     Args:
-        kind: `source` or `sink`; None: it is unknown.
+        kind: `source`, `sink`, or None if unknown.
         config: properties without variables.
-        is_built_in: whether the connector is built in. In others, `topic` may be a topic of another system.
+        is_built_in: whether the connector is built in. For others, `topic` may be a topic of another system.
     """
     certain = _CERTAIN.get(kind, frozenset())
     for name in (*_TOPICS, *(("topic",) if is_built_in and kind == "source" else ())):

@@ -17,9 +17,9 @@ class PolicyUse(NamedTuple):
     """Use of a TopicCreationPolicy by a connector. Only the operator reads the policy, never a plan.
 
     Attributes:
-        named: the connector names a policy.
-        selected: a policy that the connector does not name selects it.
-        registered: the operator has run this connector before (KIP-158, `topic.creation.enable`).
+        named: whether the connector names a policy.
+        selected: whether a policy that the connector does not name selects it.
+        registered: whether the operator has run this connector before (KIP-158, `topic.creation.enable`).
     """
 
     named: bool = False
@@ -38,7 +38,7 @@ def check_topic_rules(
     """Reject invalid rules, as Kafka Connect does when the connector starts.
 
     With `topic.creation.enable=false`, rules of a new connector are rejected, and those of a connector that has run before
-    are ignored with a warning: if the plan were rejected, its tasks would keep creating topics by the previous plan.
+    are ignored with a warning: if the plan were rejected, its tasks would still create topics by the previous plan.
 
     Args:
         kind: `source` or `sink`.
@@ -64,5 +64,5 @@ def check_topic_rules(
         else:
             findings.refuse(name, f"would be ignored: {_OFF}; remove one of them")
     if policy.selected:
-        what = "rules of the TopicCreationPolicy that selects this connector are ignored, and its limits hold"
+        what = "rules of the TopicCreationPolicy that selects this connector are ignored, but its limits apply"
         findings.warn("", f"{what}: {_OFF}")

@@ -1,7 +1,7 @@
 """Find properties that nothing reads, and suggest similar names. Pure.
 
-Kafka Connect accepts any property. The plan warns of these, since a Connector that runs must not fail for them. The
-admission webhook refuses those that are similar to a known one, since it sees them when they are written.
+Kafka Connect accepts any property. The plan only warns about them, because a running Connector must not fail for them. The
+admission webhook rejects those that are similar to a known property, because it sees them when they are written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,8 +28,9 @@ class Known:
     Attributes:
         title: name of the plugin, for messages.
         types: type of each property, by name.
-        open_prefixes: prefixes of properties that it reads although no property has that name.
-        is_complete: it declares all that it reads. A Java class may read others, for which the plan does not even warn.
+        open_prefixes: prefixes of additional properties that it reads.
+        is_complete: whether it declares all properties that it reads. A Java class may read others, so the plan does not
+            warn about them.
     """
 
     title: str
@@ -50,7 +51,7 @@ class Known:
         return cls(title, types, definition.open_prefixes, is_complete=not definition.is_java)
 
     def reads(self, name: str) -> bool:
-        """Return whether it reads a property."""
+        """Return whether the plugin reads a property."""
         return name in self.types or (bool(self.open_prefixes) and name.startswith(self.open_prefixes))
 
 
@@ -75,8 +76,8 @@ def unknown_properties(
     Args:
         config: the connector's properties.
         framework: the framework's properties.
-        connector: the connector's; None: they are unknown, and so no property is reported that could be one of them.
-        chain: those of the plugins found, by place.
+        connector: the connector's properties; None: they are unknown, so no property that could be one of them is reported.
+        chain: the properties of the known plugins, by place.
     """
     known = {*framework.types, *(connector.types if connector else ())}
     prefixes = tuple(OVERRIDES.values())
@@ -93,7 +94,7 @@ def unknown_properties(
 
 
 def typed_properties(framework: Known, connector: Known | None, chain: Mapping[str, Known]) -> set[str]:
-    """Return the names of properties that are numbers or booleans, for which any spelling is acceptable."""
+    """Return the names of properties that are numbers or booleans, whose values may be spelled in several ways."""
     every = [("", framework), *([("", connector)] if connector else ())]
     every += [(f"{place}.", known) for place, known in chain.items()]
     typed = {f"{prefix}{name}" for prefix, known in every for name, type_ in known.types.items() if type_ in _TYPED}
@@ -112,7 +113,7 @@ def _in_place(name: str, place: str, config: Mapping[str, str], chain: Mapping[s
         listed = plugin_chain.aliases(of, config)
         if alias not in listed:
             near = nearest(alias, listed)
-            # With a class it is a transform or predicate that was taken out of the list.
+            # With a class, it is a transform or predicate that was removed from the list.
             has_class = any(n.startswith(f"{place}.") and n.endswith(".type") for n in config)
             is_similar = near is not None and not has_class
             yield Unknown(Problem(name, f"has no effect: {alias} is not in the list {of}{_hint(near)}"), is_similar)
@@ -130,7 +131,7 @@ def _in_place(name: str, place: str, config: Mapping[str, str], chain: Mapping[s
 
 
 def _place(name: str, config: Mapping[str, str]) -> str | None:
-    """Return the place that a property belongs to by its name. If several aliases match, the longest counts."""
+    """Return the place that a property belongs to by its name. Of several matching aliases, the longest applies."""
     for converter in plugin_chain.CONVERTERS:
         if name.startswith(f"{converter}."):
             return converter

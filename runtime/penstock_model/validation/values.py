@@ -1,6 +1,6 @@
 """Check values of properties against a published configuration definition. Pure.
 
-A definition says less than the plugin: types, bounds and accepted words. The plugin checks the rest when it is planned.
+A definition contains only types, bounds and accepted values. The plugin checks the rest during planning.
 """
 
 import re
@@ -25,18 +25,18 @@ _ADDED: Final[Mapping[PluginType, frozenset[str]]] = {
     "transform": _OF_STEP,
     "predicate": _OF_STEP,
 }
-"""Properties that Kafka Connect, and the plan, add to those of a Java plugin, by its type."""
+"""Properties that Kafka Connect and the plan add to those of a Java plugin, by plugin type."""
 
 _BITS: Final[Mapping[str, int]] = {"SHORT": 15, "INT": 31, "LONG": 63}
 _JAVA_SUFFIXES: Final = ("d", "D", "f", "F")
-"""Letters that may follow a DOUBLE in Java."""
+"""Suffixes that Java accepts after a DOUBLE."""
 _WHOLE: Final = re.compile(r"[+-]?\d{1,400}")
 
 
 def value_problems(
     definition: ClassDefinition, texts: Mapping[str, str], prefix: str, unknown: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the problems of the properties of a plugin, worded as the plugin does.
+    """Yield the problems of a plugin's properties, in the plugin's words.
 
     Args:
         definition: definition of the plugin.
@@ -69,7 +69,7 @@ def _fault(key: ConfigKey, text: str, *, is_java: bool) -> str | None:
                 return f"Not a number of type {key.type}; write whole digits"
             number = int(text)
             bits = _BITS[key.type]
-            # A property of a plugin in Python is an INT of any size, unless it has bounds.
+            # An INT of a Python plugin has any size, unless it has bounds.
             if is_java and not -(1 << bits) <= number < 1 << bits:
                 return f"Not a number of type {key.type}"
             return _out_of_bounds(key, number)

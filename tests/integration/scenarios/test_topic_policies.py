@@ -80,7 +80,9 @@ def test_where_the_worker_creates_no_topics_limits_of_a_policy_hold_against_the_
     _, task = lab.source([[{"value": "v", "topic": f"{p}.other"}]], p, policy=policy(p, max_partitions=3), worker=OFF)
     told = failed(task)
     assert told.startswith(f"cannot create topic '{p}.other': ")
-    assert "topic.creation.enable is false in the worker configuration; have the topic created" in told
+    assert (
+        "topic.creation.enable is false in the worker configuration; ask an administrator to create the topic" in told
+    )
     assert not topics(lab) & {f"{p}.other"}
 
 
@@ -89,10 +91,10 @@ def test_every_limit_that_forbids_a_topic_is_reported_with_the_rule_that_breaks_
     within = policy(p, max_partitions=2, min_replication_factor=2, config=["retention.ms"])
     _, task = lab.source([[{"value": "v", "topic": f"{p}.a"}, {"value": "v", "topic": f"{p}.c"}]], p, policy=within)
     first, second = failed(task).splitlines()
-    assert "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 2, and group tables of" in first
-    assert "the broker's default, which cannot be known beforehand (-1)" in first
+    assert "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 2, but group tables of" in first
+    assert "the broker's default, which is unknown in advance (-1)" in first
     assert "limits.config of the TopicCreationPolicy shop-topics does not have cleanup.policy" in first
-    assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, and default of" in second
+    assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, but default of" in second
 
 
 def test_a_number_that_no_client_sends_fails_the_task_as_a_wrong_configuration_that_names_the_rule(lab: Lab) -> None:
@@ -172,7 +174,7 @@ def test_the_connectors_own_rules_create_topics_within_the_limits_of_every_polic
     task.stop()
     assert created(lab, f"{p}.good") == (2, {})
     for topic, words in (
-        (f"{p}.wide", "limits.maxPartitions of the TopicCreationPolicy rails is 3, and topic.creation.wide asks for 5"),
+        (f"{p}.wide", "limits.maxPartitions of the TopicCreationPolicy rails is 3, but topic.creation.wide requests 5"),
         (f"{p}.bad", "limits.topics of the TopicCreationPolicy names allows "),
     ):
         _, task = lab.source([[{"value": "v", "topic": topic}]], p, policy=limits, **own)

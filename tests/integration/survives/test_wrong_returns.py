@@ -11,15 +11,15 @@ from ..running import manifest, new_name
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("source", "WrongSource.source returned None, and not a Source or a PollingSource"),
-        ("latest_offsets", "Planned.latest_offsets returned None, and not a mapping of SourcePartition to an offset"),
-        ("partitions", "Planned.partitions returned None, and not a list of InputPartition"),
+        ("source", "WrongSource.source returned None; expected a Source or a PollingSource"),
+        ("latest_offsets", "Planned.latest_offsets returned None; expected a mapping of SourcePartition to an offset"),
+        ("partitions", "Planned.partitions returned None; expected a list of InputPartition"),
         (
             "data",
-            "Planned.partitions returned an InputPartition that a worker cannot be sent, for the field 'since' of",
+            "Planned.partitions returned an InputPartition that cannot be sent to a worker because of the key 'since' of",
         ),
         ("read", "Reader.read returned a value of type dict as a record in the part of {'p': 'a'} up to {'n': 1}"),
-        ("poll", "Polled.read returned a value of type list, and not a pair of records and the source offsets after"),
+        ("poll", "Polled.read returned a value of type list; expected a pair of records and the source offsets after"),
         (
             "poll time",
             "Polled.read returned a value of type str as the timestamp of a record after the 1 that it gave",
@@ -42,9 +42,9 @@ def test_the_error_of_a_source_is_reported_and_what_it_gave_before_is_there(lab:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("open", "Committing.open returned None, and not a mapping of TopicPartition to an offset in Kafka"),
-        ("commit", "Committing.commit returned None, and not a mapping of TopicPartition to an offset in Kafka"),
-        ("writer", "WrongSink.writer returned None, and not a Writer"),
+        ("open", "Committing.open returned None; expected a mapping of TopicPartition to a Kafka offset"),
+        ("commit", "Committing.commit returned None; expected a mapping of TopicPartition to a Kafka offset"),
+        ("writer", "WrongSink.writer returned None; expected a Writer"),
     ],
 )
 def test_the_error_of_a_sink_is_reported_and_no_offset_is_committed(lab: Lab, wrong: str, message: str) -> None:

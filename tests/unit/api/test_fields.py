@@ -1,10 +1,13 @@
 """Rows of the same fields held as columns."""
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from penstock import Fields, RecordBatch, Same
+from penstock import Fields, Int8, RecordBatch, Same
 
 
 def held(rows: list[Any]) -> Fields:
@@ -64,6 +67,20 @@ class TestRows:
         more = fields.having({"c": fields.columns["a"], "a": ["y"]})
         assert [*fields.types("a"), *fields.types("b")] == [int, str]
         assert [*more.types("c"), *more.types("a")] == [int, str]
+
+    @pytest.mark.parametrize(
+        "copied",
+        [
+            pytest.param(copy.copy, id="copy"),
+            pytest.param(copy.deepcopy, id="deepcopy"),
+            pytest.param(lambda fields: pickle.loads(pickle.dumps(fields)), id="pickle"),
+        ],
+    )
+    def test_a_copy_has_the_types_of_its_own_columns(self, copied: Callable[[Fields], Fields]) -> None:
+        fields = Fields({"a": [1], "b": ["x"], "c": Same(2)}, 1, types={"a": frozenset((Int8,))})
+        found = copied(fields.having({"b": fields.columns["b"], "a": fields.columns["a"], "c": fields.columns["c"]}))
+        assert found.rows() == [{"b": "x", "a": 1, "c": 2}]
+        assert [*found.types("a"), *found.types("b"), *found.types("c")] == [Int8, str, int]
 
 
 class TestInABatch:

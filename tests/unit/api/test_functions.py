@@ -311,7 +311,7 @@ def test_what_a_function_fails_with_is_reported_with_the_stream_and_how_far_it_w
     with pytest.raises(DataError) as raised:
         run_source(failing, {})
     assert re.fullmatch(
-        r"id is null; the stream 'orders' was read behind the cursor 7, in failing \(test_functions\.py, line \d+\)",
+        r"id is null; while reading stream 'orders' after cursor 7, in failing \(test_functions\.py, line \d+\)",
         sentence(raised.value),
     )
 
@@ -355,7 +355,7 @@ async def _waits(cursor: int) -> None: ...
         (_without_config, r"annotate config with its class"),
         (_waits, r"it is async"),
         (lambda cursor: [], r"@source .*<lambda>"),
-        (NumbersConfig, r"@source takes a function, not NumbersConfig"),
+        (NumbersConfig, r"@source requires a function, not NumbersConfig"),
     ],
 )
 def test_a_function_that_cannot_be_a_plugin_is_refused_at_its_place(function: Any, message: str) -> None:
@@ -382,7 +382,7 @@ def of_found(stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
 def test_streams_that_are_no_list_of_texts_are_reported_with_the_function_and_what_came(streams: Any) -> None:
     FOUND[:] = [streams]
     connector, config = of_found(), parsed(of_found, {})
-    message = f"The streams of of_found must be a list of texts, not {streams!r}."
+    message = f"The streams of of_found must be a list of strings, not {streams!r}."
     for ask in (lambda: connector.validate(config), lambda: connector.task_configs(config, {}, 1)):
         with pytest.raises(ConfigError, match=re.escape(message)):
             ask()
@@ -398,8 +398,8 @@ def test_a_source_whose_streams_are_none_says_so(caplog: pytest.LogCaptureFixtur
     (task,) = connector.task_configs(config, {}, 2)
     assert run_source(of_found, task) == []
     told = (
-        "of_found has nothing to read: the function that it has as `streams` names none for this configuration. "
-        "It is asked again each minute."
+        "of_found has nothing to read: its function `streams` returned no stream for this configuration. "
+        "It is called again every minute."
     )
     assert [record.getMessage() for record in caplog.records] == [told, told]
 

@@ -46,31 +46,35 @@ def portions(*found: Any) -> list[RecordBatch]:
 @pytest.mark.parametrize(
     ("check", "found", "message"),
     [
-        (returned.offsets, None, f"returned None, and not {OFFSETS}"),
-        (returned.offsets, [A], f"returned a value of type list, and not {OFFSETS}"),
-        (returned.offsets, {"a": {"n": 1}}, f"returned a value of type str as a source partition, and not {OFFSETS}"),
+        (returned.offsets, None, f"returned None; expected {OFFSETS}"),
+        (returned.offsets, [A], f"returned a value of type list; expected {OFFSETS}"),
+        (returned.offsets, {"a": {"n": 1}}, f"returned a value of type str as a source partition; expected {OFFSETS}"),
         (returned.offsets, {A: 7}, "returned a value of type int as the offset of source partition {'table': 'a'}"),
         (returned.offsets, {A: {"n": [1]}}, "type list in the field 'n' of the offset of {'table': 'a'}"),
         (returned.offsets, {A: {"at": datetime.now(UTC)}}, "type datetime in the field 'at' of the offset of"),
-        (returned.parts, None, "returned None, and not a list of InputPartition"),
-        (returned.parts, [{"from": 1}], "returned a value of type dict in its list, and not an InputPartition"),
-        (returned.parts, [InputPartition(None)], "returned None as InputPartition.data, and not a mapping of texts to"),  # type: ignore[arg-type]
-        (returned.parts, [InputPartition({1: 2})], "type int as the name of a field of InputPartition.data, and not a"),  # type: ignore[dict-item]
-        (returned.portion, [record()], "returned a value of type list, and not a pair of records and"),
+        (returned.parts, None, "returned None; expected a list of InputPartition"),
+        (returned.parts, [{"from": 1}], "returned a value of type dict in its list; expected an InputPartition"),
+        (
+            returned.parts,
+            [InputPartition(None)],  # type: ignore[arg-type]
+            "returned None as InputPartition.data; expected a mapping of strings to",
+        ),
+        (returned.parts, [InputPartition({1: 2})], "type int as a key of InputPartition.data; expected a"),  # type: ignore[dict-item]
+        (returned.portion, [record()], "returned a value of type list; expected a pair of records and"),
         (
             returned.portion,
             ([record()], {}, True),
-            "type bool as the third part of a portion, and not a TransactionEnd",
+            "type bool as the third element of a portion; expected a TransactionEnd",
         ),
-        (returned.portion, ([record()], None), f"returned None, and not {OFFSETS}"),
-        (returned.positions, None, "returned None, and not a mapping of TopicPartition"),
+        (returned.portion, ([record()], None), f"returned None; expected {OFFSETS}"),
+        (returned.positions, None, "returned None; expected a mapping of TopicPartition"),
         (returned.positions, {"t": 1}, "returned a value of type str as a topic partition"),
         (returned.positions, {TopicPartition("t", 0): "1"}, "returned a value of type str as the offset of t-0"),
-        (returned.positions, {TopicPartition("t", 0): -1}, "returned the offset -1 of t-0, and not a mapping of"),
-        (returned.problems, None, "returned None, and not a list of Problem"),
-        (returned.problems, "no table", "returned a value of type str, and not a list of Problem"),
-        (returned.problems, ["no table"], "returned a value of type str in its list, and not a list of Problem"),
-        (returned.task_properties, {"a": "1"}, "returned a value of type dict, and not a list with a mapping"),
+        (returned.positions, {TopicPartition("t", 0): -1}, "returned the offset -1 of t-0; expected a mapping of"),
+        (returned.problems, None, "returned None; expected a list of Problem"),
+        (returned.problems, "no table", "returned a value of type str; expected a list of Problem"),
+        (returned.problems, ["no table"], "returned a value of type str in its list; expected a list of Problem"),
+        (returned.task_properties, {"a": "1"}, "returned a value of type dict; expected a list with a mapping"),
         (returned.task_properties, [{"a": 1}], "returned a value of type int for the property 'a' of task 0"),
         (returned.task_properties, ["a"], "returned a value of type str for task 0"),
     ],
@@ -85,7 +89,7 @@ def test_a_wrong_answer_is_reported(check: Callable[[Any, str], object], found: 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (datetime.now(UTC), "datetime cannot be sent to another process; use texts, numbers, bytes, lists and dicts"),
+        (datetime.now(UTC), "datetime cannot be sent to another process; use strings, numbers, bytes, lists and dicts"),
         ([{"seen": {1, 2}}], "set cannot be sent to another process"),
         (Decimal("1.5"), "Decimal cannot be sent to another process"),
         (object(), "object cannot be sent to another process"),
@@ -96,7 +100,7 @@ def test_a_wrong_answer_is_reported(check: Callable[[Any, str], object], found: 
 def test_what_a_part_cannot_send_to_a_worker_is_reported_with_its_field_although_the_driver_reads_it(
     value: Any, message: str
 ) -> None:
-    told = "Rows.partitions returned an InputPartition that a worker cannot be sent, for the field 'from' of its data: "
+    told = "Rows.partitions returned an InputPartition that cannot be sent to a worker because of the key 'from' of its data"
     with pytest.raises(ReturnedWrong) as raised:
         returned.parts([InputPartition({"to": 7}), InputPartition({"to": 7, "from": value})], "Rows.partitions")
     assert str(raised.value).startswith(told)
@@ -125,8 +129,8 @@ def test_plain_data_of_a_part_passes_in_any_mapping() -> None:
         ([record(value_schema={"type": "string"})], "a value of type dict as the value schema of a record"),
         ([record(headers={"a": 1})], "a value of type dict as the headers of a record"),
         ([record(headers=(("a", "1"),))], "a value of type tuple as a header of a record"),
-        (RecordBatch(length=2, topic="t", value=["a"]), "a batch of 2 records with 1 in the column value"),
-        (RecordBatch(length=1, topic=["t", "u"], value=["a"]), "a batch of 1 records with 2 in the column topic"),
+        (RecordBatch(length=2, topic="t", value=["a"]), "a batch of 2 records whose column value has length 1"),
+        (RecordBatch(length=1, topic=["t", "u"], value=["a"]), "a batch of 1 records whose column topic has length 2"),
     ],
 )
 def test_a_wrong_portion_is_reported_with_the_place(portion: Any, message: str) -> None:
@@ -142,7 +146,7 @@ def test_a_wrong_portion_is_reported_with_the_place(portion: Any, message: str) 
 
 @pytest.mark.parametrize("found", [None, "text", {"a": 1}, 7])
 def test_a_reader_that_returns_nothing_to_go_through_is_reported(found: Any) -> None:
-    with pytest.raises(ReturnedWrong, match="and not an iterator of RecordBatch or lists of Record"):
+    with pytest.raises(ReturnedWrong, match="expected an iterator of RecordBatch or lists of Record"):
         list(returned.portions(found, "Rows.read", str))
 
 

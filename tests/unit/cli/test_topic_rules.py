@@ -62,10 +62,10 @@ def test_each_topic_has_its_rule_with_its_place_or_the_limits_that_refuse_it(fil
     assert done.stdout.splitlines() == [
         "shop.orders: default of the TopicCreationPolicy shop: 2 partitions, replicas as the brokers have them by "
         "default, retention.ms=60000",
-        "shop.a.table: refused: limits.maxPartitions of the TopicCreationPolicy shop is 3, and group tables of the "
-        "TopicCreationPolicy shop asks for 5",
-        r"orders: refused: limits.topics of the TopicCreationPolicy shop allows shop\..*; write to a topic whose whole "
-        "name matches, have the limit widened, or have the topic created by whoever may",
+        "shop.a.table: refused: limits.maxPartitions of the TopicCreationPolicy shop is 3, but group tables of the "
+        "TopicCreationPolicy shop requests 5",
+        r"orders: refused: limits.topics of the TopicCreationPolicy shop allows shop\..*; use a topic whose whole "
+        "name matches, or ask an administrator to extend the limit or to create the topic",
     ]
     assert done.returncode == 1
     assert files.topics("shop.orders").returncode == 0
@@ -120,8 +120,8 @@ def test_policies_that_select_the_connector_apply_as_on_the_cluster(files: Files
         (
             {"topic.creation.default.partitions": 5, "topic.creation.default.replication.factor": 3},
             {"rails": {"limits": {"maxPartitions": 3}, "connectorSelector": {}}},
-            "topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 3, and topic.creation.default "
-            "asks for 5",
+            "topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 3, but topic.creation.default "
+            "requests 5",
         ),
         (
             {},
@@ -148,7 +148,7 @@ def test_what_the_cluster_would_refuse_is_refused(
             {"topic.creation.groups": "a"},
             "shop",
             True,
-            "the TopicCreationPolicy shop has rules for this connector, and spec.config has topic.creation.groups",
+            "the TopicCreationPolicy shop has rules for this connector, but spec.config has topic.creation.groups",
         ),
         ({"topic.creation.default.partitions": "many"}, None, False, "topic.creation.default."),
         ({"topic.creation.default.partitions": "${env:NO_SUCH}"}, None, False, "NO_SUCH"),

@@ -59,7 +59,7 @@ def test_options_that_break_nothing_are_the_users(option: str) -> None:
         ("-XX:HeapDumpPath=dump.hprof", "absolute path"),
         ("-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath=/..."),
         ("-Djava.io.tmpdir=/x", "set TMPDIR"),
-        ("java.base/java.lang=ALL-UNNAMED", "does not begin with -"),
+        ("java.base/java.lang=ALL-UNNAMED", "does not start with -"),
         ("--add-opens", "only -D<property>=<value>"),
         ("-version", "only -D<property>=<value>"),
         ("-Dx=1\n-Xmx1g", "only -D<property>=<value>"),
@@ -80,6 +80,17 @@ def test_a_password_in_an_option_is_warned_of_without_its_value() -> None:
     (warning,) = secret_options(["-Djavax.net.ssl.keyStorePassword=hunter22", "-Dplain=x"])
     assert "-Djavax.net.ssl.keyStorePassword" in warning.message
     assert "hunter22" not in warning.message
+
+
+def test_a_password_in_the_url_of_an_option_is_warned_of_without_the_url() -> None:
+    (warning,) = secret_options(["-Dproxy=http://ann:hunter22@proxy:3128", "-Dother=http://proxy:3128"])
+    assert "-Dproxy" in warning.message
+    assert "hunter22" not in warning.message
+
+
+def test_kafkas_list_of_token_endpoints_is_no_secret() -> None:
+    option = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://login.example.com/token"
+    assert not list(secret_options([option]))
 
 
 def java(**given: object) -> Connector:

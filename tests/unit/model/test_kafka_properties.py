@@ -144,10 +144,10 @@ def test_what_has_no_meaning_is_said_with_the_reason(kind: ClientKind, name: str
         ),
         ("admin", "ssl.truststore.location", "/t.jks", "is a Java key store (JKS), which librdkafka cannot read"),
         ("admin", "ssl.keystore.location", "/t.jks", "is a Java key store (JKS), which librdkafka cannot read"),
-        ("admin", "ssl.cipher.suites", "TLS_AES_128_GCM_SHA256", "these are Java's names; write OpenSSL's"),
+        ("admin", "ssl.cipher.suites", "TLS_AES_128_GCM_SHA256", "has Java's cipher names; use OpenSSL's"),
         ("admin", "sasl.jaas.config", "x.Other required;", "must be '<class> required"),
-        ("admin", "sasl.jaas.config", PLAIN.replace("password", "pass"), "password must be given"),
-        ("admin", "sasl.mechanizm", "PLAIN", "is not known; did you mean sasl.mechanism?"),
+        ("admin", "sasl.jaas.config", PLAIN.replace("password", "pass"), "password must be set"),
+        ("admin", "sasl.mechanizm", "PLAIN", "is unknown; did you mean sasl.mechanism?"),
     ],
 )
 def test_what_cannot_be_is_a_problem_of_the_property_as_written(
@@ -161,8 +161,8 @@ def test_what_cannot_be_is_a_problem_of_the_property_as_written(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("lingr.ms", "no producer property of that name is known; did you mean linger.ms?"),
-        ("max.poll.records", "producer clients have no such property; it is one of consumer clients"),
+        ("lingr.ms", "it is not a known producer property; did you mean linger.ms?"),
+        ("max.poll.records", "producer clients have no such property; it belongs to consumer clients"),
     ],
 )
 def test_what_nobody_knows_is_a_warning_and_left_out(name: str, message: str) -> None:
@@ -185,7 +185,7 @@ def test_exactly_once_overrules_what_would_break_it_and_says_so(name: str, text:
     found = translate("producer", {name: text}, "producer.override.", exactly_once=True)
     (overruled,) = found.overruled
     assert overruled.property == f"producer.override.{name}"
-    assert "exactly once needs" in overruled.message
+    assert "exactly-once delivery requires" in overruled.message
     assert (found.problems, found.properties) == ([], {})
 
 

@@ -14,7 +14,7 @@ def test_a_level_is_of_every_task_or_of_those_that_are_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("LOUD", "is LOUD; write one of DEBUG, INFO, WARNING, ERROR, and perhaps task numbers: DEBUG 0,2"),
+        ("LOUD", "is LOUD; write one of DEBUG, INFO, WARNING, ERROR, optionally with task numbers: DEBUG 0,2"),
         ("DEBUG all", "has all after the level; write task numbers: DEBUG 0,2"),
         ("INFO 1,,2", "has 1,,2 after the level; write task numbers: INFO 0,2"),
         ("INFO ²", "has ² after the level; write task numbers: INFO 0,2"),

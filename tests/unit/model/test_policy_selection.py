@@ -99,9 +99,9 @@ def test_its_own_rules_apply_where_no_policy_has_any_or_the_one_that_has_allows_
     strict, lax = policy("strict", **RULES), policy("lax", **RULES, overridePolicy="Allow", limits={"maxPartitions": 2})
     refused = bound(strict, named="strict", config=INLINE).refused
     assert [str(p) for p in refused] == [
-        "the TopicCreationPolicy strict has rules for this connector, and spec.config has "
+        "the TopicCreationPolicy strict has rules for this connector, but spec.config has "
         "topic.creation.default.partitions, topic.creation.default.replication.factor: only one of them can "
-        "apply; remove these properties, or have spec.overridePolicy: Allow set in the policy"
+        "apply; remove these properties, or set spec.overridePolicy: Allow in the policy"
     ]
     found = bound(strict, lax, named="lax", config=INLINE)
     assert (what(found), found.refused) == ((None, ["lax"]), ())

@@ -88,13 +88,13 @@ def test_settings_stay_as_they_were_written() -> None:
         ),
         (
             {"enable": "true"},
-            "has no effect in a connector, since it is a property of the worker (chart value worker); remove it here",
+            "has no effect in a connector: it is a property of the worker (chart value worker); remove it here",
         ),
-        ({"default__include": "x("}, "has no effect: the default group has the topics that match no group"),
-        ({"groups": "default"}, "default need not be listed: it has the topics that match no group"),
+        ({"default__include": "x("}, "has no effect: the default group applies to topics that match no group"),
+        ({"groups": "default"}, "default need not be listed: it applies to topics that match no group"),
         (
             {"groups": "a", "a__partition": "4"},
-            "is passed on as a setting of the topics, named partition; did you mean topic.creation.a.partitions?",
+            "is passed to Kafka as the topic setting partition; did you mean topic.creation.a.partitions?",
         ),
     ],
 )

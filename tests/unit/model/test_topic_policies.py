@@ -74,14 +74,14 @@ def test_each_pattern_is_compiled_separately() -> None:
         (
             {"maxPartitions": 4},
             "other",
-            "limits.maxPartitions of the TopicCreationPolicy shop-topics is 4, and default of "
-            "the TopicCreationPolicy shop-topics asks for 5",
+            "limits.maxPartitions of the TopicCreationPolicy shop-topics is 4, but default of "
+            "the TopicCreationPolicy shop-topics requests 5",
         ),
         (
             {"minReplicationFactor": 4},
             "a",
-            "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 4, and "
-            "group compacted of the TopicCreationPolicy shop-topics asks for 3",
+            "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 4, but "
+            "group compacted of the TopicCreationPolicy shop-topics requests 3",
         ),
         (
             {"config": ["retention.ms"]},
@@ -112,7 +112,7 @@ def test_what_is_within_the_limits_is_allowed() -> None:
 def test_broker_default_is_refused_under_a_limit_because_its_value_is_unknown() -> None:
     open_ended: dict[str, Any] = {"default": {}}
     told = forbidden("t", {"maxPartitions": 4, "minReplicationFactor": 1}, **open_ended)
-    assert ["which cannot be known beforehand (-1)" in text for text in told] == [True, True]
+    assert ["which is unknown in advance (-1)" in text for text in told] == [True, True]
     assert forbidden("t", {"topics": ["t"]}, **open_ended) == []
 
 

@@ -257,15 +257,15 @@ def test_another_version_of_the_connectors_distribution_is_refused_with_both_and
     trim: dict[str, Any] = {"transforms": "t", "transforms_t_type": "Trim"}
     found = resolve("Clock", "1.0", there, **trim, transforms_t_plugin_version="2.0")
     assert told(found) == (
-        "transforms.t.plugin.version: transforms.t requests version [2.0,2.0] of acme, and the connector runs 1.0 of it; "
-        "available versions: [1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds only one version of a "
+        "transforms.t.plugin.version: transforms.t requests version [2.0,2.0] of acme, but the connector runs 1.0 of it; "
+        "available versions: [1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod can have only one version of a "
         "distribution; request compatible versions: here and in spec.version"
     )
     assert not found.is_missing
     gone = told(resolve("Clock", "3.0", there, **trim))
     assert gone.startswith(
         "transforms.t.type: Trim is a class of acme, but not of version 3.0, which the connector runs; available versions: "
-        "[1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod holds only one version"
+        "[1.0, 2.0] (default: 2.0; recommended: 2.0, 1.0); a pod can have only one version"
     )
 
 
@@ -276,8 +276,8 @@ def test_places_of_one_distribution_get_the_newest_version_that_all_allow_or_are
     never: dict[str, Any] = {"transforms_a_plugin_version": "1.0", "transforms_b_plugin_version": "2.0"}
     assert told(resolve("X", None, offers(), **two, **never)).startswith(
         "transforms.a.plugin.version: transforms.a (version 1.0) and transforms.b (version 2.0) are of the "
-        "distribution smts, and no version of it fits all of them, available versions: [1.0, 1.1, 2.0] (default: "
-        "2.0; recommended: 2.0, 1.1, 1.0); a pod holds only one version"
+        "distribution smts, but no version of it fits all of them, available versions: [1.0, 1.1, 2.0] (default: "
+        "2.0; recommended: 2.0, 1.1, 1.0); a pod can have only one version"
     )
 
 

@@ -90,9 +90,9 @@ def test_the_defaults_are_connects_or_say_why_not() -> None:
     ("properties", "warned", "hint"),
     [
         ({"ofset.storage.topic": "x"}, "ofset.storage.topic", "did you mean offset.storage.topic?"),
-        ({"nonsense": "x"}, "nonsense", "is not known and is ignored"),
+        ({"nonsense": "x"}, "nonsense", "is unknown and is ignored"),
         ({"rest.advertised.host.name": "x"}, "rest.advertised.host.name", "there is no REST interface"),
-        ({"offset.storage.file.filename": "x"}, "offset.storage.file.filename", "offsets are kept in Kafka"),
+        ({"offset.storage.file.filename": "x"}, "offset.storage.file.filename", "offsets are stored in Kafka"),
     ],
 )
 def test_a_warning_says_why_or_what_was_meant(properties: dict[str, str], warned: str, hint: str) -> None:
@@ -127,7 +127,7 @@ def test_what_belongs_to_a_worker_is_no_warning(name: str) -> None:
         ({"bootstrap.servers": " "}, "bootstrap.servers", "String must be non-empty"),
         ({"producer.linger.ms": "x"}, "producer.linger.ms", "Not a number of type INT"),
         ({"connector.client.config.override.policy": "x.Y"}, "connector.client.config.override.policy", "one of"),
-        ({"config.providers": "vault"}, "config.providers.vault.class", "is missing; name the class"),
+        ({"config.providers": "vault"}, "config.providers.vault.class", "is missing; set it to the class"),
         (
             {"config.providers": "vault", "config.providers.vault.class": "x.Vault"},
             "config.providers.vault.class",
@@ -141,12 +141,12 @@ def test_what_belongs_to_a_worker_is_no_warning(name: str) -> None:
         (
             {"config.providers": "secret", "config.providers.secret.class": "x.Y"},
             "config.providers",
-            "secret is the name of Penstock's own provider",
+            "the name secret is reserved for Penstock's provider",
         ),
         (
             {"config.providers": "file", "config.providers.file.param.allowed.paths": "/a"},
             "config.providers.file.param.allowed.paths",
-            "are not kept",
+            "does not support limits",
         ),
         ({"bootstrap.servers": "${env:NO_SUCH_VARIABLE_HERE}"}, "bootstrap.servers", "is not set"),
     ],

@@ -116,7 +116,10 @@ def test_a_setting_of_sparks_is_refused_where_it_would_break_a_guarantee_and_tak
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [({"start": "Eager", "idleTimeout": "1m"}, "Spark stays"), ({"idleTimeout": "0s"}, "would end after each batch")],
+    [
+        ({"start": "Eager", "idleTimeout": "1m"}, "Spark keeps running"),
+        ({"idleTimeout": "0s"}, "would stop after each batch"),
+    ],
 )
 def test_a_time_after_which_spark_ends_is_refused_where_it_never_or_always_would(
     given: Mapping[str, Any], why: str

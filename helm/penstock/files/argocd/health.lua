@@ -1,4 +1,4 @@
--- The health of Penstock's resources, from their conditions alone. Argo CD runs it with the resource as `obj`.
+-- The health of Penstock's resources, derived only from their conditions. Argo CD runs it with the resource as `obj`.
 local function condition(name)
   for _, each in ipairs(obj.status.conditions or {}) do
     if each.type == name then
@@ -20,7 +20,7 @@ if obj.metadata.deletionTimestamp ~= nil then
   return health("Progressing", message)
 end
 
--- What the operator said of an earlier generation says nothing of this one. A new resource has -1.
+-- The status of an earlier generation does not describe this one. A new resource has -1.
 if obj.status == nil or obj.status.observedGeneration ~= obj.metadata.generation then
   return health("Progressing", "Waiting for the operator")
 end
@@ -31,7 +31,7 @@ local reconciling = condition("Reconciling")
 if stalled.status == "True" then
   return health("Degraded", stalled.message)
 end
--- Restarts are under way, but somebody should look.
+-- Restarts are in progress, but a user should look at the cause.
 if ready.status == "False" and (ready.reason == "TasksFailed" or ready.reason == "TasksLost") then
   return health("Degraded", ready.message)
 end

@@ -30,7 +30,7 @@ class CustomResource:
         text: the description of the resource, for `kubectl explain`.
         spec_text: the description of its spec.
         plural: the name in URLs and for kubectl.
-        short_name: for kubectl; with a p in front, it differs from those of Kubernetes and other connector operators.
+        short_name: for kubectl; the prefix p distinguishes it from those of Kubernetes and other connector operators.
         columns: columns of `kubectl get`, before the age.
         scale: paths of the scale subresource.
     """
@@ -65,7 +65,7 @@ def _condition(name: str, part: str, text: str, *, of: str = "Ready", wide: bool
 
 _READY: Final = (
     _condition("Ready", "status", "Whether the resource is ready."),
-    _condition("Reason", "reason", "Why, in one word."),
+    _condition("Reason", "reason", "The reason, as one word."),
 )
 _AGE: Final[Json] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 

@@ -43,8 +43,8 @@ Json = dict[str, Any]
 def structural(model: type[BaseModel]) -> Json:
     """Return the schema of a model.
 
-    Texts are those of the fields, with the default at their end, since `kubectl explain` does not show it. The default of a
-    part with defaults inside is `{}`, so that the API server shows them all, also those of parts that a user leaves out.
+    Descriptions are those of the fields, followed by the default, which `kubectl explain` does not show. The default of a
+    part that contains defaults is `{}`, so that the API server fills in all of them, including those of omitted parts.
 
     Raises:
         ValueError: the model cannot be expressed as a structural schema.
@@ -73,13 +73,13 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
         found["format"] = node.get("format") or ("int32" if node.get("maximum", _LONG) <= _INT else "int64")
     default = node.get("default")
     if isinstance(default, dict) and any("default" in inner for inner in found.get("properties", {}).values()):
-        found["default"] = {}  # so that the API server fills in the defaults inside of it
+        found["default"] = {}  # so that the API server fills in the defaults of its fields
     elif isinstance(default, (str, int, float)):
         found["default"] = default
         if "description" in found:
             found["description"] += f" Default: {str(default).lower() if isinstance(default, bool) else default}."
     if "type" not in found and "x-kubernetes-preserve-unknown-fields" not in found:
-        raise ValueError(f"no structural schema can be made of {node}")
+        raise ValueError(f"cannot create a structural schema from {node}")
     return {name: _plain(value) for name, value in found.items()}
 
 
@@ -95,5 +95,5 @@ def _one(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """2 for 2.0, as JSON of Kubernetes writes it."""
+    """Return 2 for 2.0, as in Kubernetes' JSON."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -26,7 +26,7 @@ def test_exactly_once_without_what_is_stored_fails(tmp_path: Path, *, has_stored
 
     ((test, error),) = failures(Suite)
     assert test == "test_exactly_once_is_shown_by_what_is_stored"
-    assert str(error).startswith("`exactly_once` needs `stored`, and that of Suite returns None: override it")
+    assert str(error).startswith("`exactly_once` requires `stored`, but Suite.stored returns None: override it")
 
 
 class KnowsPartitionsByTheirTopic(Database):

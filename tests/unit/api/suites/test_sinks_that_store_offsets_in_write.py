@@ -235,9 +235,9 @@ def test_a_writer_that_commits_rows_and_offsets_apart_is_reported_where(
 ) -> None:
     ((test, error),) = failures(suite_of(tmp_path, writer=writer))
     assert test == "test_records_and_their_offsets_are_stored_together_wherever_it_is_killed"
-    assert str(error).startswith("killed before line ")
+    assert str(error).startswith("after a kill before line ")
     assert f"{__file__} (in " in str(error) or "good_sinks.py (in " in str(error)
-    assert str(error).endswith("must be stored in one transaction, with no commit between them")
+    assert str(error).endswith("store records and their offsets in one transaction")
 
 
 @pytest.mark.parametrize("writer", [RefusesWhatIsStored, RefusesABatchOfWhichAPartIsStored])
@@ -247,8 +247,8 @@ def test_a_writer_that_refuses_what_is_stored_is_asked_to_pass_over_it(
     ((test, error),) = failures(suite_of(tmp_path, writer=writer))
     assert test == "test_what_is_stored_is_not_stored_again_by_a_late_writer"
     assert str(error) == (
-        "a batch with records before the stored offset is refused 3 times by a RetriableError (stored): `write` would be "
-        "given the same batch for ever; pass over these records, and store the rest"
+        "`write` rejects a batch with records before the stored offset 3 times with RetriableError (stored), so the same "
+        "batch would be retried forever; skip these records, and store the others"
     )
 
 

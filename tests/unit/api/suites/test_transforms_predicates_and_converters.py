@@ -182,10 +182,10 @@ def test_a_transform_with_a_mistake_fails(bad: type[Transform]) -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (DropsAllRecords, "`apply` returns None for all `records`, so that all are dropped"),
+        (DropsAllRecords, "`apply` returns None for all `records`, which drops them"),
         (MarksWithAHash, "Record(topic='t', "),
         (MarksInTheOrderOfASet, "Record(topic='t', "),
-        (FailsForAllRecords, "`apply` fails for all `records`, for the first with a DataError: no id"),
+        (FailsForAllRecords, "`apply` fails for all `records`; for the first with DataError: no id"),
         (
             StampsWithADatetime,
             "StampsWithADatetime.apply returned a value of type datetime as the timestamp of a record",
@@ -205,19 +205,19 @@ def test_what_is_wrong_in_all_that_a_transform_gives_is_reported(bad: type[Trans
 def test_what_another_process_makes_otherwise_is_reported_with_what_does_it(bad: type[Transform]) -> None:
     ((test, error),) = failures(transforms(bad, "value"))
     assert test == "test_a_record_becomes_the_same_in_another_process"
-    assert "in another process. `hash` of a text, the order of a set and `id` are others there" in str(error)
+    assert "in another process, where `hash` of a string, the order of a set and `id` differ" in str(error)
 
 
 def test_what_comes_of_chance_is_reported() -> None:
     error = dict(failures(transforms(MarksByChance, "value")))["test_the_same_record_becomes_the_same_again"]
-    assert "not on a clock, on chance or on the records before" in str(error)
+    assert "not on a clock, random numbers or previous records" in str(error)
 
 
 def test_a_mistake_in_one_branch_is_reported_with_the_record_that_goes_through_it() -> None:
     found = dict(failures(transforms(MisspellsAColumnInABranch, "value")))
     error = found.pop("test_a_record_that_fails_fails_by_a_data_error")
     assert not found
-    assert str(error).startswith("`apply` fails by a TypeError: ")
+    assert str(error).startswith("`apply` fails with TypeError: ")
     assert str(error).endswith("The record is Record(topic='t', value={'a': 2}, key={'id': 2})")
 
 
@@ -242,8 +242,8 @@ def test_a_suite_without_records_or_values_says_so() -> None:
         plugin = Texts
 
     for suite in (OfATransform, OfAPredicate):
-        assert [str(error) for _, error in failures(suite)] == ["the suite needs some `records`"]
-    told = ["the suite needs some `values`: pairs of a schema and a value"]
+        assert [str(error) for _, error in failures(suite)] == ["set `records` in the suite"]
+    told = ["set `values` in the suite: pairs of a schema and a value"]
     assert [str(error) for _, error in failures(OfAConverter)] == told
 
 

@@ -65,8 +65,8 @@ def test_a_refused_list_of_offsets_has_exit_code_1(cluster: Cluster, capsys: pyt
     ("document", "message"),
     [
         ("{", "is not JSON"),
-        ([], "is not in the form of the list"),
-        ({"offsets": {"partition": {}}}, "is not in the form of the list"),
+        ([], "must have the form"),
+        ({"offsets": {"partition": {}}}, "must have the form"),
         ({"offsets": ["a"]}, "offsets[0] must be"),
         ({"offsets": [{"partition": {"a": 1}}]}, "offsets[0] must be"),
         ({"offsets": [{"partition": [["a", 1]], "offset": {}}]}, "offsets[0] must be"),

@@ -104,7 +104,7 @@ def test_a_new_connector_is_named_with_its_topics_by_the_policies_of_the_file_an
     printed = capsys.readouterr().out
     assert printed.startswith("shop/orders: new; up to 1 task starts after validation\nTopics that would be created")
     assert (
-        "maxPartitions of the TopicCreationPolicy q is 5, and default of the TopicCreationPolicy p asks for 7"
+        "maxPartitions of the TopicCreationPolicy q is 5, but default of the TopicCreationPolicy p requests 7"
         in printed
     )
 

@@ -62,7 +62,7 @@ def test_a_limit_that_refuses_the_topic_is_named() -> None:
     limits = {"maxPartitions": 3, "topics": [r"shop\..*"]}
     refused = planned_topics(connector({"topic": "shop.a.table"}), None, [policy(**POLICY, limits=limits)])
     assert "TOPIC" not in refused
-    assert "shop.a.table: refused: limits.maxPartitions of the TopicCreationPolicy shop is 3, and group" in refused
+    assert "shop.a.table: refused: limits.maxPartitions of the TopicCreationPolicy shop is 3, but group" in refused
     without = planned_topics(connector({"topic": "orders"}), None, [policy(limits=limits)])
     assert r"orders: refused: limits.topics of the TopicCreationPolicy shop allows shop\..*" in without
     assert "no rule applies to this one" in without
@@ -78,8 +78,8 @@ def test_rules_are_shown_where_only_the_plugin_knows_the_topics() -> None:
     assert lines[3:] == [
         [r"limits.topics of the TopicCreationPolicy rails allows only shop\..*"],
         [
-            r"shop\..*\.table except shop\.x\..*: refused: limits.maxPartitions of the TopicCreationPolicy rails is 3, and "
-            "group tables of the TopicCreationPolicy shop asks for 5"
+            r"shop\..*\.table except shop\.x\..*: refused: limits.maxPartitions of the TopicCreationPolicy rails is 3, but "
+            "group tables of the TopicCreationPolicy shop requests 5"
         ],
     ]
     assert planned(debezium)[2][0] == "all"

@@ -68,7 +68,7 @@ def test_a_value_is_the_text_that_kubernetes_makes_of_it(yaml: str, text: str) -
     [
         ("null", "null is not allowed"),
         ("", "null is not allowed"),
-        ("[a, b]", "not a list; lists are written a,b,c"),
+        ("[a, b]", "not a list; write lists as a,b,c"),
         ("{a: b}", "is a mapping, but properties are flat; write p.a: ... instead of the nested a: ..."),
         (".nan", "must be a finite number"),
         ("1.10", "write it in quotes, because the API server changes numbers with a fraction or an exponent"),

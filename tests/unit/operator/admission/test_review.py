@@ -159,8 +159,8 @@ def test_a_class_that_an_unread_image_may_have_is_not_refused() -> None:
     answer = reviewed(request({}, class_name="Datagne"), known)
     assert answer.problems == ()
     assert next(str(p) for p in answer.warnings) == (
-        "spec.class: Datagne is not checked yet: it is not built in, and may be in PluginVersion new-1, whose Java classes "
-        "are not known before it is verified"
+        "spec.class: Datagne is not checked yet: it is not built in, but may be in PluginVersion new-1, whose Java classes "
+        "are unknown until it is verified"
     )
 
 

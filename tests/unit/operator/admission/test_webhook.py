@@ -86,7 +86,7 @@ def test_a_plugin_version_that_was_applied_just_before_its_connector_is_known() 
     answer = webhook.respond("/validate", {"request": request({}, class_name="Unseen")})
     assert answer is not None
     assert answer["response"]["warnings"] == [
-        "spec.class: PluginVersion unseen-1 offers Unseen and is not verified yet, so its properties are not checked"
+        "spec.class: PluginVersion unseen-1 offers Unseen but is not verified yet, so its properties are not checked"
     ]
 
 

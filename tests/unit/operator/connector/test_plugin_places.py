@@ -199,7 +199,7 @@ def test_a_transform_of_another_version_of_the_connectors_distribution_is_refuse
     cut = {"transforms": "c", "transforms.c.type": "Cut", "transforms.c.plugin.version": "4.0.0"}
     world.change(version="3.0.0", config=cut)
     world.settle()
-    assert "requests version [4.0.0,4.0.0] of ticker, and the connector runs 3.0.0" in world.condition("Stalled")
+    assert "requests version [4.0.0,4.0.0] of ticker, but the connector runs 3.0.0" in world.condition("Stalled")
     assert len(world.requests) == jobs
     assert world.lives == lives
     world.change(version="4.0.0", config=cut)

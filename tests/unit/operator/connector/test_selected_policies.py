@@ -232,8 +232,8 @@ def test_own_rules_beyond_the_limits_are_refused_when_they_are_applied_and_the_l
     world.change(config={**CONFIG, **INLINE, "topic.creation.default.partitions": "5"})
     world.settle()
     assert world.condition("ConfigValid").startswith(
-        "False ConfigInvalid: topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 3, and "
-        "topic.creation.default asks for 5"
+        "False ConfigInvalid: topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 3, but "
+        "topic.creation.default requests 5"
     )
     assert world.condition("Stalled").startswith("True ConfigInvalid")
     assert world.lives == lives
@@ -251,8 +251,8 @@ def test_limits_that_come_later_stop_nothing_that_runs_with_rules_of_its_own_bey
     assert world.condition("Ready").startswith("True Running")
     assert world.condition("ConfigValid").startswith("True Valid")
     assert world.condition("UpdatePending").startswith(
-        "True PolicyConflict: topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 1, and "
-        "topic.creation.default asks for 2"
+        "True PolicyConflict: topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 1, but "
+        "topic.creation.default requests 2"
     )
 
 

@@ -229,7 +229,7 @@ def test_inline_rules_next_to_a_policy_are_refused_without_a_plan_pod() -> None:
     apply(world, SPEC)
     world.settle()
     assert world.condition("ConfigValid").startswith(
-        "False ConfigInvalid: the TopicCreationPolicy shop-topics has rules for this connector, and spec.config has "
+        "False ConfigInvalid: the TopicCreationPolicy shop-topics has rules for this connector, but spec.config has "
         "topic.creation.default.partitions: only one of them can apply"
     )
     assert not world.pods

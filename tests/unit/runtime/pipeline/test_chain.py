@@ -404,12 +404,12 @@ class Short(Mark):
     [
         (
             Dicts(),
-            "Dicts.apply returned a value of type dict as a record (given record 0 of a batch for topic 't'), and not a "
+            "Dicts.apply returned a value of type dict as a record (given record 0 of a batch for topic 't'); expected a "
             "Record, or None to drop it",
         ),
-        (Times(), "Times.apply returned a value of type str as the timestamp of a record, and not milliseconds"),
-        (Nothing(), "Nothing.apply_batch returned None, and not a RecordBatch"),
-        (Short(), "Short.apply_batch returned a batch of 2 records with 1 in the column value"),
+        (Times(), "Times.apply returned a value of type str as the timestamp of a record; expected milliseconds"),
+        (Nothing(), "Nothing.apply_batch returned None; expected a RecordBatch"),
+        (Short(), "Short.apply_batch returned a batch of 2 records whose column value has length 1"),
     ],
 )
 def test_invalid_result_of_a_transform_fails_the_task_at_any_tolerance(made: Transform, message: str) -> None:
@@ -427,7 +427,7 @@ def test_invalid_result_for_a_sinks_record_names_its_position_in_kafka() -> None
 
     records = [Record(topic="t", value=value, offset=n) for n, value in enumerate("ab", start=7)]
     batch = RecordBatch.of(records).replace(original_topic="t", original_partition=2)
-    with pytest.raises(ConnectError, match=r"as a record \(given the record at t-2 offset 8\), and not a Record"):
+    with pytest.raises(ConnectError, match=r"as a record \(given the record at t-2 offset 8\); expected a Record"):
         transform([Step("x", Second(), "X")], batch, RetryWithToleranceOperator(ErrorPolicy()))
 
 
@@ -438,5 +438,5 @@ class Undecided(Always):
 
 def test_invalid_result_of_test_batch_is_reported() -> None:
     batch = RecordBatch.of([Record(topic="t", value="a")])
-    with pytest.raises(ConnectError, match=r"Undecided\.test_batch returned None, and not a bool, or a list of bools"):
+    with pytest.raises(ConnectError, match=r"Undecided\.test_batch returned None; expected a bool, or a list of bools"):
         transform([Step("x", Mark(), "X", Undecided())], batch, RetryWithToleranceOperator(ErrorPolicy()))

@@ -69,10 +69,10 @@ def test_value_that_does_not_fit_its_schema_is_reported_with_the_field(schema: S
 @pytest.mark.parametrize(
     ("kind", "gives", "told"),
     [
-        (Single, "text", "Single.from_connect returned a value of type str, and not bytes, or None, for each value"),
-        (Whole, ["text"], "Whole.from_connect_batch returned a value of type str, and not bytes"),
-        (Whole, None, "Whole.from_connect_batch returned None, and not bytes"),
-        (Whole, [b"a", b"b"], "Whole.from_connect_batch returned 2 messages of 1 values"),
+        (Single, "text", "Single.from_connect returned a value of type str; expected bytes or None for each value"),
+        (Whole, ["text"], "Whole.from_connect_batch returned a value of type str; expected bytes"),
+        (Whole, None, "Whole.from_connect_batch returned None; expected bytes"),
+        (Whole, [b"a", b"b"], "Whole.from_connect_batch returned 2 messages for 1 values"),
     ],
 )
 def test_converter_must_return_bytes(kind: type[Single], gives: Any, told: str) -> None:
@@ -83,14 +83,14 @@ def test_converter_must_return_bytes(kind: type[Single], gives: Any, told: str) 
 @pytest.mark.parametrize(
     ("kind", "gives", "told"),
     [
-        (Single, None, "Single.to_connect returned None, and not a pair of a Schema, or None, and a value"),
+        (Single, None, "Single.to_connect returned None; expected a pair of a Schema or None, and a value"),
         (
             Single,
             ("text", None),
-            "Single.to_connect returned a value of type str as a schema, and not a Schema, or None",
+            "Single.to_connect returned a value of type str as a schema; expected a Schema or None",
         ),
-        (Single, (None, 1, 2), "Single.to_connect returned 3 values, and not a pair"),
-        (Whole, [1], "Whole.to_connect_batch returned a value of type list, and not a pair"),
+        (Single, (None, 1, 2), "Single.to_connect returned 3 values; expected a pair"),
+        (Whole, [1], "Whole.to_connect_batch returned a value of type list; expected a pair"),
         (Whole, (None, [1, 2]), "Whole.to_connect_batch returned 2 values for 1 messages"),
         (Whole, ("text", [1]), "Whole.to_connect_batch returned a value of type str as a schema"),
     ],

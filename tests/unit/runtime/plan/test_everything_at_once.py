@@ -124,7 +124,7 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
         ),
         (
             "  spark: {conf: {a: [hunter2]}}\n",
-            "spec.spark.conf.a: must be a string, a number or a boolean, not a list; lists are written a,b,c",
+            "spec.spark.conf.a: must be a string, a number or a boolean, not a list; write lists as a,b,c",
         ),
     ],
 )

@@ -23,7 +23,7 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         (
             {"table": "texts"},
             "spec.config",
-            "Tables.validate returned a value of type str in its list, and not a list of",
+            "Tables.validate returned a value of type str in its list; expected a list of",
         ),
         (
             {"table": "numbers"},
@@ -74,7 +74,7 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         (
             {**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": " p "},
             "transforms.h.predicate",
-            "there is no predicate p (with its blanks) in the list predicates, which now has p; did you mean p?",
+            "there is no predicate p (including its whitespace) in the list predicates, which now has p; did you mean p?",
         ),
         (
             {**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "P"},
@@ -372,9 +372,13 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         (
             {"producer.override.acks": "1"},
             "producer.override.acks",
-            "has no effect: exactly once needs acks=all; set delivery.guarantee=at-least-once",
+            "has no effect: exactly-once delivery requires acks=all; set delivery.guarantee=at-least-once",
         ),
-        ({"producer.override.lingr.ms": "1"}, "producer.override.lingr.ms", "has no effect: no producer property"),
+        (
+            {"producer.override.lingr.ms": "1"},
+            "producer.override.lingr.ms",
+            "has no effect: it is not a known producer",
+        ),
         (
             {
                 "topic.creation.default.partitions": "1",
@@ -390,7 +394,7 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         (
             {"predicates": "p", "predicates.p.type": "Tombstone"},
             "predicates.p.type",
-            "has no effect: no transform is guarded by p; set transforms.<alias>.predicate: p",
+            "has no effect: no transform uses p; set transforms.<alias>.predicate: p",
         ),
         (
             {
@@ -401,14 +405,14 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
                 "transforms.h.negate": " true ",
             },
             "transforms.h.negate",
-            "has blanks around it, which makes it false in Kafka",
+            "has surrounding whitespace, which makes it false in Kafka",
         ),
         (
             {"password": "${env.PASSWORD}"},
             "password",
-            "holds text that looks like a variable but is not one; a variable is ${env:<name>}",
+            "contains text that looks like a variable but is not one; write ${env:<name>}",
         ),
-        ({"password": "${secret:db:password"}, "password", "holds text that looks like a variable but is not one"),
+        ({"password": "${secret:db:password"}, "password", "contains text that looks like a variable but is not one"),
         ({"table": "none"}, "", "Tables has nothing to do: it requests no task"),
         (
             {"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"},
@@ -457,7 +461,7 @@ def test_tolerance_that_leaves_no_trace_of_a_record_is_a_warning(
     found = planned({**config, **own}, shared).warnings
     assert [w.property for w in found] == names
     for warning in found:
-        assert "nothing records which" in warning.message
+        assert "without a trace" in warning.message
         assert "errors.deadletterqueue.topic.name" in warning.message
         assert "errors.log.enable=true" in warning.message
 

@@ -100,7 +100,7 @@ def test_a_name_is_of_one_kind_and_a_counter_only_rises() -> None:
     metrics = PluginMetrics()
     counter = metrics.counter("rows", "Rows.")
     assert metrics.counter("rows_total", "Rows.") is counter
-    with pytest.raises(ValueError, match="cannot create metric rows: it is a counter already"):
+    with pytest.raises(ValueError, match="cannot create metric rows: a counter has this name"):
         metrics.gauge("rows", "Rows.")
     for wrong in (-1, float("nan")):
         with pytest.raises(ValueError, match="counters only increase; use a gauge"):

@@ -225,7 +225,7 @@ def test_error_of_the_writer_names_type_place_and_records() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ({"rows": {1, 2}}, "set cannot be sent to another process; use texts, numbers, bytes, lists and dicts"),
+        ({"rows": {1, 2}}, "set cannot be sent to another process; use strings, numbers, bytes, lists and dicts"),
         (["\ud800"], "'utf-8' codec can't encode character"),
         (1 << 64, ""),
     ],
@@ -313,7 +313,7 @@ def test_invalid_report_fails_the_task_even_if_the_sink_ignores_the_error(
     process, _, queue = sink(act, ALL)
     with pytest.raises(ConnectError) as raised:
         process.put(three())
-    assert "TypeError: report takes a Record and an exception with the reason" in str(raised.value)
+    assert "TypeError: report takes a Record and an exception that states the reason" in str(raised.value)
     assert f"; it was called with {called_with}, in " in str(raised.value)
     assert queue.values == []
 

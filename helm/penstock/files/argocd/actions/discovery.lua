@@ -1,4 +1,4 @@
--- Which buttons a Connector has now.
+-- The actions that a Connector offers now.
 local state = obj.spec.state or "Running"
 return {
   pause = { disabled = state == "Paused" },
