@@ -1,7 +1,7 @@
-"""Configuration of a Connector as everybody may see it. Pure.
+"""Public view of a Connector's configuration. Pure.
 
-A value is shown only if it cannot be a secret: its property is known, is not a password, does not sound like one, and does
-not hold a text for records. The page and the REST API are served without authentication, so that a value of an unknown
+A value is shown only if it cannot be a secret: its property is known, is not a password, is not named like one, and does
+not set a value of records. The page and the REST API are served without authentication, so that a value of an unknown
 property is hidden, too.
 """
 
@@ -25,7 +25,7 @@ _SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _CONTENT_NAME: Final = re.compile(r"(^|\.)(static\.value|value\.literal)")
-"""Properties whose text becomes part of records, of InsertField and InsertHeader: a tenant's key, for example."""
+"""Properties of InsertField and InsertHeader whose value becomes part of records: a tenant's key, for example."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
 _SECRET_VALUE: Final = re.compile(
     r"://[^\s@]{0,200}@|[/:][^\s/@]{1,200}@|"  # user information, also Oracle's `thin:user/password@host`
@@ -34,9 +34,9 @@ _SECRET_VALUE: Final = re.compile(
     r"\b(?:bearer|basic)\s{1,5}[\w.~+/=-]{8}|-----BEGIN [A-Z ]{0,30}PRIVATE KEY",
     re.IGNORECASE,
 )
-"""Text in a value that could be a secret: known properties hold URLs, parameters of drivers, headers, and JSON.
+"""Text in a value that could be a secret: known properties may have URLs, parameters of drivers, headers, and JSON.
 
-All repeats are bounded: a value may have a mebibyte, and the operator waits meanwhile.
+All repetitions are bounded, because a value may have a mebibyte, and matching blocks the operator.
 """
 _FRAMEWORK: Final = frozenset(p.name for kind in (SourceConfig, SinkConfig) for p in kind.properties())
 _CHAIN_PROPERTY: Final = re.compile(

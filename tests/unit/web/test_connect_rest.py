@@ -295,7 +295,7 @@ def test_each_error_is_reported_at_its_property(client: Client) -> None:
         (b'{"name": "x"}', 400, "contains no connector type"),
         (b'{"name": "x", "connector.class": "FileStreamSource"}', 400, "does not match request type"),
         (json.dumps({f"p{n}": "" for n in range(2_001)}).encode(), 413, "more than 2000 properties"),
-        (b'{"a": "' + b"x" * (2 << 20) + b'"}', 413, "larger than an object"),
+        (b'{"a": "' + b"x" * (2 << 20) + b'"}', 413, "larger than a Kubernetes object"),
     ],
 )
 def test_a_request_that_cannot_be_read_is_refused_with_the_reason(
