@@ -212,7 +212,9 @@ def test_jars_side_by_side_stay_plugins_of_their_own(build: Build, probe: Probe,
 
 def test_what_is_no_plugin_is_refused_with_what_to_do(build: Build, plugin: Path, tmp_path: Path) -> None:
     archive = tarred(plugin, tmp_path / "probe.tar.gz")
-    assert "probe.tar.gz: it would contain the plugin probe-connector twice; pass each" in build.refused(archive, archive)
+    assert "probe.tar.gz: it would contain the plugin probe-connector twice; pass each" in build.refused(
+        archive, archive
+    )
     both = build.refused(archive, zipped(plugin, tmp_path / "probe.zip"))
     assert "probe.zip: both contain a plugin probe-connector; build an image of each" in both
 

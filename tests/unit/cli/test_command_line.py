@@ -35,7 +35,10 @@ def test_a_first_port_that_leaves_none_for_later_tasks_is_refused(tmp_path: Path
     file.write_text(f"{MANIFEST.replace('NAME', 'a')}---\n{MANIFEST.replace('NAME', 'b')}")
     done = penstock("run", file, "--metrics-port", "65535", "--data-dir", tmp_path / "data")
     assert done.returncode == 5
-    assert "cannot assign metrics ports to 2 tasks: --metrics-port 65535 is too high; use 65534 or less, or 0" in done.stderr
+    assert (
+        "cannot assign metrics ports to 2 tasks: --metrics-port 65535 is too high; use 65534 or less, or 0"
+        in done.stderr
+    )
     assert not (tmp_path / "data").exists()
 
 

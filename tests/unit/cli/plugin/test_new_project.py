@@ -80,7 +80,9 @@ def test_a_name_that_would_make_trouble_later_is_refused_immediately(name: str, 
 
 
 def test_a_kind_that_has_no_function_form_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot write a predicate as a function: only source, sink, transform can be one"):
+    with pytest.raises(
+        ConfigError, match="cannot write a predicate as a function: only source, sink, transform can be one"
+    ):
         new_project("acme", "predicate", tmp_path, form="function")
     assert not [*tmp_path.iterdir()]
 
@@ -185,7 +187,9 @@ def test_one_mistake_is_reported_once_by_the_lines_of_its_author_and_last_of_all
     assert printed.count(f"E   {told}") == 1
     assert "in acme\n    place = cursor.place if cursor else 0\n" in printed
     assert "penstock/testing" not in printed
-    assert re.search(rf"= causes of failures =+\n\d+ tests: {told} \(first in tests/test_acme.py::TestAcme::test_", printed)
+    assert re.search(
+        rf"= causes of failures =+\n\d+ tests: {told} \(first in tests/test_acme.py::TestAcme::test_", printed
+    )
     assert len(printed.splitlines()) < 60
 
 
