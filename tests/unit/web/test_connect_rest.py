@@ -240,7 +240,7 @@ def test_names_from_other_namespaces_are_not_shown(client: Client, resources: Re
 def test_offsets_that_were_not_listed_name_the_way_to_list_them(client: Client) -> None:
     status, body = client("GET", "/connectors/broken/offsets")
     assert status == 404
-    assert "kubectl penstock offsets broken" in body["message"]
+    assert "kubectl penstock offsets list broken" in body["message"]
 
 
 def test_an_api_server_that_does_not_answer_is_an_error_with_its_cause(client: Client, resources: Resources) -> None:
