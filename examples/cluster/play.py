@@ -166,7 +166,7 @@ class Play:
             f"The backlog is delivered, {there.at - arrived:.0f} s after the apply; with Spark {rate:,.0f} a second."
         )
         self._until("Spark ends", lambda s: s.workers == 0)
-        self._note("Spark ends, because no backlog has needed it for 10 s (spec.spark.idleTimeout).")
+        self._note("Spark stops after 10 s without a backlog (spec.spark.idleTimeout).")
 
     def _upgrade(self) -> None:
         """Set a version that fails, which only the first task gets."""

@@ -27,11 +27,11 @@ _RESET: Final = "--reset"
 _RESET_TOPICS: Final = f"topics {_RESET}"
 _EXIT_CODES: Final = """\
 exit codes:
-    0 stopped as asked
-    1 a task failed for good; the last lines have the cause
-    2 manifests or options are wrong; nothing was started
-    3 a newer run has taken these connectors over; nothing has failed
-    5 something that is needed is missing: Java, Kafka, the data folder
+    0 stopped on request
+    1 a task failed and is not restarted; the last lines name the cause
+    2 manifests or options are invalid; nothing was started
+    3 a newer run has taken over these connectors; nothing has failed
+    5 Java, Kafka or the data folder is missing
   130 a second Ctrl-C ended the run immediately"""
 
 
@@ -77,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if e.name is None or e.name.startswith("penstock"):
             raise
         say(
-            f"penstock: cannot run this command: Python's package {e.name.partition('.')[0]} is not installed; "
-            "install the extra [runtime] of this penstock",
+            f"penstock: cannot run this command: Python package {e.name.partition('.')[0]} is not installed; "
+            "install penstock with the extra [runtime]",
             level=logging.ERROR,
         )
         return ExitCode.UNAVAILABLE
@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_files(run)
     run.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help="default: %(default)s")
     run.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka to use; without it an embedded Kafka is started"
+        "--bootstrap-servers", metavar="HOST:PORT,...", help="Kafka brokers to use; default: start an embedded Kafka"
     )
     run.add_argument(
         "--data-dir",
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_port,
         default=0,
         metavar="N",
-        help="port of the first task's metrics, the next tasks have the next ports; 0, the default: any free ports",
+        help="metrics port of the first task; further tasks use the following ports; 0, the default: any free ports",
     )
     run.add_argument(
         "--console",
@@ -133,23 +133,23 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         const=_CONSOLE_PORT,
         metavar="PORT",
-        help="show the connectors on a page, http://127.0.0.1:PORT/; without PORT, which a FILE must not follow: "
+        help="serve the console at http://127.0.0.1:PORT/; without PORT, which requires this option after all FILEs: "
         f"{_CONSOLE_PORT}",
     )
     run.add_argument(
         "--master",
         metavar="spark://HOST:PORT",
-        help="a standalone Spark cluster: backlogs of connectors that work from any machine are delivered by its executors",
+        help="standalone Spark cluster whose executors deliver the backlogs of connectors that can run on any machine",
     )
     run.add_argument(
-        "--master-secret", type=Path, metavar="FILE", help="the file with the cluster's spark.authenticate.secret"
+        "--master-secret", type=Path, metavar="FILE", help="file with the cluster's spark.authenticate.secret"
     )
     run.add_argument(
         "--spark-conf",
         action="append",
         default=[],
         metavar="spark.NAME=VALUE",
-        help="with --master, a setting of the sessions there, such as spark.cores.max=8 (the default), "
+        help="with --master, a setting of the Spark sessions on the cluster, such as spark.cores.max=8 (the default), "
         "spark.executor.memory or spark.pyspark.python; may be repeated",
     )
     run.set_defaults(command=_run)
@@ -170,8 +170,8 @@ def _parser() -> argparse.ArgumentParser:
         "plugins",
         allow_abbrev=False,
         help="list the plugins with their versions, or describe one",
-        description="Lists the installed plugins, one row for each version; the last version of a plugin is what runs where "
-        "none is asked for. With a name, prints the plugin's description and configuration.",
+        description="Lists the installed plugins, one row for each version; the last version of a plugin is its default. "
+        "With a name, prints the plugin's description and configuration.",
         epilog="penstock plugins PostgresConnector --version 3.6.1.Final --namespace shop -o json",
     )
     plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
@@ -180,18 +180,20 @@ def _parser() -> argparse.ArgumentParser:
     versions.add_argument(
         "--plugin-versions",
         metavar="FILE",
-        help="PluginVersions of one namespace to list as well: manifests, or what kubectl prints; - is standard input. "
-        "Configurations are shown where the ConfigMaps that their statuses name are there too",
+        help="also list the PluginVersions of one namespace in this file: manifests, or the output of kubectl; - is "
+        "standard input. To show their configurations, include the ConfigMaps that their statuses name",
     )
     versions.add_argument(
-        "--namespace", metavar="NS", help="PluginVersions of this namespace, and their configurations, by kubectl"
+        "--namespace",
+        metavar="NS",
+        help="also list the PluginVersions of this namespace, and their configurations, by kubectl",
     )
     _add_plugin_path(plugins)
     plugins.add_argument(
         "-o",
         "--output",
         choices=("json",),
-        help="print JSON: all plugins, or the properties of the latest version of NAME, as Kafka Connect's "
+        help="print JSON: all plugins, or the properties of the latest version of NAME, as in Kafka Connect's "
         "GET /connector-plugins/NAME/config",
     )
     plugins.set_defaults(command=_plugins)
@@ -203,40 +205,42 @@ def _parser() -> argparse.ArgumentParser:
     topics = commands.add_parser(
         "topics",
         allow_abbrev=False,
-        help="show by which rule a source's topics would be created, or which topics a connector uses",
-        description="Shows by which rule the topics of a source would be created, with which partitions, replicas and "
-        "settings, and which limit of its TopicCreationPolicy refuses them. Asks no Kafka. Exit code 1: one is refused. "
-        "With --active, lists the topics that a connector has used, from Kafka: since when, by which task first, its name. "
-        "With --reset, forgets them.",
+        help="show which rule would create a source's topics, or which topics a connector uses",
+        description="Shows which rule would create each topic of a source, with which partitions, replicas and settings, "
+        "or which limit of its TopicCreationPolicy refuses the topic. Does not connect to Kafka. Exit code 1: a topic is "
+        "refused. With --active, lists the topics that a connector has used, as recorded in Kafka: the time of the first "
+        "use, the first task, and the name. With --reset, removes these records.",
     )
     topics.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
     topics.add_argument("names", metavar="TOPIC", nargs="+", help="the name of a topic, after the transforms")
     topics.add_argument(
-        "--policy", metavar="FILE", help="with the TopicCreationPolicies that it names, or that select it"
+        "--policy",
+        metavar="FILE",
+        help="file with the TopicCreationPolicies that the connector names, or that select it",
     )
     topics.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
     topics.add_argument(
-        _ACTIVE, action="store_true", help="list the topics that it has used; has options of its own (--active --help)"
+        _ACTIVE, action="store_true", help="list the connector's active topics; has other options, see --active --help"
     )
     topics.add_argument(
-        _RESET, action="store_true", help="forget the topics that it has used; has options of its own (--reset --help)"
+        _RESET, action="store_true", help="reset the connector's active topics; has other options, see --reset --help"
     )
     _add_providers(topics)
     _add_plugin_path(topics)
     _add_secrets(topics)
     topics.set_defaults(command=_topics)
 
-    active = commands.add_parser(  # not listed: `main` leads here
+    active = commands.add_parser(  # hidden: `main` selects it
         _ACTIVE_TOPICS,
         allow_abbrev=False,
-        description="Lists the topics that a connector has used (KIP-558), from Kafka: since when, by which task first, and "
-        "the name.",
+        description="Lists the topics that a connector has used (KIP-558), as recorded in Kafka: the time of the first use, "
+        "the first task, and the name.",
     )
     reset = commands.add_parser(  # likewise
         _RESET_TOPICS,
         allow_abbrev=False,
-        description="Forgets the topics that a connector has used (KIP-558), which must not run; those that it uses come "
-        "back with their next record.",
+        description="Resets the active topics of a connector (KIP-558), which must not be running. Topics that it still "
+        "uses are recorded again with their next record.",
     )
     reset.add_argument(
         "--force", action="store_true", help="reset even if the status topic says that the connector is running"
@@ -246,7 +250,7 @@ def _parser() -> argparse.ArgumentParser:
             "file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input"
         )
         of_used.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
-        of_used.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
+        of_used.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="Kafka brokers with the status topic")
         of_used.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
         _add_plugin_path(of_used)
         _add_secrets(of_used)
@@ -272,10 +276,10 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs the embedded Kafka until Ctrl-C, and prints its address as one line of JSON.",
     )
     kafka.add_argument(
-        "--data-dir", type=Path, default=_DATA_DIR, metavar="DIR", help="its data (default: %(default)s)"
+        "--data-dir", type=Path, default=_DATA_DIR, metavar="DIR", help="data of Kafka (default: %(default)s)"
     )
     kafka.add_argument(
-        "--port", type=_port, default=0, metavar="N", help="port for clients; 0, the default: the last one used, or any"
+        "--port", type=_port, default=0, metavar="N", help="port for clients; 0, the default: the previous port, or any"
     )
     kafka.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help=argparse.SUPPRESS)
     kafka.set_defaults(command=_kafka)
@@ -284,7 +288,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:6]) <= _HIGHEST_PORT):
-        raise argparse.ArgumentTypeError(f"{text} is not a port; give a number from 0 to {_HIGHEST_PORT}")
+        raise argparse.ArgumentTypeError(f"{text} is not a port; use a number from 0 to {_HIGHEST_PORT}")
     return int(text)
 
 
@@ -302,11 +306,11 @@ def _add_transform(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         epilog=f"""\
 records are JSON, one in each line:
   {{"topic": "orders", "key": "a1", "value": {{"id": 7}}, "headers": {{"from": "web"}}, "timestamp": 1463716800123}}
-  {{"id": 7}}                                      only a value: an object with other names than
+  {{"id": 7}}                                      only a value: an object without the fields
                                                  {", ".join(NAMES)}
   {{"schema": {{...}}, "payload": {{...}}}}            a value or key with its schema, as JsonConverter writes it
 
-exit codes: 0 all records went through or were dropped, 1 a record failed or could not be read,
+exit codes: 0 all records were transformed or dropped, 1 a record failed or could not be read,
             2 the options or the configuration of the transforms are wrong; all problems are printed""",
     )
     transform.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
@@ -317,16 +321,16 @@ exit codes: 0 all records went through or were dropped, 1 a record failed or cou
     transform.add_argument(
         "--topic",
         metavar="NAME",
-        help="topic of records that name none; default: the connector's first topic, or sample",
+        help="topic of records without a topic; default: the connector's first topic, or sample",
     )
     transform.add_argument(
         "--schemas",
         choices=[s.value for s in Schemas],
         default=Schemas.DETECT.value,
-        help="whether keys and values are written as {schema, payload}; detect, the default: if they look like it",
+        help="whether keys and values are {schema, payload}; detect, the default: yes if they have this form",
     )
     transform.add_argument(
-        "--values", action="store_true", help="read each line as a value, even if it has the names of a record's parts"
+        "--values", action="store_true", help="read each line as a value, even if it has the fields of a record"
     )
     transform.add_argument(
         "--output", choices=("text", "json"), default="text", help="json: one line for each record and stage"
@@ -360,14 +364,17 @@ def _add_plugin_path(parser: argparse.ArgumentParser) -> None:
         "--plugin-path",
         action="append",
         metavar="DIR",
-        help="Java plugins, as Kafka Connect's plugin.path: folders of plugins, jars, archives; commas between them; may be "
+        help="Java plugins, as in Kafka Connect's plugin.path: comma-separated folders of plugins, jars or archives; may be "
         "repeated",
     )
 
 
 def _add_secrets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--secrets", type=Path, metavar="DIR", help="folder of secrets: ${secret:<name>:<key>} is DIR/<name>/<key>"
+        "--secrets",
+        type=Path,
+        metavar="DIR",
+        help="folder of secrets: ${secret:<name>:<key>} is read from DIR/<name>/<key>",
     )
 
 
@@ -375,7 +382,7 @@ def _check_secrets(options: argparse.Namespace) -> None:
     folder: Path | None = options.secrets
     if folder is not None and not folder.is_dir():
         raise ConfigError(
-            Problem("--secrets", f"{folder} is not a folder; ${{secret:<name>:<key>}} is DIR/<name>/<key>")
+            Problem("--secrets", f"{folder} is not a folder; ${{secret:<name>:<key>}} is read from DIR/<name>/<key>")
         )
 
 
@@ -529,7 +536,7 @@ def _kafka(options: argparse.Namespace) -> ExitCode:
         while kafka.running and not received:
             time.sleep(0.1)
         if not received:
-            raise ConnectError(f"Kafka ended unexpectedly; see {kafka.data_dir / 'kafka.log'}")
+            raise ConnectError(f"cannot run Kafka: it exited unexpectedly; see {kafka.data_dir / 'kafka.log'}")
     return ExitCode.OK
 
 

@@ -35,7 +35,7 @@ class _Found(NamedTuple):
 
 
 def show_active_topics(options: OffsetsOptions) -> ExitCode:
-    """Print a line for each topic, by name: since when it is used, the first task that used it, and its name.
+    """Print a line for each topic, sorted by name: the time of its first use, the first task that used it, and its name.
 
     Raises:
         ConfigError: the file or the worker configuration is wrong, or topics are not tracked.
@@ -51,7 +51,7 @@ def show_active_topics(options: OffsetsOptions) -> ExitCode:
 
 
 def reset_active_topics(options: OffsetsOptions) -> ExitCode:
-    """Reset the active topics of a connector that does not run: running tasks would not record their topics again.
+    """Reset the active topics of a connector that is not running. Running tasks would not record their topics again.
 
     Raises:
         ConfigError: the file or the worker configuration is wrong, or topics are not tracked, or may not be reset.
@@ -66,9 +66,9 @@ def reset_active_topics(options: OffsetsOptions) -> ExitCode:
         place, name = found.place, found.place.connector
         if known_in(found.entries, name).rival and not options.is_forced:
             raise ConnectError(
-                f"cannot reset the active topics of {name}: by the status topic it runs, or an operator has it. End "
-                f"`penstock run`, or stop the connector in Kafka Connect; for a Connector on Kubernetes use the annotation "
-                f"penstock.dev/reset-topics. If none of these exists any more, add --force"
+                f"cannot reset the active topics of {name}: by its status topic, it is running, or an operator manages it; "
+                f"stop `penstock run`, or stop the connector in Kafka Connect. For a Connector on Kubernetes, use the "
+                f"annotation penstock.dev/reset-topics. If none of these exists any more, add --force"
             )
         writer = StatusWriter(place.shared, client_id=f"penstock-topics-{name}")
         try:
@@ -78,7 +78,7 @@ def reset_active_topics(options: OffsetsOptions) -> ExitCode:
         return found
 
     place, _, topics = redacted(redactor, reset)
-    say(f"{place.connector}: {_count(topics)} forgotten{_hint(place, topics)}")
+    say(f"{place.connector}: {_count(topics)} reset{_hint(place, topics)}")
     return ExitCode.OK
 
 

@@ -39,7 +39,9 @@ def revive(kafka: EmbeddedKafka | None) -> None:
     if kafka is None or kafka.running:
         return
     if kafka.lost:
-        log.error("The embedded Kafka has died (its log: %s); starting it again", kafka.data_dir / "kafka.log")
+        log.error(
+            "Restarting the embedded Kafka, which exited unexpectedly; its log is %s", kafka.data_dir / "kafka.log"
+        )
         kafka.share()
     elif kafka.take_over():
         say(f"The process that ran Kafka on {kafka.bootstrap_servers} has ended; this one runs it now.")
@@ -48,7 +50,7 @@ def revive(kafka: EmbeddedKafka | None) -> None:
 def until_kafka_answers(
     work: Callable[[], T], worker: WorkerConfig, signals: Signals, kafka: EmbeddedKafka | None
 ) -> T:
-    """Do work with Kafka, and repeat it until Kafka answers. It runs in a thread, so that Ctrl-C works while a client waits.
+    """Call `work` until Kafka answers. It runs in a thread, so that Ctrl-C takes effect while a client waits.
 
     Raises:
         SystemExit: Ctrl-C or SIGTERM was received.
@@ -69,9 +71,9 @@ def until_kafka_answers(
                 say(f"Waiting for Kafka at {worker.bootstrap_servers} ...")
             if waited > _TIMEOUT:
                 raise ConnectError(
-                    f"Kafka at {worker.bootstrap_servers} has not answered for {_TIMEOUT:.0f} s"
-                    f"{f': {trouble}' if trouble else ''}. Check --bootstrap-servers, the network and the security "
-                    f"properties."
+                    f"cannot reach Kafka at {worker.bootstrap_servers}: no answer within {_TIMEOUT:.0f} s"
+                    f"{f' ({trouble})' if trouble else ''}; check --bootstrap-servers, the network and the security "
+                    f"properties"
                 )
         try:
             return outcome.result()

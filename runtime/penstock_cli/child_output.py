@@ -55,7 +55,7 @@ class ChildOutput:
                 return
 
     def close(self) -> None:
-        """Write the rest to the log. A process that prints afterwards gets a broken pipe."""
+        """Write the rest to the log. A process that prints later gets a broken pipe."""
         self.pass_on(last=True)
         os.close(self.descriptor)
 

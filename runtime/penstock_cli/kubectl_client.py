@@ -1,4 +1,4 @@
-"""Client of the cluster that runs kubectl, so that it has the user's context, authentication and rights."""
+"""Kubernetes client that runs kubectl, and so uses the user's context, authentication and permissions."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Kubectl:
             has_warnings: print what kubectl writes to standard error, such as the warnings of webhooks.
 
         Raises:
-            ConnectError: kubectl cannot be run, or the command fails. The message is that of kubectl.
+            ConnectError: kubectl cannot be run, or the command fails. The message is kubectl's.
         """
         try:
             done = subprocess.run(
@@ -101,7 +101,7 @@ class Kubectl:
             self.text(*words, f"--field-manager={FIELD_MANAGER}", has_warnings=True)
 
     def replace_process(self, *words: str) -> NoReturn:
-        """Become this command, which has the terminal and the signals from now on. On Windows, wait for its end.
+        """Replace this process with a command, which takes over the terminal and the signals. On Windows, wait for its exit.
 
         Raises:
             ConnectError: kubectl cannot be run.
@@ -126,7 +126,7 @@ def _object(text: str, command: str) -> dict[str, Any]:
 def _checked(found: Any, command: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConnectError(
-            f"cannot read the output of kubectl {command}: it is not only JSON; check that no wrapper or credential plugin "
+            f"cannot read the output of kubectl {command}: it is not valid JSON; check that no wrapper or credential plugin "
             f"prints to standard output"
         )
     return found

@@ -41,7 +41,7 @@ def listing(
         name: show this plugin with its configuration; None lists all.
         as_json: print JSON: a list of all plugins, or the properties of one plugin as in Kafka Connect's REST API.
         version: show only this version, or a range of versions; None shows all.
-        given: PluginVersions of one namespace, in addition to installed plugins; None: not given.
+        given: PluginVersions of one namespace, in addition to installed plugins; None: none.
     """
     plugins = Plugins.installed()
     every = list(plugins.every())
@@ -64,7 +64,7 @@ def listing(
         return "\n".join(_described(r, given) for r in found) + broken_lines, True
     broken_lines = "".join(f"broken: {p.message}\n" for p in broken) + broken_lines
     table = _table(found, with_origin=given is not None)
-    return f"{table}\n\nOne plugin's configuration: penstock plugins NAME\n{broken_lines}", True
+    return f"{table}\n\nShow a plugin's configuration: penstock plugins NAME\n{broken_lines}", True
 
 
 def _table(found: Sequence[Row], *, with_origin: bool) -> str:
@@ -101,7 +101,7 @@ def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem], found: Sequ
     known = [r.alias for r in found]
     near = nearest(plain, known) or next((k for k in known if k.lower() == plain.lower()), None)
     raise ConfigError(
-        f"There is no plugin {name}.{f' Did you mean {near}?' if near else ''} penstock plugins lists all."
+        f"cannot find plugin {name}{f'; did you mean {near}?' if near else ';'} `penstock plugins` lists all plugins"
     )
 
 
@@ -154,8 +154,8 @@ def _configuration(row: Row, given: Given | None) -> _Configuration:
     definition = given.definitions(row.offer.name).of(row.class_name, _TYPES[row.kind], row.version)
     if definition is None:
         raise ConfigError(
-            f"PluginVersion {row.offer.name} has not published the configuration of {row.class_name} {row.version}; its "
-            "condition Ready says why"
+            f"cannot show the configuration of {row.class_name} {row.version}: PluginVersion {row.offer.name} has not "
+            "published it; see its condition Ready"
         )
     return _Configuration.of(definition)
 

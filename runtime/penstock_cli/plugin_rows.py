@@ -53,7 +53,7 @@ class Row:
 
 
 def kind_of(ref: PluginRef[Plugin]) -> str:
-    """Return its kind, in one word."""
+    """Return the kind of a plugin as one word, such as `source`."""
     if issubclass(ref.cls, Connector):
         return "source" if issubclass(ref.cls, SourceConnector) else "sink"
     return kind_name(ref.cls).lower()
@@ -63,7 +63,7 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
     """Return the offers of PluginVersions, and the problems of those that offer nothing.
 
     Raises:
-        ConfigError: they are of several namespaces, which do not share versions.
+        ConfigError: they are from several namespaces, which do not share versions.
     """
     offers: list[PluginMount] = []
     problems: list[Problem] = []
@@ -79,8 +79,8 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
             problems += (Problem(f"PluginVersion {name}: {p.property}", p.message) for p in e.problems)
     if len(namespaces) > 1:
         raise ConfigError(
-            f"The PluginVersions are of several namespaces ({', '.join(sorted(namespaces))}), but a Connector uses "
-            "only those of its own; give those of one namespace"
+            f"cannot list PluginVersions of several namespaces ({', '.join(sorted(namespaces))}): a Connector uses "
+            "only those of its own namespace; pass those of one namespace"
         )
     return offers, problems
 
@@ -88,9 +88,9 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
 def rows(
     refs: Sequence[PluginRef[Plugin]], offers: Sequence[PluginMount], java: Sequence[JavaPlugin] = ()
 ) -> list[Row]:
-    """Return a row for each version, by kind and name, in increasing versions: the default version comes last.
+    """Return a row for each version, sorted by kind, name and version, so that the default version is last.
 
-    The runtime's image is never searched for a class that a PluginVersion offers, so an installed plugin has no row then.
+    An installed plugin that a PluginVersion offers has no row: the runtime's image is never searched for its class.
     """
     found = [Row(c.alias, c.type.lower(), o.version, c.java_names, offer=o) for o in offers for c in o.classes]
     offered = {(r.alias, r.kind) for r in found}
@@ -125,5 +125,5 @@ def within(found: Sequence[Row], version: str, name: str | None) -> list[Row]:
         return matching
     there = (v for r in found for v in r.versions)
     if name is None:
-        raise ConfigError(f"There is no plugin in the version range {wanted}; {there_are(there)}")
+        raise ConfigError(f"cannot find a plugin in the version range {wanted}; {there_are(there)}")
     raise ConfigError(not_found(name, wanted, there))

@@ -22,7 +22,7 @@ class Given:
     """PluginVersions, and the ConfigMaps with the definitions of their classes.
 
     Attributes:
-        plugin_versions: of one namespace.
+        plugin_versions: PluginVersions of one namespace.
         config_maps: any ConfigMaps.
     """
 
@@ -33,22 +33,22 @@ class Given:
         """Return the definitions that a PluginVersion has published.
 
         Raises:
-            ConfigError: it has published none, or they were not given, or do not match its digest.
+            ConfigError: it has published none, they are missing in `config_maps`, or they do not match its digest.
         """
         document = next((d for d in self.plugin_versions if _metadata(d).get("name") == plugin_version), {})
         status = document.get("status")
         where = status.get("definitions") if isinstance(status, Mapping) else None
         if not isinstance(where, Mapping):
             raise ConfigError(
-                f"PluginVersion {plugin_version} has not published its configuration; kubectl describe pluginversion "
-                f"{plugin_version} says whether it is verified, and why not"
+                f"cannot show the configuration of PluginVersion {plugin_version}: it has not published it; run "
+                f"`kubectl describe pluginversion {plugin_version}` to see whether it is verified"
             )
         name = str(where.get("configMap"))
         content = next((c for c in self.config_maps if _metadata(c).get("name") == name), None)
         if content is None:
             raise ConfigError(
-                f"ConfigMap {name}, which holds the configuration of PluginVersion {plugin_version}, was not given; use "
-                f"--namespace, or give the ConfigMaps with the label {_SELECTOR} too"
+                f"cannot show the configuration of PluginVersion {plugin_version}: ConfigMap {name}, which holds it, is "
+                f"missing; use --namespace, or pass the ConfigMaps with the label {_SELECTOR} as well"
             )
         try:
             return unpack(_bytes(content), str(where.get("digest")))

@@ -49,7 +49,7 @@ _HIGHEST_PORT: Final = 65_535
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of the command line. `console`: port of the console; None: there is none."""
+    """Options of the command line. `console`: port of the console; None: no console."""
 
     files: Sequence[str]
     bootstrap_servers: str | None
@@ -69,7 +69,7 @@ def plans(
     """Return the plans of all connectors in these files, and warnings.
 
     Raises:
-        ConfigError: there are problems; it has all problems of all connectors.
+        ConfigError: a file or a connector is invalid; the error lists all problems of all connectors.
     """
     planned_connectors, warnings = [], []
     problems: list[Problem] = []
@@ -96,14 +96,14 @@ def _check_policies(planned: Sequence[tuple[Plan, reader.Manifest]]) -> None:
     """Refuse connectors that name a TopicCreationPolicy: without it, their topics would be created by other rules, or none.
 
     Raises:
-        ConfigError: there are such connectors; it names all of them.
+        ConfigError: there are such connectors; the error names all of them.
     """
     named = [(m.where, m.connector.spec.topic_creation_policy_ref) for _, m in planned]
     problems = [
         Problem(
             f"{where}: spec.topicCreationPolicyRef",
-            f"{policy.name} is applied by the operator, and `penstock run` works without one; for a run on this machine "
-            f"remove it, and write topic.creation.* into spec.config or create the topics",
+            f"cannot apply {policy.name}: only the operator applies policies; to use `penstock run`, remove this field, "
+            f"and set topic.creation.* in spec.config or create the topics",
         )
         for where, policy in named
         if policy is not None
@@ -118,17 +118,17 @@ def _check_reach(worker: WorkerConfig, options: RunOptions) -> None:
         raise ConfigError(
             Problem(
                 "--master",
-                "needs a Kafka that executors can reach, but the embedded one listens only on this machine; name the "
-                "brokers by --bootstrap-servers or in the worker configuration",
+                "needs a Kafka that executors can reach, but the embedded one listens only on this machine; set "
+                "--bootstrap-servers, or bootstrap.servers in the worker configuration",
             )
         )
 
 
 def worker_config(file: Path | None, secrets: Path | None, bootstrap_servers: str | None = None) -> WorkerConfig:
-    """Return the worker configuration of the command line, with the servers that it names.
+    """Return the worker configuration in the file, with these bootstrap servers if they are not None.
 
     Raises:
-        ConfigError: the file is wrong.
+        ConfigError: the file is invalid.
     """
     given = read_worker(file, secrets) if file is not None else worker_from({})
     for warning in given.warnings:
@@ -219,19 +219,19 @@ class _Preparing:
         return [Task(s, restart, reads_input=reads_input) for s in self._specs(connector_plan, manifest)]
 
     def replan(self, connector: str) -> Callable[[], Sequence[TaskSpec] | None] | None:
-        """Plan a connector again while its tasks run. Return None to keep them. The supervisor waits for it."""
+        """Plan a connector again while its tasks run; return None to keep them. Blocks the supervisor."""
         before, manifest = self._connectors[connector]
         try:
             after = plan(manifest.connector, self._worker, Plugins.installed(), self._options.secrets)
         except ConnectError as e:
-            say(f"{connector} requests new tasks but cannot be planned: {e}. Its tasks continue", level=logging.WARNING)
+            say(f"cannot plan the new tasks of {connector}: {e}; its tasks continue", level=logging.WARNING)
             return None
         finally:
             close_host()
         if after.tasks == before.tasks or not after.tasks:
             return None
         say(
-            f"{connector} has found something else to read: its {len(before.tasks)} tasks end, and {len(after.tasks)} start"
+            f"{connector} requested new tasks: stopping its {len(before.tasks)} tasks, then starting {len(after.tasks)}"
         )
         return lambda: self._successors(after, manifest)
 
@@ -239,8 +239,8 @@ class _Preparing:
         try:
             return self._specs(after, manifest)
         except ConnectError as e:
-            say(f"{after.connector} gets no new tasks: {e}. The previous tasks start again", level=logging.WARNING)
-        except SystemExit:  # Ctrl-C: the supervisor knows of it
+            say(f"cannot create the new tasks of {after.connector}: {e}; restarting its tasks", level=logging.WARNING)
+        except SystemExit:  # Ctrl-C: the supervisor handles it
             pass
         return None
 
@@ -334,7 +334,7 @@ def _console(
 
 
 def _report_ends(tasks: Sequence[Task]) -> None:
-    """Print how tasks ended that were not stopped on request."""
+    """Print why tasks ended, unless they were stopped on request."""
     for task in tasks:
         if task.ended is TaskEnd.SUPERSEDED:
             say(
@@ -352,7 +352,7 @@ def _check_ports(first: int, count: int) -> None:
     if first + count - 1 > _HIGHEST_PORT:
         highest = _HIGHEST_PORT - count + 1
         raise ConnectError(
-            f"--metrics-port {first} leaves no port for each of {count} tasks: choose {highest} or less, or 0"
+            f"cannot assign metrics ports to {count} tasks: --metrics-port {first} is too high; use {highest} or less, or 0"
         )
     for port in range(first, first + count):
         with socket.socket() as probe:
@@ -360,7 +360,9 @@ def _check_ports(first: int, count: int) -> None:
             try:
                 probe.bind(("", port))
             except OSError as e:
-                raise ConnectError(f"port {port} is taken ({e.strerror}): choose another --metrics-port, or 0") from e
+                raise ConnectError(
+                    f"cannot use port {port} for metrics: {e.strerror}; choose another --metrics-port, or 0"
+                ) from e
 
 
 def _announce_unassigned(context: TaskContext, specs: Sequence[TaskSpec]) -> None:

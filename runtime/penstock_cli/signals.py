@@ -16,7 +16,7 @@ _HANDLED: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """Handler of both signals from now on: the first stops the tasks, the second kills them, the third ends this process."""
+    """Handler of SIGINT and SIGTERM. The first signal stops the tasks, the second kills them, the third exits."""
 
     def __init__(self) -> None:
         self.count = 0

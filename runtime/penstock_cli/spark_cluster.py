@@ -22,7 +22,7 @@ _MASTER: Final = re.compile(
 )
 _CORES: Final = "spark.cores.max"
 _MOST: Final = 8
-"""Default number of cores that a task uses of a cluster; Spark's default is all of them."""
+"""Default number of cluster cores for a task; Spark's default is all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ClusterOptions:
     """Options of the command line for the cluster.
 
     Attributes:
-        cluster: for every task that can use it.
+        cluster: Spark cluster of every task that can use one.
         conf: Spark settings there, which override `spec.spark.conf`.
     """
 
@@ -42,7 +42,7 @@ def cluster_options(master: str | None, secret: Path | None, settings: Sequence[
     """Return the values of `--master`, `--master-secret` and `--spark-conf`; None if there is no cluster.
 
     Raises:
-        ConfigError: an option is wrong; it has all problems.
+        ConfigError: an option is invalid; the error lists all problems.
     """
     if problems := [*_problems(master, secret, settings)]:
         raise ConfigError(problems)
@@ -67,7 +67,7 @@ def _problems(master: str | None, secret: Path | None, settings: Sequence[str]) 
     if secret is None:
         yield Problem(
             "--master-secret",
-            "is missing: data sent to executors holds the connector's passwords, so the cluster needs "
+            "is missing: data sent to executors contains the connector's passwords, so the cluster needs "
             "spark.authenticate=true and spark.network.crypto.enabled=true; name a file with its spark.authenticate.secret",
         )
     else:

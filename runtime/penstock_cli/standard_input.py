@@ -17,15 +17,15 @@ def check_standard_input(planned: Sequence[tuple[Plan, Manifest]], files: Sequen
         files: names of the manifest files; `-` is standard input.
     """
     problems: list[Problem] = []
-    reader = "manifests were read from it: give them as files" if "-" in files else None
+    reader = "which the manifests are read from; pass them as files" if "-" in files else None
     for plan, manifest in planned:
         for task in plan.tasks:
             if plan.standard_input is None:
                 continue
             if reader is not None:
                 where = f"{manifest.where}: {plan.standard_input}"
-                problems.append(Problem(where, f"is not set, so standard input is read, and {reader}, or set it"))
+                problems.append(Problem(where, f"is not set, so the task reads standard input, {reader}, or set this"))
             else:
-                reader = f"{task.id} reads it already: run one of them elsewhere"
+                reader = f"which {task.id} already reads; run one of the connectors separately"
     if problems:
         raise ConfigError(dict.fromkeys(problems))

@@ -25,8 +25,8 @@ __all__ = ["Supervisor", "Task"]
 
 _TICK: Final = 0.5
 _ROUND: Final = 0.25
-"""Seconds between checks of all tasks. In between, only tasks that have reported something are checked: a
-hundred tasks that report each second would otherwise be checked ten thousand times."""
+"""Seconds between checks of all tasks. Between them, only tasks that have reported something are checked: a hundred
+tasks that each report once a second would otherwise cause ten thousand checks a second."""
 _LEAVING: Final = ("FAILED", "UNASSIGNED")
 """States that an ending task reports for the status topic. Here the exit code of its process is used instead."""
 
@@ -46,12 +46,12 @@ class Task:
         read, written, bytes, failures: totals of all incarnations.
         lag: lag of a sink; None if unknown.
         spark_workers: number of workers of its Spark session; None if it has none.
-        error: why the last incarnation that failed did.
+        error: error of the last failed incarnation.
         erred: when it failed, in seconds of the monotonic clock.
         trouble: current problem of the running task.
-        follows: what happens after the last end, for messages.
+        follows: next step after the last exit, for messages.
         port: port of its metrics; 0: any.
-        asked: when and for what the plugin requested new tasks, until the request is handled.
+        asked: pending request of the plugin for new tasks; None: none is pending.
     """
 
     spec: TaskSpec
@@ -111,7 +111,7 @@ class Task:
 
     @property
     def condition(self) -> tuple[str, str | None, str | None, int]:
-        """Return the fields whose changes are reported immediately. Progress is reported only from time to time."""
+        """Return the fields whose changes are reported immediately. Progress is reported periodically."""
         return self.state, self.trouble, self.error, self.restarts
 
     def begin(self, child: Child) -> None:
@@ -123,7 +123,7 @@ class Task:
         self._to("STARTING")
 
     def become(self, spec: TaskSpec) -> None:
-        """Take over the spec of a task of another plan, after the previous task has ended."""
+        """Replace the spec with that of a new plan, after the task has ended."""
         self.spec, self.history = spec, RestartHistory()
         self.asked = self.error = self.ended = self.due = None
 
@@ -163,8 +163,8 @@ class Supervisor:
         folder: private folder for task specs.
         log_level: log level of the children.
         log: descriptor of the children's log.
-        metrics_port: port of the first task, the next tasks have the next ports; 0: any.
-        replan: plans a connector again whose plugin requests new tasks. Returns None to keep the tasks, otherwise a
+        metrics_port: port of the first task; further tasks use the following ports; 0: any.
+        replan: plans a connector again when its plugin requests new tasks. Returns None to keep the tasks, otherwise a
             function that makes the specs of the new ones, called once the tasks have ended; if that returns None, the old
             tasks start again.
         watch: called as often as `on_change`, to check the services that the tasks need.
@@ -200,7 +200,7 @@ class Supervisor:
         self._stopping = False
 
     def run(self) -> None:
-        """Run until all tasks have ended for good, or have stopped after `stop`."""
+        """Run until all tasks have ended and none is due for a restart, or until they have stopped after `stop`."""
         for task in self.tasks:
             if not self._stopping:
                 self._start(task)
@@ -325,7 +325,7 @@ class Supervisor:
             task.event(event)
         if code is None:
             return
-        for event in child.events():  # events between the first reading and the end
+        for event in child.events():  # events between the first read and the exit
             task.event(event)
         for descriptor in child.descriptors:
             self._selector.unregister(descriptor)
@@ -343,6 +343,6 @@ class Supervisor:
 
 def _cause(code: int) -> str:
     if code >= 0:
-        return f"the process ended with exit code {code} in the middle of its work and did not report why; see its log"
-    memory = ": by hand, or because of too little memory" if -code == signal.SIGKILL else ""
-    return f"the process was ended by signal {-code} ({signal.Signals(-code).name}){memory}"
+        return f"the process exited with code {code} before its work was done, and reported no cause; see its log"
+    memory = ", by a user or because of insufficient memory" if -code == signal.SIGKILL else ""
+    return f"the process was killed by signal {-code} ({signal.Signals(-code).name}){memory}"

@@ -7,7 +7,7 @@ from typing import Final
 __all__ = ["printable", "text_table"]
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that a terminal would obey, and surrogates, which UTF-8 does not have."""
+"""Characters that a terminal would interpret, and surrogates, which UTF-8 cannot encode."""
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
@@ -19,7 +19,7 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text whose control characters are escaped, except for line ends."""
+    """Return the text with its control characters escaped, except for line ends."""
     return "\n".join(_escaped(line) for line in text.split("\n"))
 
 

@@ -36,7 +36,7 @@ def show_topics(
     stdin: TextIO | None = None,
     out: TextIO | None = None,
 ) -> ExitCode:
-    """Print a line for each topic: the rule that would create it with what that asks for, or each limit that refuses it.
+    """Print for each topic the rule that would create it, with its settings, or each limit that refuses it.
 
     Args:
         file: file with the Connector; `-` is standard input.
@@ -52,7 +52,7 @@ def show_topics(
         FAILED if a limit refuses one of them, otherwise OK.
 
     Raises:
-        ConfigError: the files are wrong; it has all problems.
+        ConfigError: the files are invalid; the error lists all problems.
     """
     found = chosen(read_manifests([file], stdin).connectors, connector).connector
     rules, limits = _rules(found, policy, secrets, {} if worker is None else read_texts(worker))
@@ -70,17 +70,19 @@ def _rules(
     spec, own = connector.spec, connector.metadata
     named = None if spec.topic_creation_policy_ref is None else spec.topic_creation_policy_ref.name
     if named is not None and file is None:
-        raise ConfigError(Problem("--policy", f"is missing: the Connector names the policy {named}; give its file"))
+        raise ConfigError(Problem("--policy", f"is missing: the Connector names the policy {named}; pass its file"))
     documents = () if file is None else [d for d in read_resources(file, _KIND) if _is_in_namespace(d, own.namespace)]
     found = bind(named, own.labels, spec.config, documents)
     problems = conflicts(found)
     if found.missing:
         held = ", ".join(map(name_of, documents)) or "no policy"
-        problems.append(Problem(_FIELD, f"names {found.missing}, but {file} holds {held}"))
+        problems.append(Problem(_FIELD, f"names {found.missing}, but {file} has {held}"))
     if problems:
         raise ConfigError(problems)
     if file is not None and found.policy is None and not found.selected and named is None:
-        raise ConfigError(Problem(_FIELD, f"is missing, and no policy of {file} selects the Connector: none applies"))
+        raise ConfigError(
+            Problem(_FIELD, f"is missing, and no policy of {file} selects the Connector; set it, or remove --policy")
+        )
     policy = found.policy or TopicPolicy()
     limits = [*map(TopicLimits.of, policy.limits)]
     if policy.rules is not None:
@@ -101,7 +103,7 @@ def _lines(topic: str, rules: TopicRules | None, limits: Sequence[TopicLimits]) 
     if reasons := violations(limits, topic, rule):
         yield from (f"{topic}: refused: {reason}" for reason in reasons)
     elif rule is None:
-        yield f"{topic}: no rule; the brokers create it, if auto.create.topics.enable is set"
+        yield f"{topic}: no rule; the brokers create it if auto.create.topics.enable is set"
     else:
         yield f"{topic}: {rule.where}: {_asked(rule)}"
 
@@ -113,5 +115,5 @@ def _asked(rule: TopicGroup) -> str:
 
 def _counted(number: int, what: str) -> str:
     if number == _BROKERS:
-        return f"{what}s as the brokers have them by default"
+        return f"the brokers' default number of {what}s"
     return f"{number} {what}{'s' if number > 1 else ''}"

@@ -199,7 +199,7 @@ def is_kafka_unreachable(task: Task) -> bool:
 
 
 def _state(task: Task) -> tuple[str, str]:
-    """Return Kafka Connect's state, with a remark about a problem or the Spark session of the task, and a color."""
+    """Return Kafka Connect's state, with a note about a problem or the Spark session of the task, and a color."""
     if task.trouble is None or task.child is None:
         colours = {"RUNNING": "green", "FAILED": "red", "LOST": "red", "PAUSED": "yellow"}
         return f"{task.state}{_spark(task)}", colours.get(task.state, "cyan")
@@ -209,7 +209,7 @@ def _state(task: Task) -> tuple[str, str]:
 
 
 def _spark(task: Task) -> str:
-    """Return the Spark session of a task as a remark, with the number of its workers; empty if there is none."""
+    """Return a note about the Spark session of a task, with its number of workers; empty if there is none."""
     if task.spark_workers is None:
         return ""
     return f", Spark: {task.spark_workers} worker{'s' * (task.spark_workers != 1)}"

@@ -1,4 +1,4 @@
-"""Who sends a request, and what this user may do. The operator implements it with the user's own rights in Kubernetes."""
+"""Users of the web server, and their actions. The operator implements it with the user's permissions in Kubernetes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,30 +25,30 @@ class User:
 
 
 class Denied(Exception):
-    """The user may not do it, or the API server refused it. Its message is shown to the user."""
+    """Raised when the user lacks the permission, or the API server rejects the request. Its message is shown to the user."""
 
 
 class Access(Protocol):
-    """Authenticates users, and carries out what they are allowed to do. None instead of one: everything is read-only."""
+    """Authentication of users, and actions on their behalf. Where it is None, everything is read-only."""
 
     async def user(self, headers: Mapping[str, str]) -> User | None:
-        """Return the user who sent a request with these headers; None: nobody is authenticated.
+        """Return the user who sent a request with these headers; None: it is not authenticated.
 
         Raises:
-            ConnectError: the API server cannot be asked.
+            ConnectError: the API server is unreachable.
         """
 
     async def can_patch(self, user: User, namespace: str, name: str) -> bool:
         """Return whether the user may patch a Connector.
 
         Raises:
-            ConnectError: the API server cannot be asked.
+            ConnectError: the API server is unreachable.
         """
 
     async def patch(self, user: User, namespace: str, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Apply a JSON merge patch to a Connector for the user, with their rights; return the Connector.
+        """Apply a JSON merge patch to a Connector with the user's permissions; return the Connector.
 
         Raises:
-            Denied: the user may not, the Connector does not exist, or the API server refuses the patch.
-            ConnectError: the API server cannot be asked.
+            Denied: the user lacks the permission, the Connector does not exist, or the API server rejects the patch.
+            ConnectError: the API server is unreachable.
         """

@@ -19,7 +19,7 @@ def annotation_patch(action: str, token: str, content: str = "") -> Mapping[str,
     Args:
         action: `restart`, `restart-failed`, `restart-tasks`, `reset-topics`, `list-offsets`, `alter-offsets`,
             `reset-offsets`: the annotation without its prefix.
-        token: a new one. The operator never carries out the same token twice.
+        token: new token. The operator never handles the same token twice.
         content: text after the token: numbers of tasks, or the JSON of an alter request.
     """
     return {"metadata": {"annotations": {f"{_PREFIX}{action}": f"{token} {content}".rstrip()}}}

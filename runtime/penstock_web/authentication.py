@@ -1,4 +1,4 @@
-"""Authentication of readers, where the console is not for everybody."""
+"""Authentication of readers, for a console that is not public."""
 
 from http import HTTPStatus
 from typing import Final
@@ -15,7 +15,7 @@ _ASK: Final = {"WWW-Authenticate": 'Basic realm="Penstock: any name, and a token
 
 
 def users_only(access: Access) -> Middleware:
-    """Return a middleware that answers authenticated users only. A browser asks for a token, as for a password."""
+    """Return a middleware that answers only authenticated users. A browser asks for a token like for a password."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -24,7 +24,7 @@ def users_only(access: Access) -> Middleware:
         except ConnectError as e:
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=f"{e}\n")
         if user is None:
-            text = "a token of the API server is needed: kubectl create token SERVICE_ACCOUNT\n"
+            text = "a token of the API server is required; create one with `kubectl create token SERVICE_ACCOUNT`\n"
             return web.Response(status=HTTPStatus.UNAUTHORIZED, headers=_ASK, text=text)
         return await handler(request)
 

@@ -1,4 +1,4 @@
-"""Child processes with limits of time and of output."""
+"""Child processes with a time limit and an output limit."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ _END_SECONDS: Final = 1.0
 
 
 class Ended(NamedTuple):
-    """Exit code of a process, negative after a signal, and the beginnings of what it wrote."""
+    """Exit code of a process, negative after a signal, and the beginnings of its outputs."""
 
     code: int
     out: str
@@ -29,7 +29,7 @@ async def run_child(
     Args:
         command: program with its arguments.
         given: standard input.
-        seconds: time for it.
+        seconds: time limit in seconds.
         environment: its environment variables; None: those of this process.
 
     Raises:
@@ -51,9 +51,9 @@ async def run_child(
             code = await child.wait()
     finally:
         with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)  # and what it has started, which may outlive it
+            os.killpg(child.pid, signal.SIGKILL)  # with its children, which may outlive it
         await child.wait()
-        with suppress(TimeoutError):  # by something that has left the group, and keeps the output open
+        with suppress(TimeoutError):  # a process that has left the group keeps the output open
             async with asyncio.timeout(_END_SECONDS):
                 await asyncio.gather(_some(child.stdout), _some(child.stderr))
     return Ended(code, out, error)
@@ -71,7 +71,7 @@ async def _feed(child: asyncio.subprocess.Process, text: str) -> None:
 
 
 async def _some(stream: asyncio.StreamReader) -> str:
-    """Return the beginning of a stream, and read the rest, so that the child does not block."""
+    """Return the beginning of a stream, and discard the rest, so that the child does not block."""
     kept = b""
     while piece := await stream.read(1 << 16):
         kept = (kept + piece)[:_MOST_BYTES] if len(kept) < _MOST_BYTES else kept

@@ -1,4 +1,4 @@
-"""Connections of a server: how many are open, what clients that keep it waiting hold in memory, and their end."""
+"""Connections of a server: their number, the memory for clients that keep the server waiting, and their closing."""
 
 import asyncio
 import socket
@@ -14,9 +14,9 @@ __all__ = ["Connections", "abort", "limit_send_buffers", "reset", "stop_listenin
 
 _READ_SECONDS: Final = 30.0
 _MOST_BYTES: Final = 16 << 20
-"""Bytes of requests and of answers that are not sent yet. Their copies in the process take at most as much again."""
+"""Maximum bytes of requests and unsent answers. Their copies in the process take at most the same amount again."""
 _MOST_RECEIVED: Final = 2 << 20
-"""Bytes of one connection's requests that are kept at most; more are discarded, or not read."""
+"""Maximum bytes that are kept of one connection's requests; more are discarded, or not read."""
 _SEND_BUFFER: Final = 64 << 10
 """Bytes of unread answers that the kernel keeps for each client. Without this limit, it keeps megabytes."""
 _ITERATIONS: Final = 8  # of the event loop; a connection needs four: its task, its protocol, `close`, `connection_lost`
@@ -26,12 +26,12 @@ class Connections:
     """Connections of a server. Used only in its event loop.
 
     A server waits for a client until it has sent a request, and again until it has read the answer. If there are too many
-    connections, or they hold too many bytes, the one for whose client the server has waited longest is reset. So clients
-    that do not read, or send nothing, fill no memory and keep nobody out. Requests that are being answered, and streams
+    connections, or they hold too many bytes, the one whose client has kept the server waiting longest is reset. So clients
+    that do not read, or send nothing, cannot fill memory or keep others out. Requests that are being answered, and streams
     whose clients read, are never reset for others.
 
     Args:
-        most: connections that are open at a time.
+        most: maximum number of open connections.
     """
 
     def __init__(self, most: int) -> None:
@@ -41,12 +41,12 @@ class Connections:
         self._turn = asyncio.Lock()
 
     def refuse(self) -> None:
-        """Close each further connection."""
+        """Close each new connection from now on."""
         self._most = 0
 
     @contextmanager
     def answering(self, request: web.Request) -> Iterator[None]:
-        """Count a request as being answered until the block ends, from the moment at which its body is complete."""
+        """Count a request as being answered, from the moment its body is complete until the block ends."""
         connection = self._open.get(request.protocol)
         if connection is None:  # the client is gone
             yield
@@ -55,9 +55,9 @@ class Connections:
                 yield
 
     async def turn(self) -> None:
-        """Wait until this request may begin: one does in each iteration of the event loop.
+        """Wait until this request may start: one starts in each iteration of the event loop.
 
-        The memory of connections that are reset is free some iterations later, not after a hundred further answers.
+        So the memory of reset connections is freed some iterations later, and not only after a hundred further answers.
         """
         async with self._turn:
             await asyncio.sleep(0)
@@ -79,11 +79,11 @@ class Connections:
         self._waiting[connection] = None
 
     def wait_no_longer(self, connection: "_Connection") -> None:
-        """Record that the client has done its part."""
+        """Record that the server no longer waits for this client."""
         self._waiting.pop(connection, None)
 
     def make_room(self, newest: "_Connection") -> None:
-        """Reset connections until the rest hold few enough bytes; one may hold more, such as the only large answer."""
+        """Reset connections until the rest are within the limit of bytes; one may exceed it, such as by a large answer."""
         held = {connection: connection.held for connection in self._open.values()}
         total = sum(held.values())
         for connection in [c for c in self._waiting if held.get(c)]:
@@ -93,7 +93,7 @@ class Connections:
             connection.reset()
 
     def forget(self, handler: RequestHandler, connection: "_Connection") -> None:
-        """Free the place of a connection that has ended."""
+        """Remove a connection that has ended."""
         self._open.pop(handler, None)
         self.wait_no_longer(connection)
 
@@ -112,12 +112,12 @@ class _Connection(asyncio.Protocol):
 
     @property
     def held(self) -> int:
-        """Return how many bytes there are of its requests since it was idle, and of answers that are not sent yet."""
+        """Return the number of bytes of its requests since it was idle, and of its unsent answers."""
         return 0 if self._is_quiet() else min(self._received, _MOST_RECEIVED) + self._unsent()
 
     @contextmanager
     def answering(self, request: web.Request) -> Iterator[None]:
-        """Count a request as being answered from the moment at which its body is complete."""
+        """Count a request as being answered, from the moment its body is complete."""
 
         def complete() -> None:
             if self._request is request:
@@ -187,7 +187,7 @@ class _Connection(asyncio.Protocol):
         self._deadline = asyncio.get_running_loop().call_later(_READ_SECONDS, check)
 
     def _is_quiet(self) -> bool:
-        """Return whether no request has begun, and all answers are sent."""
+        """Return whether no request has started, and all answers are sent."""
         return self._is_idle and not self._unsent()
 
     def _unsent(self) -> int:
@@ -204,7 +204,7 @@ class _Connection(asyncio.Protocol):
 
 
 def limit_send_buffers(server: asyncio.Server) -> None:
-    """Limit what the kernel keeps of answers for each client of a server that does not serve yet."""
+    """Limit the bytes of answers that the kernel buffers for each client of a server that does not serve yet."""
     for listener in server.sockets:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)  # connections inherit it
 
@@ -212,14 +212,14 @@ def limit_send_buffers(server: asyncio.Server) -> None:
 def reset(transport: asyncio.WriteTransport) -> None:
     """Close a connection immediately, and discard what the client has not read.
 
-    Without SO_LINGER, the kernel keeps this for minutes in case that the client reads it.
+    Without SO_LINGER, the kernel keeps this for minutes in case the client reads it.
     """
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
 
 
 async def stop_listening(server: asyncio.Server) -> None:
-    """Close a server when all connections that it has accepted have their protocol.
+    """Close a server as soon as all connections that it has accepted have a protocol.
 
     asyncio sets up a connection in a task. If the server is closed before this task runs, Python 3.11 raises an
     AssertionError there and never closes the connection.
@@ -240,13 +240,13 @@ async def abort(transports: Iterable[asyncio.WriteTransport | None]) -> None:
 
 
 async def _iterate() -> None:
-    """Let the event loop make and close the connections whose tasks and callbacks are scheduled."""
+    """Let the event loop create and close the connections whose tasks and callbacks are scheduled."""
     for _ in range(_ITERATIONS):
         await asyncio.sleep(0)
 
 
 class _Closed(asyncio.Protocol):
-    """Connection that is closed as soon as it is made."""
+    """Connection that is closed as soon as it is established."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()

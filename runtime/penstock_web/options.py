@@ -27,15 +27,15 @@ class WebOptions:
         host: address to listen on; None: all interfaces, IPv4 and IPv6.
         port: port to listen on; 0: any free one.
         listener: socket that listens already, used instead of `host` and `port`. It stays open when the server is closed.
-        names: host names in lower case that requests may be for, besides `localhost` and addresses.
-        title: what runs the connectors, in the head of each page.
-        is_cluster: the connectors run in pods, so that the page names pods, and commands of `kubectl`.
+        names: host names in lower case that         requests may be for, in addition to `localhost` and addresses.
+        title: name of the program that runs the connectors, in the head of each page.
+        is_cluster: whether the connectors run in pods, so that pages show pods and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.
-        requires_user: answer authenticated users only; needs an `Access`.
-        connections: connections that are open at a time; a further one takes the place of a client that keeps the server
+        requires_user: answer only authenticated users; needs an `Access`.
+        connections: maximum number of open connections; a further one replaces that of a client that keeps the server
             waiting, or is closed.
-        streams: pages that receive live updates at a time; further ones are updated when they are loaded again.
-        plot_step: seconds between the points of plots: between measurements of a task.
+        streams: maximum number of pages with live updates; others are updated when they are loaded again.
+        plot_step: seconds between the points of plots, and so between measurements of a task.
         answered: called with the status of each answer, when it begins.
         streaming: called with the number of open streams, when it changes.
     """

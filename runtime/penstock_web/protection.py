@@ -1,4 +1,4 @@
-"""Protection of the web server: headers of answers, and requests that are refused before they reach a handler."""
+"""Protection of the web server: headers of answers, and requests that are rejected before they reach a handler."""
 
 import asyncio
 import ipaddress
@@ -32,14 +32,14 @@ HEADERS: Final = {
 }
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _SECONDS: Final = 30.0
-"""Time for an answer, without the stream of a live page."""
+"""Seconds for an answer, except for the stream of a live page."""
 _HOST: Final = re.compile(r"(\[(?P<ip>[0-9a-fA-F:.]+)\]|(?P<name>[\w.-]+))(:[0-9]*)?", re.ASCII)
 _WITHOUT_HEADER: Final = "/connect/"
 """Path of Kafka Connect's REST API, whose clients send no header of the console."""
 
 
 def middleware(options: WebOptions, connections: Connections) -> Middleware:
-    """Return a middleware that refuses forged requests and other hosts, limits the time of an answer, and adds headers."""
+    """Return a middleware that rejects forged requests and other hosts, limits the time of an answer, and adds headers."""
 
     @web.middleware
     async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -66,12 +66,12 @@ def middleware(options: WebOptions, connections: Connections) -> Middleware:
 def is_own_host(host: str, names: Collection[str]) -> bool:
     """Return whether a console answers requests with this header `Host`.
 
-    A page of somebody else reads a console by DNS rebinding: its own name gets the console's address. The browser then
-    sends that name. A header without a name, which is an address, does not come from such a page.
+    A page of another site could read a console by DNS rebinding: its host name is made to resolve to the console's address.
+    The browser then sends that name. A header with an address does not come from such a page.
 
     Args:
         host: header `Host`, with or without a port.
-        names: names of the console in lower case, besides `localhost`.
+        names: names of the console in lower case, in addition to `localhost`.
     """
     match = _HOST.fullmatch(host)
     if match is None:
@@ -87,7 +87,7 @@ def is_own_host(host: str, names: Collection[str]) -> bool:
 
 
 def refusal(request: web.Request) -> str | None:
-    """Return why a request could be forged by a page of another site; None: it could not."""
+    """Return the reason why a page of another site could have forged a request; None: it could not."""
     if request.method in _SAFE:
         return None
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):

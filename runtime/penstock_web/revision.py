@@ -1,4 +1,4 @@
-"""Count changes, and wake those who wait for one. Usable by many threads and event loops."""
+"""Counter of changes, for which coroutines can wait. Usable by many threads and event loops."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ class Revision:
     """Number that grows after changes.
 
     Args:
-        pause: seconds between two growths, so that all open pages are updated together, and not for each change.
+        pause: minimum seconds between two increments, so that open pages are updated together, and not for each change.
     """
 
     def __init__(self, pause: float = 0.0) -> None:
@@ -28,7 +28,7 @@ class Revision:
         return self._number
 
     def grow(self) -> None:
-        """Count a change: now, or together with others after the pause."""
+        """Count a change: immediately, or together with others after the pause."""
         with self._lock:
             if self._is_due:
                 return

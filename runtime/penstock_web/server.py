@@ -1,4 +1,4 @@
-"""Web server: the console, and Kafka Connect's REST API, in a separate thread with its event loop."""
+"""Web server: the console, and Kafka Connect's REST API, in a separate thread with an event loop."""
 
 import asyncio
 import logging
@@ -62,7 +62,7 @@ class WebServer:
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
 
     def start(self) -> None:
-        """Listen. Afterwards `port` is the port.
+        """Start to listen, and set `port` to the actual port.
 
         Raises:
             ConnectError: the port is taken, or the address is not one of this machine.
@@ -125,7 +125,7 @@ class WebServer:
 
 
 def _log() -> logging.Logger:
-    """Return the logger of aiohttp, which logs neither malformed requests nor clients that have gone away."""
+    """Return the logger of aiohttp, which logs neither malformed requests nor clients that have disconnected."""
     log = logging.getLogger(f"{__name__}.requests")
     log.addFilter(_is_own_error)
     return log

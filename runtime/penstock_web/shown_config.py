@@ -1,7 +1,7 @@
-"""Configuration of a Connector as everybody may see it. Pure.
+"""Public view of a Connector's configuration. Pure.
 
-A value is shown only if it cannot be a secret: its property is known, is not a password, does not sound like one, and does
-not hold a text for records. The page and the REST API are served without authentication, so that a value of an unknown
+A value is shown only if it cannot be a secret: its property is known, is not a password, is not named like one, and does
+not set a value of records. The page and the REST API are served without authentication, so that a value of an unknown
 property is hidden, too.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["shown_config"]
 _CAUTIOUS_NAME: Final = re.compile(r"pass|auth|signature|sas\b|webhook|keystore|\bpem\b", re.IGNORECASE)
 """Names too general for `is_secret_name`: hiding a harmless value costs little; an import would propose a Secret."""
 _CONTENT_NAME: Final = re.compile(r"(^|\.)(static\.value|value\.literal)")
-"""Properties whose text becomes part of records, of InsertField and InsertHeader: a tenant's key, for example."""
+"""Properties of InsertField and InsertHeader whose value becomes part of records: a tenant's key, for example."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
 _CAUTIOUS_TEXT: Final = re.compile(
     r"://[^\s@]{0,200}+@|[/:][^\s/:@]{1,200}+:{0,5}@|"  # user information without a password: it may be a token

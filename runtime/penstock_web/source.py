@@ -1,4 +1,4 @@
-"""Resources that the web server shows. The operator and `penstock run` implement it."""
+"""Resources that the web server shows. The operator and `penstock run` implement `WebSource`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class Measurement:
     """Figures of one task at one time.
 
     Attributes:
-        at: when they were measured, in seconds since 1970.
+        at: time of the measurement, in seconds since 1970.
         task: number of the task.
-        records_per_second: mean rate since the measurement before.
+        records_per_second: mean rate since the previous measurement.
         lag: records that a sink has not delivered; None: unknown, or a source.
     """
 
@@ -35,11 +35,11 @@ class Event:
     """Event about a Connector or one of its pods.
 
     Attributes:
-        at: when it occurred last, in seconds since 1970.
+        at: time of its last occurrence, in seconds since 1970.
         kind: `Normal` or `Warning`.
         reason, message: as in the Event.
         about: name of the object.
-        count: how often it occurred.
+        count: number of occurrences.
     """
 
     at: float
@@ -84,7 +84,7 @@ class WebSource(Protocol):
         """Return the figures of a Connector's tasks of the last hour, oldest first; at most one a minute and task."""
 
     def revision(self) -> int:
-        """Return a number that grows with each change of what the methods above return."""
+        """Return a number that grows with each change of the data of the methods above."""
 
     async def changed(self, since: int) -> int:
         """Wait until `revision` is greater than `since`, and return it."""
@@ -97,7 +97,7 @@ class WebSource(Protocol):
         """
 
     async def offsets(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """Return the last list of a Connector's offsets, in Kafka Connect's form (KIP-875); None: it was not listed.
+        """Return the last list of a Connector's offsets, in Kafka Connect's format (KIP-875); None: they were not listed.
 
         Raises:
             ConnectError: it cannot be read.

@@ -40,7 +40,7 @@ def _cause(target: str, page: Page, known: Mapping[Path, Page], root: Path) -> s
         return None
     page_of = known.get(path / "README.md" if path.is_dir() else path)
     if page_of is None:
-        return "only pages of this check have headings; name the file without an anchor"
+        return "only pages of this check have headings; link to the file without an anchor"
     if unquote(parts.fragment) in page_of.anchors:
         return None
     near = _near(parts.fragment, page_of.anchors)

@@ -1,4 +1,4 @@
-"""Navigation of the site: sections of pages, in the form of MkDocs' `nav`."""
+"""Navigation of the site: sections of pages, in the format of MkDocs' `nav`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class Entry:
     """Page in the navigation.
 
     Args:
-        title: title there.
+        title: title in the navigation.
         path: path relative to the folder of the documentation.
     """
 
@@ -49,7 +49,7 @@ class Section:
         return type(self)(self.title, parts)
 
     def as_nav(self) -> list[Any]:
-        """Return the parts in the form of MkDocs' `nav`."""
+        """Return the parts in the format of MkDocs' `nav`."""
         return [{part.title: part.path if isinstance(part, Entry) else part.as_nav()} for part in self.parts]
 
 

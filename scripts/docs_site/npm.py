@@ -1,4 +1,4 @@
-"""Files of npm packages with which the site works in a browser, in the version and with the hash that are pinned here."""
+"""Files of npm packages that the site uses in a browser, with pinned versions and hashes."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ __all__ = ["MERMAID", "PYODIDE", "Package"]
 
 @dataclass(frozen=True)
 class Package:
-    """Package of npm.
+    """npm package.
 
     Args:
         name: its name.
@@ -43,14 +43,14 @@ class Package:
             found = hashlib.sha256(archive.read_bytes()).hexdigest()
             if found != self.sha256:
                 archive.unlink()
-                sys.exit(f"cannot use {archive.name}: its digest is {found}, and {self.sha256} is pinned")
+                sys.exit(f"cannot use {archive.name}: its digest is {found}, but {self.sha256} is pinned")
             with tarfile.open(archive) as files:
                 files.extractall(folder, filter="data")
         return folder / "package"
 
 
 MERMAID: Final = Package("mermaid", "12.3.0", "be0684e8d20bfc874df12c0f04927a5c482f57f2200eec54cca52a4583fd4040")
-"""Draws the diagrams."""
+"""Renderer of the diagrams."""
 
 PYODIDE: Final = Package("pyodide", "314.0.7", "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0")
-"""Runs Python."""
+"""Python interpreter."""

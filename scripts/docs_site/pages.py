@@ -56,7 +56,7 @@ class Page:
 
     @cached_property
     def anchors(self) -> list[str]:
-        """Anchors of the headings in their order, as GitHub makes them."""
+        """Anchors of the headings in their order, as GitHub generates them."""
         used: Counter[str] = Counter()
         found = []
         for heading in _headings(self.tokens):
@@ -77,7 +77,7 @@ class Page:
 
     @cached_property
     def summary(self) -> str:
-        """First sentence that says what the page is about, without markup."""
+        """First sentence about the content of the page, without markup."""
         for before, token in itertools.pairwise(self.tokens):
             text = " ".join(text_of(token).split()) if before.type == "paragraph_open" and before.level == 0 else ""
             if text and not text.startswith("Date: "):
@@ -87,7 +87,7 @@ class Page:
 
 
 def anchor(heading: str) -> str:
-    """Return the anchor that GitHub makes of a heading's text."""
+    """Return the anchor that GitHub generates for a heading."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 

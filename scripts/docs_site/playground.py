@@ -18,7 +18,7 @@ _TARGET: Final = (
     "--abi=cp314",
 )
 _REGEX: Final = '''\
-"""Replacement of the package regex, of which no build for browsers exists."""
+"""Replacement of the package regex, which has no build for browsers."""
 
 Pattern = Match = type("Pattern", (), {})
 error = type("error", (Exception,), {})

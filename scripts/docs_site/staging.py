@@ -1,7 +1,7 @@
-"""Pages as the site generator and readers of Markdown take them.
+"""Conversion of pages for the site generator and for readers of Markdown.
 
-The generator's Markdown has other rules for lists and tables than GitHub's. Therefore everything except headings reaches it
-as HTML, made by a parser with GitHub's rules; headings have GitHub's anchors.
+The generator's Markdown has other rules for lists and tables than GitHub's. Therefore everything except headings is passed
+to it as HTML from a parser with GitHub's rules; headings have GitHub's anchors.
 """
 
 import json
@@ -24,13 +24,13 @@ from .pages import Page
 __all__ = ["Placed", "Site", "address"]
 
 _BREAK: Final = re.compile(r"(?<=[._/@=,:-])(?=\w)|(?<=[a-z])(?=[A-Z])")
-"""Places in identifiers: after punctuation and before capitals."""
+"""Positions for line breaks in identifiers: after punctuation and before capitals."""
 _LINK: Final = re.compile(r"\[(?P<text>(?:[^\[\]]|\[[^\[\]]*\])*)\]\((?P<target>[^)\s]+)(?P<title>[^)]*)\)")
 _FENCED: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def _highlighted(code: str, language: str, _attributes: str) -> str:
-    """Return the HTML of a block of code; one that is too wide is scrolled with the keyboard, too."""
+    """Return the HTML of a block of code; one that is too wide can be scrolled with the keyboard, too."""
     if language == "mermaid":
         return f'<pre class="diagram" tabindex="0">{escapeHtml(code)}</pre>\n'
     lexer = get_lexer_by_name(language or "text")
@@ -91,7 +91,7 @@ class Site:
         return "".join(part if _FENCED.match(part) else self._with_links(part, page) for part in parts)
 
     def placed(self, target: str, page: Page) -> Placed:
-        """Return the target of a link: one in the site as it is written, since the generator gives it the page's address."""
+        """Return the target of a link; one in the site as written, since the generator replaces it with its address."""
         parts = urlsplit(target)
         if parts.scheme or parts.netloc or not parts.path:
             return Placed(target)
@@ -159,7 +159,7 @@ class Site:
 
 
 def _breakable(token: Token) -> Token:
-    """Return a token of a table's cell, with places to break a line in identifiers."""
+    """Return a token of a table's cell, with positions for line breaks in identifiers."""
     if token.type != "code_inline":
         return token
     return _raw(f"<code>{_BREAK.sub(r'<wbr>', escapeHtml(token.content))}</code>")
@@ -170,7 +170,7 @@ def _raw(html: str) -> Token:
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Yield the tokens of each block that is in no other."""
+    """Yield the tokens of each top-level block."""
     block: list[Token] = []
     depth = 0
     for token in tokens:

@@ -1,1 +1,1 @@
-"""What `make release` writes to dist/: see docs/releasing.md."""
+"""Files that `make release` writes to dist/; see docs/releasing.md."""

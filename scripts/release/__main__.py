@@ -18,7 +18,7 @@ _PROJECT: Final = Path(__file__).resolve().parents[2]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the release, or report why there is none."""
+    """Write the release, or report why it cannot be written."""
     parser = argparse.ArgumentParser(prog="make release", description="Writes a release of the checked-out commit.")
     parser.add_argument("--target", type=Path, default=_PROJECT / "dist", help="folder to write, which is replaced")
     options = parser.parse_args(arguments)
@@ -31,10 +31,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def release(target: Path) -> None:
-    """Write the files of a release. The folder has all of them, or those that it had before.
+    """Write the files of a release. On an error, the folder is unchanged.
 
     Raises:
-        ReleaseError: the checkout or a tool does not allow it.
+        ReleaseError: the checkout cannot be released, or a tool fails.
     """
     if target.exists() and any(target.iterdir()) and not (target / "SHA256SUMS").exists():
         raise ReleaseError(f"cannot write the release to {target}: it has other files; name another folder")
@@ -45,9 +45,9 @@ def release(target: Path) -> None:
         made.mkdir()
         checkout.export(_PROJECT, commit, source)
         version = checkout.version_of(source)
-        # First: it takes no time to find that this is missing.
+        # First, so that missing release notes are reported immediately.
         (made / "release-notes.md").write_text(notes.notes((source / "CHANGELOG.md").read_text(), version))
-        # The pinned one: it renders install.yaml.
+        # The pinned version, because it renders install.yaml.
         helm = Path(
             os.environ.get("PENSTOCK_HELM") or run(_PROJECT / "tests" / "cluster" / "cluster", "path", "helm").strip()
         )

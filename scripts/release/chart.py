@@ -1,4 +1,4 @@
-"""The chart with the images of the release, and the same as files for kubectl."""
+"""Chart with the images of the release, and its equivalents for kubectl."""
 
 import gzip
 import io
@@ -33,7 +33,7 @@ def pinned(values: str, digests: Mapping[str, str]) -> str:
     """Return the text of values.yaml with the digests of images by their names, `operator` and `runtime`.
 
     Raises:
-        ReleaseError: there is no place for a digest.
+        ReleaseError: values.yaml has no line for a digest.
     """
     for image, digest in digests.items():
         values, changed = re.subn(
@@ -65,7 +65,7 @@ def pack(chart: Path, target: Path, time: int) -> None:
 
 
 def manifest(helm: Path, chart: Path, version: str) -> str:
-    """Return everything that the chart installs with its defaults, and the namespace."""
+    """Return the manifests that the chart installs with its defaults, and the namespace."""
     rendered = run(
         *(helm, "template", "penstock", chart, "--namespace", NAMESPACE, "--kube-version", _OLDEST, "--skip-tests"),
         *("--set", f"images.registry={REGISTRY}", "--set", f"worker.bootstrap\\.servers={KAFKA}"),
@@ -74,5 +74,5 @@ def manifest(helm: Path, chart: Path, version: str) -> str:
 
 
 def definitions(folder: Path) -> str:
-    """Return the custom resource definitions of a folder in one text."""
+    """Return the custom resource definitions in a folder as one text."""
     return "".join(f"---\n{file.read_text()}" for file in sorted(folder.glob("*.yaml")))

@@ -1,4 +1,4 @@
-"""The commit that is released, and its files without anything else that is in the checkout."""
+"""Commit to release, and its files without other files in the checkout."""
 
 import io
 import re
@@ -15,7 +15,7 @@ from scripts.release.commands import ReleaseError, run
 __all__ = ["Commit", "commit_of", "export", "version_of"]
 
 _MADE: Final = re.compile(r"__pycache__/|\.egg-info/|/penstock-host\.jar$|/penstock_model/commit\.txt$")
-"""Files that builds make, and that git ignores."""
+"""Files that builds create, and that git ignores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def commit_of(project: Path) -> Commit:
         some = ", ".join(line[3:] for line in changed[:5]) + (", ..." if len(changed) > 5 else "")
         raise ReleaseError(
             f"cannot release: {len(changed)} file(s) are not committed ({some});"
-            " commit or stash them, so that the release is what the commit says"
+            " commit or stash them, so that the release matches the commit"
         )
     listed = run("git", "-C", project, "ls-files", "--others", "--", "runtime", "operator").splitlines()
     if stray := [file for file in listed if not _MADE.search(file)]:

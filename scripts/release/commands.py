@@ -1,4 +1,4 @@
-"""Commands that a release runs, and the error that ends it."""
+"""Commands that a release runs, and the error that stops it."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ __all__ = ["ReleaseError", "run"]
 
 
 class ReleaseError(Exception):
-    """A release that cannot be made. The message has the cause and the remedy."""
+    """Raised when a release cannot be made. The message has the cause and the remedy."""
 
 
 def run(*command: str | Path, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
@@ -24,7 +24,7 @@ def run(*command: str | Path, folder: Path | None = None, environment: Mapping[s
             words, cwd=folder, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, text=True, check=False
         )
     except FileNotFoundError:
-        raise ReleaseError(f"cannot run {words[0]}: it is not installed") from None
+        raise ReleaseError(f"cannot run {words[0]}: it is not installed; install it") from None
     if done.returncode:
-        raise ReleaseError(f"cannot release: {' '.join(words)} exited with code {done.returncode}; its output says why")
+        raise ReleaseError(f"cannot release: {' '.join(words)} exited with code {done.returncode}; see its output")
     return done.stdout

@@ -12,13 +12,13 @@ __all__ = ["differences", "main"]
 
 
 def differences(one: Path, other: Path) -> list[str]:
-    """Return the paths whose type, rights, owner, link or content differ in two OCI archives, over all layers."""
+    """Return the paths whose type, permissions, owner, link or content differ in two OCI archives, over all layers."""
     first, second = _files(one), _files(other)
     return sorted(path for path in first.keys() | second.keys() if first.get(path) != second.get(path))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the paths. Exit code 0: the images have equal files, 1: they have not, 2: wrong arguments."""
+    """Print the paths. Exit code 0: the images have equal files, 1: they do not, 2: wrong arguments."""
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2

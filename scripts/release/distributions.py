@@ -11,7 +11,7 @@ _COMMIT = Path("runtime", "penstock_model", "commit.txt")
 
 
 def prepare(source: Path, commit: str) -> None:
-    """Add to an exported commit what its wheel contains beyond its files: the compiled jar, and the id of the commit."""
+    """Add further contents of the wheel to an exported commit: the compiled jar, and the id of the commit."""
     command = [sys.executable, "-m", "penstock_runtime.java_plugins.host_jar", str(source / "build" / "java-host")]
     run(*command, environment={"PYTHONPATH": str(source / "runtime")})  # which compiles the commit's own sources
     (source / _COMMIT).write_text(f"{commit}\n")

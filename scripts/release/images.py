@@ -1,4 +1,4 @@
-"""The images of a release, built by scripts/images and rewritten, with a bill of materials for each."""
+"""Images of a release, built by scripts/images and rewritten, with a bill of materials for each."""
 
 import platform
 import shutil

@@ -84,7 +84,7 @@ def rewrite(archive: Path, target: Path, *, name: str, time: int, labels: Mappin
 
 
 def rewrite_tar(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copy the members of a layer with one time, without names of users, and of headers only capabilities of files."""
+    """Copy the members of a layer with one time, without user names, and with only file capabilities of the headers."""
     with (
         tarfile.open(fileobj=source, mode="r|*") as old,
         tarfile.open(fileobj=target, mode="w|", format=tarfile.PAX_FORMAT) as new,

@@ -1,4 +1,4 @@
-"""Checksums of the files of a release, and a statement of what they were made from."""
+"""Checksums of the files of a release, and a statement of their origin."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ def digest(file: Path) -> str:
 
 
 def checksums(files: Iterable[Path]) -> str:
-    """Return what `sha256sum --check` reads."""
+    """Return the input for `sha256sum --check`."""
     return "".join(f"{digest(file)}  {file.name}\n" for file in sorted(files))
 
 

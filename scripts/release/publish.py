@@ -136,7 +136,7 @@ def image_digest(archive: Path) -> str:
 
 
 def explained(what: str, registry: str, output: str) -> str:
-    """Return what a refused push means, from the output of the program that pushed."""
+    """Return the message for a failed push, from the output of the program that pushed."""
     cause = (output.strip().splitlines() or ["no output"])[-1].strip()
     host = registry.partition("/")[0]
     if _UNREACHABLE.search(output):
@@ -146,7 +146,7 @@ def explained(what: str, registry: str, output: str) -> str:
     elif "HTTP response to HTTPS client" in output:
         remedy = f"{host} has no TLS; add --plain-http if that is intended"
     else:
-        remedy = "run it again when the cause is removed: what is already pushed is not pushed twice"
+        remedy = "remove the cause and run it again; images that are already in the registry are not pushed twice"
     return f"cannot push {what} to {registry}: {remedy} ({cause})"
 
 

@@ -129,7 +129,7 @@ class Run:
             return None
         if code == 3 and others:
             return None
-        if code == 5 and "has not answered for" in self.running.log_text():  # Kafka was away for a minute as it began
+        if code == 5 and "no answer within" in self.running.log_text():  # Kafka was away for a minute as it began
             self.gave_up = True
             return None
         return f"run {self.number} ended with exit code {code}, {'beside another' if others else 'and none is left'}"

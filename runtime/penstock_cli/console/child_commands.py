@@ -1,4 +1,4 @@
-"""Commands of this program that the console runs in child processes, with limits of time and of output."""
+"""Commands of this program that the console runs in child processes, with a time limit and an output limit."""
 
 import asyncio
 import json
@@ -22,10 +22,10 @@ class ChildCommands:
     """Runner of `penstock transform` and `penstock offsets list` for one connector.
 
     Args:
-        folder: private folder for manifests, which may have passwords.
+        folder: private folder for manifests, which may contain passwords.
         common: options of both commands (`--secrets`, `--worker`).
         bootstrap_servers: Kafka of the run.
-        seconds: time for a command.
+        seconds: time limit of a command, in seconds.
     """
 
     def __init__(
@@ -74,5 +74,8 @@ class ChildCommands:
                         [sys.executable, "-m", "penstock_cli", *command, str(file), *self._common], given, self._seconds
                     )
                 except TimeoutError:
-                    raise ConnectError(f"`penstock {command[0]}` took longer than {self._seconds:.0f} s") from None
+                    raise ConnectError(
+                        f"cannot wait for `penstock {command[0]}`: it took longer than {self._seconds:.0f} s; run it in a "
+                        "terminal"
+                    ) from None
                 return code, out.replace(str(file), "connector"), error.replace(str(file), "connector")

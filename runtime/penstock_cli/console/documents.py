@@ -31,15 +31,15 @@ class TaskFacts:
     """State of one task.
 
     Attributes:
-        number: its number.
-        state: its state in the view of `penstock run`.
-        problem: why it does not run, or what hinders it; empty: nothing.
+        number: task number.
+        state: state in the view of `penstock run`.
+        problem: current problem; empty: none.
         restarts: number of restarts.
-        since: when the state began, in seconds since 1970.
-        last_record: when it was last seen to deliver records; None: it never was.
-        retry_at: when it starts again; None: it is not waiting for that.
+        since: start of this state, in seconds since 1970.
+        last_record: time at which it was last seen to deliver records; None: never.
+        retry_at: time of the next restart; None: no restart is due.
         topics: topics that it has used.
-        plugins: plugins by place.
+        plugins: plugins by role, such as `key.converter` or `transforms.<alias>`.
     """
 
     number: int
@@ -54,7 +54,7 @@ class TaskFacts:
 
     @property
     def name(self) -> str:
-        """Return the state of a task of a Connector."""
+        """Return the task's state as a Connector's status has it."""
         if self.retry_at is not None and self.state != "STOPPED":
             return "Restarting"
         return _STATES.get(self.state, "Pending")

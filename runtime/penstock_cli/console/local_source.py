@@ -28,11 +28,11 @@ _MOST_EVENTS: Final = 50
 
 @dataclass
 class _Seen:
-    """What was seen of a task.
+    """Last observation of a task.
 
     Attributes:
-        at, written: when it was measured last, in seconds since 1970, and its total then.
-        due, retry_at: when it starts again, in seconds of the monotonic clock, and since 1970.
+        at, written: time of the last measurement, in seconds since 1970, and the records written by then.
+        due, retry_at: time of the next restart, in seconds of the monotonic clock, and in seconds since 1970.
     """
 
     state: str = ""
@@ -64,7 +64,7 @@ class LocalSource:
     Args:
         connectors: the connectors and their kinds, by Connect name.
         worker: worker configuration.
-        commands: commands of this program for what only they know.
+        commands: commands of this program that try transforms and list offsets.
         clock: seconds since 1970.
     """
 
@@ -86,7 +86,7 @@ class LocalSource:
         self._by_key = {_key(local.document): local for local in self._local.values()}
 
     def show(self, tasks: Sequence[Task]) -> None:
-        """Take over the current state of all tasks. Called often, by the thread that runs them."""
+        """Record the current state of all tasks. Called often, by the thread that runs them."""
         now = self._clock()
         by_connector: dict[str, list[Task]] = {}
         for task in tasks:

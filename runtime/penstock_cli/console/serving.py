@@ -46,7 +46,7 @@ class RunConsole:
         self._server = WebServer(self._source, options)
 
     def start(self) -> None:
-        """Listen, and say where.
+        """Listen, and print the address.
 
         Raises:
             ConnectError: the port is taken.

@@ -1,4 +1,4 @@
-"""Backlog of a demo: orders arrive in a topic together, and Spark's workers help to deliver them."""
+"""Backlog of a demo: many orders arrive in a topic at the same time, and Spark's workers help to deliver them."""
 
 import re
 import socket
@@ -23,20 +23,20 @@ TOPIC: Final = "history"
 OUT: Final = "history-out.txt"
 CALM: Final = 3.0  # seconds from the start of the task to the arrival of the backlog
 PATIENCE: Final = 180.0  # seconds for each step
-PERIOD: Final = 0.2  # seconds between two looks at the task
+PERIOD: Final = 0.2  # seconds between polls of the task
 _WORKERS: Final = re.compile(r"^penstock_task_spark_workers\{.*\} ([0-9.]+)$", re.MULTILINE)
 
 
 class Backlog(threading.Thread):
-    """Writer of a backlog, which then reports what Spark does about it.
+    """Thread that writes a backlog, and then reports how Spark delivers it.
 
     Args:
         servers: the Kafka brokers.
         port: port of the metrics of the task that delivers the backlog.
-        out: the file at the other end.
+        out: file that the sink writes.
         count: number of orders.
         stopping: set when the demo ends.
-        note: called with each step, in words.
+        note: called with a message for each step.
     """
 
     def __init__(
@@ -53,39 +53,39 @@ class Backlog(threading.Thread):
         self._stopping, self._note = stopping, note
 
     def run(self) -> None:
-        """Write the backlog, and report its steps until Spark has ended."""
+        """Write the backlog, and report each step until Spark has stopped."""
         try:
             self._run()
         except KafkaException as e:
-            self._note(f"The backlog is not written: {e}")
+            self._note(f"cannot write the backlog: {e}")
 
     def _run(self) -> None:
-        if not self._await(f"{CONNECTOR} does not start", lambda: self._workers() is not None) or self._stopping.wait(
+        if not self._await(f"{CONNECTOR} did not start", lambda: self._workers() is not None) or self._stopping.wait(
             CALM
         ):
             return
         first = end_of(self._servers, TOPIC)
         arrived = time.monotonic()
-        self._note(f"A backlog arrives: {self._count:,} orders in topic '{TOPIC}'. {CONNECTOR} begins without Spark.")
+        self._note(f"A backlog arrives: {self._count:,} orders in topic '{TOPIC}'. {CONNECTOR} starts without Spark.")
         write_orders(self._servers, TOPIC, range(first, first + self._count), self._stopping.is_set)
         last = end_of(self._servers, TOPIC)
-        if not self._await("Spark does not start", self._workers):
+        if not self._await("Spark did not start", self._workers):
             return
         begun, before, workers = time.monotonic(), self._delivered(), self._workers()
         self._note(
             f"Spark starts after {begun - arrived:.0f} s, with {workers} worker{'s' * (workers != 1)} in the task of "
             f"{CONNECTOR}. Delivered by then: {_rate(before - first, begun - arrived)}."
         )
-        if not self._await("The backlog is not delivered", lambda: self._delivered() >= last):
+        if not self._await("The backlog was not delivered", lambda: self._delivered() >= last):
             return
         ended = time.monotonic()
         with_spark = f"; with Spark {_rate(last - before, ended - begun)}" if before < last else ""
         self._note(f"The backlog is delivered, {ended - arrived:.0f} s after it arrived{with_spark}.")
-        if self._await("Spark does not end", lambda: self._workers() == 0):
-            self._note("Spark ends, because no backlog has needed it for 10 s (spec.spark.idleTimeout).")
+        if self._await("Spark did not stop", lambda: self._workers() == 0):
+            self._note("Spark stops after 10 s without a backlog (spec.spark.idleTimeout).")
 
     def _await(self, otherwise: str, claim: Callable[[], object]) -> bool:
-        """Wait until the claim holds, and return whether it does; it need not if the demo ends."""
+        """Wait until the claim holds. Return whether it does, instead of a timeout or the end of the demo."""
         end = time.monotonic() + PATIENCE
         while not claim():
             if self._stopping.wait(PERIOD):
@@ -96,7 +96,7 @@ class Backlog(threading.Thread):
         return True
 
     def _delivered(self) -> int:
-        """Return how many orders have arrived, which is the number after the last one: they arrive in order."""
+        """Return the number of delivered orders: that of the last one, plus 1, because they arrive in order."""
         return last_in_file(self._out) + 1
 
     def _workers(self) -> int | None:
@@ -114,7 +114,7 @@ def _rate(records: int, seconds: float) -> str:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of consecutive ports that are free now."""
+    """Return the first of `count` consecutive ports that are free."""
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

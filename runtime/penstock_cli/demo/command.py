@@ -1,4 +1,4 @@
-"""Course of `penstock demo`: Kafka, connectors, the end, the count."""
+"""`penstock demo`: starts Kafka and the connectors, stops them, and counts the records."""
 
 import socket
 import subprocess
@@ -41,13 +41,13 @@ _TOPIC: Final = "orders"
 _CONSOLE: Final = 8090
 _PERIOD: Final = 0.05  # seconds
 _FIRST: Final = 120.0
-"""Seconds for the first record."""
+"""Seconds to wait for the first record."""
 _DELIVERY: Final = 60.0
-"""Seconds without a record in which records in transit are awaited."""
+"""Seconds without a new record after which no more records in transit are expected."""
 
 
 def demo(options: DemoOptions) -> ExitCode:
-    """Run until Ctrl-C, or for a time, and count.
+    """Run until Ctrl-C or for the time in the options, and count the records.
 
     Raises:
         ConnectError: a prerequisite is missing; the message names the remedy.
@@ -85,7 +85,7 @@ class _Demo:
         folder: folder of the data.
         kafka: the Kafka.
         stopping: set when the demo ends.
-        steps: printer of what happens.
+        steps: printer of the steps.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class _Demo:
             f"Kafka listens on {self._servers}: any Kafka client can read topic '{_TOPIC}' while this runs."
         )
         if (self._folder / OUT).is_file():
-            say("Found by earlier runs:")
+            say("Records of earlier runs:")
             self._report()
         names = [*([BACKLOG] if self._has_backlog else []), SOURCE, SINK]
         self._steps.note(f"Connectors: penstock run {' '.join(names)} (in {self._folder}). Ctrl-C ends it.")
@@ -125,7 +125,7 @@ class _Demo:
         return ExitCode.OK if is_right and self._failure is None else ExitCode.FAILED
 
     def _show(self, names: list[str]) -> None:
-        """Run the connectors until it is time to stop. The one of the backlog is the first, and has the first port."""
+        """Run the connectors until it is time to stop. The backlog's connector is the first, and has the first port."""
         port = free_ports(len(names)) if self._has_backlog else 0
         arrival = Backlog(
             self._servers,
@@ -145,9 +145,7 @@ class _Demo:
             if process.poll() is None and not self._kafka.running:
                 self._kafka.start()
         if process.returncode != ExitCode.OK and self._failure is None:
-            self._failure = (
-                f"`penstock run` has ended with exit code {process.returncode}; its last lines have the cause"
-            )
+            self._failure = f"`penstock run` exited with code {process.returncode}; see its last lines"
 
     def _watch(self, process: "subprocess.Popen[bytes]", arrival: Backlog) -> None:
         """Wait until it is time to stop."""
@@ -158,7 +156,7 @@ class _Demo:
                 first = now
                 self._steps.note(f"The first record is in {OUT}.")
             if first is None and now - begun > _FIRST:
-                self._failure = f"no record has arrived within {_FIRST:.0f} s"
+                self._failure = f"no record arrived within {_FIRST:.0f} s"
                 return
             seconds = self._options.seconds
             if first is not None and seconds is not None and now - first >= seconds and not arrival.is_alive():
@@ -190,7 +188,7 @@ class _Demo:
                     lines.join()
 
     def _deliver(self, names: list[str]) -> None:
-        """Deliver what the source had sent and the sinks had not written when they were stopped."""
+        """Deliver records that the source had sent and the sinks had not written when they were stopped."""
         orders = generated(self._folder / SOURCE, self._servers)
         history = end_of(self._servers, backlog.TOPIC) if self._has_backlog else 0
 
@@ -202,7 +200,7 @@ class _Demo:
 
         if is_done():
             return
-        self._steps.note("Stopped. Records in transit are delivered...")
+        self._steps.note("Stopped. Delivering records in transit...")
         with self._running(*(name for name in names if name != SOURCE), is_shown=False) as process:
             size, moved = self._written(), time.monotonic()
             while not is_done() and process.poll() is None and time.monotonic() - moved < _DELIVERY:
@@ -216,7 +214,7 @@ class _Demo:
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def _report(self) -> bool:
-        """Print how many records there are, and return whether none is missing, and none is doubled in the topic."""
+        """Print the counts. Return whether no record is missing, and none is duplicated in the topic."""
         orders = generated(self._folder / SOURCE, self._servers)
         found, last = in_topic(self._servers, _TOPIC)
         topic, file = Count.of(found, orders), Count.of(in_file(self._folder / OUT), orders)
@@ -224,7 +222,7 @@ class _Demo:
         say(f"  topic '{_TOPIC}' (read_committed): {topic.found:,} records, {topic}")
         say(f"  {OUT}: {file.found:,} lines, {file}")
         if last:
-            say(f"  the last record: {last.decode()}")
+            say(f"  last record: {last.decode()}")
         is_right = topic.is_exact and file.is_complete
         if self._has_backlog:
             sent = end_of(self._servers, backlog.TOPIC)

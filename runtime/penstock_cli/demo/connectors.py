@@ -81,7 +81,7 @@ def print_lines(output: IO[bytes], log: IO[bytes], note: Callable[[str], None]) 
 
 
 def sentence(line: bytes) -> str:
-    """Return what a line says to the user of a demo; empty if nothing."""
+    """Return the message of a log line if it is for the user of a demo; otherwise an empty string."""
     try:
         entry = json.loads(line)
         is_shown = entry.get("event") == "task" or entry.get("logger") == "penstock" or entry.get("level") in _IMPORTANT

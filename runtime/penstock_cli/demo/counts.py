@@ -1,4 +1,4 @@
-"""Counts of a demo: what has arrived, compared with what had to arrive."""
+"""Counts of a demo: delivered records, compared with the expected ones."""
 
 import re
 import time
@@ -24,13 +24,13 @@ _PERIOD: Final = 0.2  # seconds
 
 @dataclass(frozen=True)
 class Count:
-    """Number of records with the numbers from 0 on.
+    """Comparison of records, which are numbered from 0, with the expected ones.
 
     Attributes:
-        found: records, or lines of a file.
-        missing: numbers below the expected end that do not occur.
-        doubled: records whose number has occurred before.
-        unknown: records whose number was not expected.
+        found: number of records, or of lines in a file.
+        missing: number of expected records that do not occur.
+        doubled: number of repetitions.
+        unknown: number of records that were not expected.
     """
 
     found: int
@@ -40,7 +40,7 @@ class Count:
 
     @classmethod
     def of(cls, times: "Counter[int]", expected: int) -> "Count":
-        """Compare numbers with those that are expected, from 0 to below `expected`."""
+        """Compare the numbers of records with the expected ones: 0 up to, but not including, `expected`."""
         found = times.total()
         known = sum(number < expected for number in times)
         return cls(found, expected - known, found - len(times), len(times) - known)
@@ -56,15 +56,15 @@ class Count:
         return self.is_complete and self.doubled == 0
 
     def __str__(self) -> str:
-        unknown = f", {self.unknown:,} that nobody sent" if self.unknown else ""
-        return f"{self.missing:,} missing, {self.doubled:,} doubled{unknown}"
+        unknown = f", {self.unknown:,} unexpected" if self.unknown else ""
+        return f"{self.missing:,} missing, {self.doubled:,} duplicated{unknown}"
 
 
 def generated(manifest: Path, servers: str) -> int:
-    """Return how many records a Datagen connector has delivered, by the offset that it has committed.
+    """Return the number of records that a Datagen connector has delivered, by its committed offset.
 
     Raises:
-        ConnectError: Kafka has not answered for half a minute; it elects leaders when it starts.
+        ConnectError: Kafka has not answered for half a minute, in which it elects leaders after its start.
     """
     request, _ = request_of(OffsetsOptions(file=str(manifest), bootstrap_servers=servers))
     deadline = time.monotonic() + _PATIENCE
@@ -107,6 +107,6 @@ def last_in_file(path: Path) -> int:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL))
             found = _IN_FILE.findall(file.read().rpartition(b"\n")[0])
-    except OSError:  # most often there is none yet
+    except OSError:  # usually, the file does not exist yet
         return -1
     return int(found[-1]) if found else -1

@@ -36,13 +36,13 @@ _ROOM: Final = 500_000_000
 
 
 class DemoFolder:
-    """Folder of the data: one that stays, or a temporary one, which the next demo removes if this one is killed.
+    """Data folder: a permanent one, or a temporary one, which the next demo removes if this one is killed.
 
     Args:
-        kept: the folder that stays, created if it does not exist; None: a temporary one.
+        kept: permanent folder, created if it does not exist; None: use a temporary one.
 
     Raises:
-        ConnectError: it cannot be created, or has files that are not of a demo.
+        ConnectError: it cannot be created, or has files that do not belong to a demo.
     """
 
     def __init__(self, kept: Path | None) -> None:
@@ -62,9 +62,7 @@ class DemoFolder:
             sweep()
             self._scratch = Scratch()
         except OSError as error:
-            raise ConnectError(
-                f"cannot create a temporary folder: {error}; let TMPDIR name a folder that can be written"
-            ) from error
+            raise ConnectError(f"cannot create a temporary folder: {error}; set TMPDIR to a writable folder") from error
         self.path = self._scratch.path
 
     @property
@@ -73,20 +71,20 @@ class DemoFolder:
         return self.path / _KAFKA
 
     def leave(self, *, is_needed: bool) -> None:
-        """Remove a temporary folder unless its data is needed, and print where data stays."""
+        """Remove a temporary folder unless its data is needed, and print where data is kept."""
         if self._scratch is not None and is_needed:
             self.path = self.path.rename(tempfile.mkdtemp(prefix="penstock-demo-"))
         if self._scratch is not None:
             self._scratch.remove()
         if is_needed:
-            say(f"The data, and the log {LOG}, stay in {self.path}.")
+            say(f"The data and the log {LOG} are kept in {self.path}.")
         elif self._kept is not None:
             name = shlex.quote(str(self._kept))
             say(f"`penstock demo --keep {name}` continues where it stopped. `rm -r {name}` removes all data.")
 
 
 def write_new_manifests(folder: Path, *, rate: int, has_backlog: bool) -> list[str]:
-    """Write the manifests as `write_manifests` does, but replace none, since the user may have edited it."""
+    """Write the manifests as `write_manifests` does, but overwrite none, since the user may have edited it."""
     if there := [name for name in (SOURCE, SINK, BACKLOG, _TRANSFORM) if (folder / name).exists()]:
         raise ConnectError(
             f"cannot write the demo's manifests to {folder}: it has {', '.join(there)}; name another folder"
@@ -125,5 +123,5 @@ def require_room(folder: Path) -> None:
     if free < _ROOM:
         raise ConnectError(
             f"cannot keep the demo's data in {folder}: {free / 1e6:.0f} MB are free, and {_ROOM / 1e6:.0f} MB are needed; "
-            "make room there, or name another folder by --keep DIR or TMPDIR"
+            "free space there, or set another folder by --keep DIR or TMPDIR"
         )

@@ -14,11 +14,11 @@ class DemoOptions:
 
     Attributes:
         rate: orders per second.
-        seconds: time from the first record in the file to the end, which waits for the steps of a backlog; None: until
-            Ctrl-C.
-        backlog: number of orders that arrive together; 0: none.
-        keep: folder whose data stays; None: a temporary one.
-        manifests: folder to write the manifests to, instead of a demo.
+        seconds: seconds from the first record in the file to the end, which also waits for the delivery of a backlog;
+            None: until Ctrl-C.
+        backlog: number of orders in a backlog; 0: no backlog.
+        keep: folder that keeps the data; None: a temporary one.
+        manifests: folder to write the manifests to, instead of running the demo.
     """
 
     rate: int = 200
@@ -38,17 +38,17 @@ def add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     demo = commands.add_parser(
         "demo",
         allow_abbrev=False,
-        help="see it work: Kafka, a source, transforms and a sink on this machine, counted at the end",
+        help="run a demo on this machine: Kafka, a source, transforms and a sink, with a count of the records",
         description="Starts a Kafka on this machine, and `penstock run` with a source of random orders, transforms\n"
         "and a sink that writes a file. Ctrl-C ends it. Then it counts the records in the topic and in\n"
         "the file, and removes all data. Kafka (44 MB) is downloaded once.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
 exit codes:
-    0 no record is missing or doubled
-    1 a record is missing or doubled, or a connector has failed; the data stays
-    2 an option is wrong; nothing was started
-    5 something that is needed is missing: Java, the network, room on the disk
+    0 no record is missing or duplicated
+    1 a record is missing or duplicated, or a connector has failed; the data is kept
+    2 an option is invalid; nothing was started
+    5 Java, the network or disk space is missing
   130 interrupted before the count""",
     )
     demo.add_argument(
@@ -60,7 +60,7 @@ exit codes:
         type=_count,
         default=0,
         metavar="N",
-        help="let this many more orders arrive together, for which Spark starts: 1000000, for example",
+        help="also deliver a backlog of this many orders, for which Spark starts, such as 1000000",
     )
     demo.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the data in DIR; the next demo in DIR continues with it"

@@ -1,4 +1,4 @@
-"""Lines for the user of a demo, on standard error."""
+"""Output for the user of a demo, on standard error."""
 
 import sys
 import time
@@ -17,10 +17,10 @@ def say(text: str) -> None:
 class Steps:
     """Printer of steps with their times.
 
-    While `penstock run` draws a table on the terminal, steps are kept, and printed when the table has ended.
+    While `penstock run` draws a table on the terminal, steps are buffered, and printed when the table has ended.
 
     Args:
-        begun: start of the demo, monotonic.
+        begun: start of the demo, in seconds of the monotonic clock.
     """
 
     def __init__(self, begun: float) -> None:
@@ -38,7 +38,7 @@ class Steps:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the steps of the context, which has a table, if this is a terminal."""
+        """Buffer steps until the end of the context if this is a terminal, on which a table is drawn."""
         self._keeps = sys.stderr.isatty()
         try:
             yield

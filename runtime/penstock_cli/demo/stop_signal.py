@@ -23,20 +23,20 @@ class StopSignal:
             signal.signal(number, self._handle)
 
     def is_set(self) -> bool:
-        """Return whether the demo ends."""
+        """Return whether the demo should stop."""
         return self.wait(0)
 
     def set(self) -> None:
-        """Let the demo end."""
+        """Stop the demo."""
         os.write(self._write, b"x")
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the demo ends, for this long at most. Return whether it does."""
+        """Wait for at most this many seconds until the demo should stop. Return whether it should."""
         return bool(select.select([self._read], [], [], seconds)[0])
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt at the first signal already, where nothing can be counted yet."""
+        """Raise KeyboardInterrupt already at the first signal, because no records can be counted yet."""
         self._interrupts = True
         try:
             yield

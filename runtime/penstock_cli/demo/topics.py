@@ -60,7 +60,7 @@ def records(servers: str, topic: str) -> Iterator[Message]:
             error = message.error()
             if error is None:
                 yield message
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (the client's own name of the code)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (the client has no public name for it)
                 left -= 1
             else:
                 raise ConnectError(f"cannot read topic '{topic}': {error}")
@@ -76,10 +76,10 @@ def create_topic(servers: str, topic: str) -> None:
 
 
 def end_of(servers: str, topic: str) -> int:
-    """Return the end of the only partition of a topic.
+    """Return the end offset of the only partition of a topic.
 
     Raises:
-        KafkaException: Kafka has not answered for half a minute; it elects leaders when it starts.
+        KafkaException: Kafka has not answered for half a minute, in which it elects leaders after its start.
     """
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "demo-count", "log_level": 0})
     deadline = time.monotonic() + _PATIENCE
@@ -98,7 +98,7 @@ def end_of(servers: str, topic: str) -> int:
 
 
 def write_orders(servers: str, topic: str, numbers: range, is_stopping: Callable[[], bool]) -> None:
-    """Write orders with places, until it is time to stop."""
+    """Write orders with coordinates, until all are written or `is_stopping` returns True."""
     producer = Producer(
         {
             "bootstrap.servers": servers,

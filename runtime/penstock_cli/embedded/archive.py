@@ -28,10 +28,10 @@ _PATIENCE = 60.0  # seconds
 
 
 def with_archive(jvm: Jvm, say: Callable[[str], None], *, makes_it: bool = True) -> Jvm:
-    """Return the JVM with its archive, which is made first if there is none.
+    """Return the JVM with its archive, which is created if it does not exist.
 
-    The archive is optional: where it cannot be made (for example in a read-only cache), the JVM is returned unchanged, as
-    it is without `makes_it` where there is none.
+    The archive is optional: the JVM is returned unchanged if the archive cannot be created (for example in a read-only
+    cache), or if it does not exist and `makes_it` is False.
     """
     words = "\n".join((jvm.java.build, *map(str, jvm.jars)))
     digest = hashlib.sha256(words.encode()).hexdigest()[:12]
@@ -45,13 +45,13 @@ def with_archive(jvm: Jvm, say: Callable[[str], None], *, makes_it: bool = True)
                     say("Preparing Kafka for quick starts (once)...")
                     _make(jvm, archive)
     except (OSError, ConnectError) as error:
-        _logger.info("no class-data archive for the embedded Kafka, it starts more slowly: %s", error)
+        _logger.info("cannot create a class-data archive for the embedded Kafka, which starts more slowly: %s", error)
         return jvm
     return replace(jvm, archive=archive)
 
 
 def _make(jvm: Jvm, archive: Path) -> None:
-    """Run an idle broker, and let Java record at its end which classes it loaded."""
+    """Run an idle broker, so that Java records on exit which classes it loaded."""
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=archive.parent) as name:
         folder = Path(name)
         new = folder / archive.name
@@ -73,5 +73,5 @@ def _make(jvm: Jvm, archive: Path) -> None:
         finally:
             lock.release()
         if not new.exists():
-            raise ConnectError(f"Java did not write it (exit code: {process.exit_code})")
+            raise ConnectError(f"Java wrote no archive (exit code: {process.exit_code})")
         new.rename(archive)

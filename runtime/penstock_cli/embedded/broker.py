@@ -38,8 +38,8 @@ class EmbeddedKafka:
     """Private Kafka broker: a child process that listens on 127.0.0.1 and keeps its data in a folder.
 
     Data, cluster id and ports survive restarts. The broker ends when the process that started it ends, even if that process
-    is killed. It ignores Ctrl-C: `stop` ends it, after everything that still writes to it. It can be started again. Other
-    processes may use it (`share`), and the first that finds its owner gone runs it from then on.
+    is killed. It ignores Ctrl-C, so that its clients can finish before `stop`. It can be started again. Other processes
+    may use it (`share`); when its owner has ended, the first of them to notice runs it from then on.
 
         with EmbeddedKafka(Path("penstock-data")) as kafka:
             Producer({"bootstrap.servers": kafka.bootstrap_servers})
@@ -48,9 +48,9 @@ class EmbeddedKafka:
         data_dir: the folder; created if it does not exist. Only one process at a time can use it.
         port: port for clients; 0 means the port of the last start, or any free port.
         say: called with a line about each slow step that happens only once; writes to standard error by default.
-        settings: broker settings, in Kafka's names; they override ours and are not kept in the folder. In their values
+        settings: broker settings, in Kafka's names; they override ours and are not saved in the folder. In their values
             `{ports.broker}` and `{ports.controller}` are replaced with the ports.
-        prepares: whether to spend some seconds, once, on an archive with which all later starts are faster.
+        prepares: whether to create an archive that makes later starts faster, which takes some seconds once.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class EmbeddedKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Return the address for clients. It is known from the first start on, and kept between stop and start."""
+        """Return the address for clients. It is set at the first start, and stays the same after a stop."""
         if not self._port:
-            raise ConnectError("the embedded Kafka has not been started")
+            raise ConnectError("cannot connect to the embedded Kafka: it has not been started")
         return f"127.0.0.1:{self._port}"
 
     @property
@@ -116,7 +116,7 @@ class EmbeddedKafka:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
         except OSError as error:
-            raise ConnectError(f"the data folder {self._folder} cannot be used ({error}): choose another") from error
+            raise ConnectError(f"cannot use the data folder {self._folder}: {error}; choose another") from error
         try:
             self._run(jvm)
         except BaseException:
@@ -136,7 +136,7 @@ class EmbeddedKafka:
             self.start()
         except FolderInUse:
             self._port = read_identity(self._folder).broker_port
-            if not self._port:  # the other process has only just begun
+            if not self._port:  # the other process has only just started
                 raise
             self._process = None
             return False
@@ -153,7 +153,7 @@ class EmbeddedKafka:
         return True
 
     def take_over(self) -> bool:
-        """Run the broker that another process ran, at the same address, if that process is gone. Return whether it was."""
+        """Run the broker from this process, at the same address, if its previous owner is gone. Return whether it is."""
         return not self._lock.taken and self.share()
 
     def stop(self) -> None:
@@ -175,7 +175,7 @@ class EmbeddedKafka:
             Its exit code (negative: the signal that ended it), or None if it still runs after `seconds`.
         """
         if self._process is None:
-            raise ConnectError("the embedded Kafka has not been started")
+            raise ConnectError("cannot wait for the embedded Kafka: it has not been started")
         self._process.await_end(seconds)
         return self._process.exit_code
 
@@ -211,10 +211,10 @@ class EmbeddedKafka:
 
     def _refuse(self, process: BrokerProcess) -> None:
         code = process.exit_code
-        what = (
-            f"is not up after {_START_PATIENCE:.0f} s" if code is None else f"ended while starting (exit code {code})"
+        why = f"it is not ready after {_START_PATIENCE:.0f} s" if code is None else f"it exited with code {code}"
+        raise ConnectError(
+            f"cannot start the embedded Kafka: {why}; the last lines of {self._folder / LOG}:\n{self._last_words()}"
         )
-        raise ConnectError(f"the embedded Kafka {what}; the end of {self._folder / LOG}:\n{self._last_words()}")
 
     def _last_words(self) -> str:
         lines: deque[str] = deque(maxlen=_QUOTED)

@@ -1,4 +1,4 @@
-"""Broker process. Each of its states (started, ready, dead, stopped) is known from an event, never from a pause.
+"""Broker process. Each change of its state (started, ready, exited) is an event; nothing is polled.
 
 A dedicated thread starts the process and waits for its end, for two reasons: Linux sends the signal "your parent
 died" when the *thread* that started a process ends, so a short-lived thread of the caller must not start it; and the
@@ -20,7 +20,7 @@ _READY = "Kafka Server started"
 
 
 class BrokerProcess:
-    """One process of a broker, from its start to its end."""
+    """Process of a broker, from its start to its exit."""
 
     def __init__(self, command: list[str], folder: Path, stderr: Path, inherited: int) -> None:
         """Start the command.

@@ -3,7 +3,7 @@
 kafka.json         cluster id and ports, kept so that clients find the broker again after a restart
 topics/            Kafka's own data
 kafka.log          the broker's log, at most two files of 10 MB
-tmp/               what Java unpacks; emptied at every start
+tmp/               Java's temporary files; emptied at every start
 *.lock             see `lock`
 """
 
@@ -44,7 +44,7 @@ def read_identity(folder: Path) -> Identity:
     except FileNotFoundError:
         return Identity(new_id())
     except (ValueError, TypeError) as error:
-        raise ConnectError(f"{path} is damaged ({error}): restore it or choose another data folder") from error
+        raise ConnectError(f"cannot read {path}: {error}; restore it or choose another data folder") from error
 
 
 def write_identity(folder: Path, identity: Identity) -> None:
@@ -58,7 +58,7 @@ def choose_ports(identity: Identity, wanted: int) -> Ports:
     """Choose the ports to listen on: the wanted port, else those of the last start, else new ones.
 
     Args:
-        identity: holds the ports of the last start.
+        identity: identity with the ports of the last start.
         wanted: port for clients, or 0 for any.
 
     Raises:
@@ -69,7 +69,7 @@ def choose_ports(identity: Identity, wanted: int) -> Ports:
     broker = wanted or identity.broker_port
     if broker and not wanted and not _is_free(broker):
         chosen = _free_port(broker)
-        _logger.warning("port %d of the last start is taken: the embedded Kafka moves to port %d", broker, chosen)
+        _logger.warning("port %d of the last start is taken; the embedded Kafka uses port %d instead", broker, chosen)
         broker = chosen
     broker = broker or _free_port()
     controller = identity.controller_port
@@ -82,7 +82,7 @@ def require_free(port: int) -> None:
     """Raise ConnectError if a port that the user chose is in use."""
     if not _is_free(port):
         raise ConnectError(
-            f"port {port} on 127.0.0.1 is taken: another program listens there. Choose another port, or 0 for any free port"
+            f"cannot use port {port} on 127.0.0.1: another program uses it; choose another port, or 0 for any free port"
         )
 
 
@@ -91,7 +91,9 @@ def _free_port(taken: int = 0) -> int:
         port = _LOWEST + secrets.randbelow(_HIGHEST - _LOWEST + 1)
         if port != taken and _is_free(port):
             return port
-    raise ConnectError(f"no port between {_LOWEST} and {_HIGHEST} is free on 127.0.0.1")
+    raise ConnectError(
+        f"cannot start Kafka: no port between {_LOWEST} and {_HIGHEST} is free on 127.0.0.1; stop programs that use them"
+    )
 
 
 def _is_free(port: int) -> bool:

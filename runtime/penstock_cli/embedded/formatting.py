@@ -1,6 +1,6 @@
 """Kafka's own folder within a data folder, created before the first start.
 
-Kafka's tool takes a second of a JVM and its output differs only in two ids, so the output is kept in the cache.
+Kafka's tool runs for a second, and its output differs only in two ids, so the output is cached.
 """
 
 import base64
@@ -54,7 +54,7 @@ def new_id() -> str:
     """Return a new id in Kafka's format."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not text.startswith("-"):  # it is an argument of a command
+        if not text.startswith("-"):  # a command would take it for an option
             return text
 
 
@@ -63,11 +63,11 @@ def _format(folder: Path, jvm: Jvm, cluster_id: str, ports: Ports, unfinished: P
     command = jvm.command(FORMAT, *_ARGUMENTS, cluster_id)
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise ConnectError(f"the data folder {folder} cannot be prepared: {(done.stderr or done.stdout).strip()}")
+        raise ConnectError(f"cannot format the data folder {folder}: {(done.stderr or done.stdout).strip()}")
 
 
 def _keep(made: Path, known: Path) -> None:
-    """Keep the tool's output in the cache. A failure is only logged: the cache may be read-only."""
+    """Save the tool's output in the cache. A failure is only logged: the cache may be read-only."""
     try:
         with tempfile.TemporaryDirectory(prefix="unfinished-", dir=known.parent) as name:
             new = Path(name) / known.name
@@ -91,5 +91,5 @@ def _copy(known: Path, unfinished: Path, cluster_id: str) -> None:
     for name, own in (("cluster.id", cluster_id), ("directory.id", new_id())):
         ids, count = re.subn(rf"(?m)^{re.escape(name)}=.*$", f"{name}={own}", ids)
         if count != 1:
-            raise ValueError(f"{count} lines of {_IDS} are for {name}")
+            raise ValueError(f"{_IDS} has {count} lines for {name}")
     (unfinished / _IDS).write_text(ids, encoding="ascii")

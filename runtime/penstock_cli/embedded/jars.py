@@ -33,10 +33,10 @@ def kafka_folder() -> Path:
 
 
 def kafka_jars(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
-    """Return Kafka's jars, fetched first if the cache has none.
+    """Return Kafka's jars, downloaded first if the cache does not have them.
 
     Args:
-        java: runs Ivy.
+        java: Java that runs Ivy.
         say: called with a line about each slow step.
 
     Raises:
@@ -55,12 +55,12 @@ def kafka_jars(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
                         _JARS,
                         libs,
                         what=f"Kafka {KAFKA_VERSION}",
-                        remedy=", or use a broker of yours: `penstock run --bootstrap-servers HOST:PORT`",
+                        remedy=", or use your own broker: `penstock run --bootstrap-servers HOST:PORT`",
                     )
         except OSError as error:
             raise ConnectError(
-                f"cannot keep Kafka {KAFKA_VERSION} in {folder}: {error.strerror}; make room there, or let PENSTOCK_CACHE "
-                "name a folder that can be written"
+                f"cannot store Kafka {KAFKA_VERSION} in {folder}: {error.strerror}; free space there, or set PENSTOCK_CACHE "
+                "to a writable folder"
             ) from error
     # Java checks an archive of classes against the class path, so the order is fixed.
     return tuple(sorted(libs.glob("*.jar")))

@@ -40,7 +40,7 @@ class FolderLock:
 
         Raises:
             FolderInUse: another process has the folder; the message names both.
-            ConnectError: a broker whose owner is gone does not end.
+            ConnectError: a broker whose owner is gone does not exit.
         """
         try:
             self._owner = _open(self._folder / "owner.lock")
@@ -64,7 +64,7 @@ class FolderLock:
             os.close(descriptor)
 
     def name_broker(self, pid: int) -> None:
-        """Write down the broker's process id, so that a later owner can wait for its end."""
+        """Record the broker's process id, so that a later owner can wait for its end."""
         _write(self._broker, pid)
 
     def release(self) -> None:
@@ -77,7 +77,7 @@ class FolderLock:
     def _own(self) -> None:
         if not _try_lock(self._owner):
             raise FolderInUse(
-                f"the data folder {self._folder} is in use by process {_holder(self._owner)}: "
+                f"cannot use the data folder {self._folder}: it is in use by process {_holder(self._owner)}; "
                 "stop that process or choose another data folder"
             )
         _write(self._owner, os.getpid())
@@ -88,8 +88,8 @@ class FolderLock:
             pid = _holder(self._broker)
             if (left := deadline - time.monotonic()) <= 0:
                 raise ConnectError(
-                    f"the broker of an earlier run, process {pid}, still uses the data folder {self._folder}: "
-                    f"end it (kill -9 {pid}) and start again"
+                    f"cannot use the data folder {self._folder}: it is in use by the broker of an earlier run, process "
+                    f"{pid}; kill it (kill -9 {pid}) and start again"
                 )
             _await_end(pid, left)
         _write(self._broker, 0)  # until the new broker's pid is written, no process may wait for the old one's

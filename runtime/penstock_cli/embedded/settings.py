@@ -1,6 +1,6 @@
 """Broker settings and logging configuration, written into the data folder at every start.
 
-Paths are relative to the data folder, which is the broker's working directory: properties files cannot hold every path.
+Paths are relative to the data folder, which is the broker's working directory: properties files cannot contain every path.
 """
 
 import shutil
@@ -24,8 +24,8 @@ class Ports(NamedTuple):
 
 
 # One node: every internal topic has one replica, and few partitions, since each costs files and start-up time.
-# Retention and the like stay as Kafka has them. The controller waits for the session of a broker that was killed to
-# run out before it takes the next one, so the session is shorter than Kafka's 9 s.
+# Retention and similar settings keep Kafka's defaults. The controller accepts a new broker only after the session of a
+# killed one has expired, so the session is shorter than Kafka's 9 s.
 _SERVER = """\
 process.roles=broker,controller
 node.id=1
@@ -55,7 +55,7 @@ share.coordinator.state.topic.num.partitions=5
 group.initial.rebalance.delay.ms=0
 """
 
-# Standard output carries only the line that says that the broker is up: `process` waits for it.
+# Standard output has only the line that says that the broker is ready: `broker_process` waits for it.
 _LOG4J = f"""\
 <Configuration status="WARN" shutdownHook="disable">
   <Appenders>

@@ -14,10 +14,10 @@ __all__ = ["reset_topics", "restart", "set_log_level", "set_state"]
 
 
 def set_state(kubectl: Kubectl, names: Sequence[str], state: str, waiting: Waiting) -> ExitCode:
-    """Set `spec.state`, and wait until all tasks have followed.
+    """Set `spec.state`, and wait until all tasks have this state.
 
     Raises:
-        ConnectError: the API server refuses, or a Connector does not follow in time.
+        ConnectError: the API server rejects the request, or a Connector does not reach the state in time.
     """
     for name in names:
         kubectl.patch_spec(name, {"state": state})
@@ -41,7 +41,7 @@ def restart(
     """Restart all tasks, the failed ones, or tasks by number (`0,2`).
 
     Raises:
-        ConnectError: the API server refuses, or there is no result in time.
+        ConnectError: the API server rejects the request, or there is no result in time.
     """
     action = "restart-tasks" if tasks is not None else "restart-failed" if only_failed else "restart"
     return result_of(kubectl, name, requested(kubectl, name, action, tasks or ""), waiting)
@@ -51,8 +51,8 @@ def set_log_level(kubectl: Kubectl, name: str, level: str | None, tasks: str | N
     """Set the log level of running tasks, without a restart; None: that of the release.
 
     Raises:
-        ConfigError: the level or the task numbers are wrong.
-        ConnectError: the API server refuses.
+        ConfigError: the level or the task numbers are invalid.
+        ConnectError: the API server rejects the request.
     """
     value = None if level is None else f"{level} {tasks or ''}".strip()
     try:
@@ -60,7 +60,7 @@ def set_log_level(kubectl: Kubectl, name: str, level: str | None, tasks: str | N
     except ValueError as e:
         raise ConfigError(Problem("LEVEL", str(e))) from None
     kubectl.annotate(name, LOG_LEVEL_ANNOTATION, value)
-    say(f"{name}: log level {value or 'of the release'}, a few seconds from now")
+    say(f"{name}: log level {value or 'of the release'} takes effect in a few seconds")
     return ExitCode.OK
 
 

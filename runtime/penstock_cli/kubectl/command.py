@@ -20,16 +20,16 @@ __all__ = ["main", "parser"]
 
 _STATES: Final = {"pause": "Paused", "resume": "Running", "stop": "Stopped"}
 _HELP: Final = {
-    "pause": "pause: tasks stay, and move no records",
-    "resume": "run, after pause or stop",
-    "stop": "stop: tasks end; offsets stay, and can be altered or reset",
+    "pause": "pause Connectors: tasks keep running, but move no records",
+    "resume": "resume Connectors after pause or stop",
+    "stop": "stop Connectors: tasks end; offsets are kept, and can be altered or reset",
 }
 _EXIT_CODES: Final = """\
 exit codes:
     0 done
     1 the operator refused the request, or it failed, or you declined it
-    2 a file or an option is wrong
-    5 the cluster cannot be reached or refuses, or there was no result in time
+    2 a file or an option is invalid
+    5 the cluster is unreachable or rejects the request, or there was no result in time
   130 Ctrl-C ended the command"""
 
 
@@ -60,7 +60,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             # Before Python 3.12.7, argparse takes an optional LEVEL only next to NAME.
             options.level = rest.pop(0)
         if (options.level is None) != options.reset:
-            whole.error("log-level: write either LEVEL or --reset")
+            whole.error("log-level: specify either LEVEL or --reset")
         if options.reset and options.tasks is not None:
             whole.error("log-level: --reset applies to all tasks; remove --tasks")
     if rest:
@@ -127,7 +127,7 @@ def _explain(options: argparse.Namespace, kubectl: Kubectl) -> ExitCode:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line, from which completion is derived too."""
+    """Return the parser of the command line, which shell completion uses, too."""
     place = argparse.ArgumentParser(add_help=False)
     place.add_argument("-n", "--namespace", metavar="NS", help="the namespace; default: that of the context")
     place.add_argument("--context", metavar="NAME", help="the context of the kubeconfig; default: the current one")
@@ -138,7 +138,7 @@ def parser() -> argparse.ArgumentParser:
     )
     whole = argparse.ArgumentParser(
         prog="kubectl penstock",
-        description="Shows and operates the Connectors of a cluster, with the rights of your kubectl.",
+        description="Shows and operates the Connectors of a cluster, with the permissions of your kubectl.",
         epilog=f"kubectl penstock COMMAND --help explains a command.\n\n{_EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -150,12 +150,12 @@ def parser() -> argparse.ArgumentParser:
         return commands.add_parser(word, allow_abbrev=False, help=summary, description=text, parents=[place, *parents])
 
     seen = add("status", "show tasks, rates, lags, last records, versions and conditions")
-    seen.add_argument("names", metavar="NAME", nargs="*", help="show the details of these; default: a line for each")
-    seen.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
+    seen.add_argument("names", metavar="NAME", nargs="*", help="show the details of these; default: list all")
+    seen.add_argument("-A", "--all-namespaces", action="store_true", help="list those of all namespaces")
     seen.add_argument("-w", "--watch", action="store_true", help="refresh every two seconds until Ctrl-C")
     for word, summary in _HELP.items():
         add(word, summary, waits).add_argument("names", metavar="NAME", nargs="+")
-    again = add("restart", "restart tasks, also with newer plugin versions of the range", waits)
+    again = add("restart", "restart tasks, with newer plugin versions if the configured range allows them", waits)
     again.add_argument("name", metavar="NAME")
     which = again.add_mutually_exclusive_group()
     which.add_argument("--failed", action="store_true", help="only failed tasks")
@@ -163,43 +163,47 @@ def parser() -> argparse.ArgumentParser:
     _add_offsets(add("offsets", "list, alter or reset offsets (KIP-875)"), [place, waits])
     topics = add("topics", "show the active topics (KIP-558)", waits)
     topics.add_argument("name", metavar="NAME")
-    topics.add_argument("--reset", action="store_true", help="forget them; those in use come back with the next record")
+    topics.add_argument(
+        "--reset", action="store_true", help="reset them; topics in use are recorded again with their next record"
+    )
     add("versions", "show the plugin versions of each task (KIP-891)").add_argument("name", metavar="NAME")
     log = add("logs", "show the logs of the tasks")
     log.add_argument("name", metavar="NAME")
-    log.add_argument("--task", type=int, metavar="N", help="only of this task")
-    log.add_argument("-f", "--follow", action="store_true", help="also show what is logged from now on")
-    log.add_argument("--tail", type=int, metavar="N", help="only the last lines")
-    log.add_argument("--since", metavar="5m", help="only of the last minutes, hours or seconds")
+    log.add_argument("--task", type=int, metavar="N", help="only the log of this task")
+    log.add_argument("-f", "--follow", action="store_true", help="also show new lines until Ctrl-C")
+    log.add_argument("--tail", type=int, metavar="N", help="only the last N lines of each task")
+    log.add_argument("--since", metavar="5m", help="only lines that are newer than this, such as 30s, 5m or 2h")
     level = add("log-level", "set the log level of running tasks, without a restart")
     level.add_argument("name", metavar="NAME")
     level.add_argument(
-        "level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG has a line for each batch"
+        "level", metavar="LEVEL", nargs="?", help=f"{', '.join(LEVELS)}; DEBUG logs a line for each batch"
     )
     level.add_argument("--reset", action="store_true", help="return to the level of the release, for all tasks")
-    level.add_argument("--tasks", metavar="0,2", help="only of these tasks")
+    level.add_argument("--tasks", metavar="0,2", help="only for these tasks")
     plan = add("plan", "show what applying manifests would change: fields, restarts of tasks, new topics")
     plan.add_argument("-f", "--filename", required=True, metavar="FILE", help="manifests; - is standard input")
     explain = add("explain", "describe a plugin of the namespace, with its configuration")
     explain.add_argument("name", metavar="CLASS", help="an alias such as Cast, or a Java class name")
     explain.add_argument("--version", metavar="V", help="only this version, or a range such as [1.2,2.0)")
     explain.add_argument(
-        "-o", "--output", choices=("json",), help="as Kafka Connect's GET /connector-plugins/NAME/config"
+        "-o", "--output", choices=("json",), help="print JSON, as in Kafka Connect's GET /connector-plugins/NAME/config"
     )
     return whole
 
 
 def _add_offsets(command: argparse.ArgumentParser, parents: Sequence[argparse.ArgumentParser]) -> None:
     verbs = command.add_subparsers(required=True, metavar="VERB", title="verbs", dest="verb")
-    listing = verbs.add_parser("list", allow_abbrev=False, help="print the offsets; tasks may run", parents=parents)
-    listing.add_argument("-o", "--output", choices=("json",), help="print KIP-875's JSON, as `alter` takes it")
-    alter = verbs.add_parser("alter", allow_abbrev=False, help="set positions; others stay", parents=parents)
-    alter.add_argument("--offsets", required=True, metavar="FILE", help="the JSON; - is standard input")
+    listing = verbs.add_parser(
+        "list", allow_abbrev=False, help="print the offsets, even while tasks run", parents=parents
+    )
+    listing.add_argument("-o", "--output", choices=("json",), help="print JSON as in KIP-875, which `alter` reads")
+    alter = verbs.add_parser("alter", allow_abbrev=False, help="set positions; others are kept", parents=parents)
+    alter.add_argument("--offsets", required=True, metavar="FILE", help="positions in JSON; - is standard input")
     reset = verbs.add_parser("reset", allow_abbrev=False, help="remove all positions", parents=parents)
     for verb in (listing, alter, reset):
         verb.add_argument("name", metavar="NAME")
     for verb in (alter, reset):
-        verb.add_argument("--yes", action="store_true", help="do not ask")
+        verb.add_argument("--yes", action="store_true", help="do not ask for confirmation")
         verb.add_argument("--dry-run", action="store_true", help="show what would change, and request nothing")
 
 

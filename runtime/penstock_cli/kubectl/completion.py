@@ -11,7 +11,7 @@ from penstock_cli.kubectl_client import Kubectl
 __all__ = ["completions", "main"]
 
 _NO_FILES = ":4"
-"""Directive of kubectl's completion: the shell must not complete names of files."""
+"""Directive of kubectl's completion: the shell must not complete file names."""
 _FILES = ":0"
 _OF_FILES = ("filename", "offsets", "kubeconfig")
 """Options whose value is the name of a file."""
@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def completions(before: Sequence[str], word: str) -> list[str]:
-    """Return what can follow the words before the cursor, and begins with the word at the cursor."""
+    """Return the words that can follow those before the cursor and that begin with the word at the cursor."""
     return sorted({each for each in _candidates(before, word) if each.startswith(word)})
 
 

@@ -35,7 +35,7 @@ def list_offsets(kubectl: Kubectl, name: str, waiting: Waiting, *, as_json: bool
 
 
 def alter_offsets(kubectl: Kubectl, name: str, file: str, waiting: Waiting, *, is_sure: bool, is_dry: bool) -> ExitCode:
-    """Set the positions of a JSON document, after showing them and asking for confirmation.
+    """Set the positions in a JSON document, after showing them and asking for confirmation.
 
     Raises:
         ConfigError: the document cannot be read.
@@ -85,7 +85,9 @@ def _is_confirmed(
     if is_sure:
         return True
     if sys.stdin is None or not sys.stdin.isatty():
-        raise ConfigError(Problem("--yes", f"is missing: nobody can be asked whether to {verb} these offsets"))
+        raise ConfigError(
+            Problem("--yes", f"is missing: without a terminal, you cannot confirm to {verb} these offsets")
+        )
     sys.stderr.write(f"{verb.capitalize()} these offsets of {name}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() in ("y", "yes"):
@@ -95,7 +97,7 @@ def _is_confirmed(
 
 
 def _listed(kubectl: Kubectl, name: str, waiting: Waiting) -> tuple[list[Mapping[str, Any]], str]:
-    """Return the entries of a new list of offsets, and its text."""
+    """Request a list of the offsets, and return its entries and its JSON."""
     request = requested(kubectl, name, "list-offsets")
     action = Waiting(waiting.seconds or Waiting().seconds).until(kubectl, name, request.result_in)
     if action["result"] != "Succeeded":

@@ -1,4 +1,4 @@
-"""`kubectl penstock plan`: which pods an edit would restart and which topics it would create, from a dry run."""
+"""`kubectl penstock plan`: shows which tasks an edit would restart and which topics it would create, by a dry run."""
 
 import json
 import sys
@@ -39,14 +39,14 @@ def show_plan(kubectl: Kubectl, file: str) -> ExitCode:
     """Print the changes that applying a file would make to Connectors, their effect on running tasks, and new topics.
 
     Args:
-        kubectl: of the cluster.
+        kubectl: client of the cluster.
         file: manifests; `-` is standard input. The API server checks them all, as `kubectl apply` does.
 
     Raises:
         ConfigError: the file cannot be read.
         ConnectError: the API server refuses the manifests, or cannot be reached.
     """
-    # Only read, with their namespaces: the API server is asked when it is known who applies each resource.
+    # Only reads them, with their namespaces: the API server's dry run needs the field manager of each resource.
     given = kubectl.resources(
         "create", "--dry-run=client", "--validate=ignore", "--filename=-", stdin=document_of(file)
     )
@@ -67,7 +67,7 @@ def show_plan(kubectl: Kubectl, file: str) -> ExitCode:
 
 
 def _applied(kubectl: Kubectl, given: Sequence[_Json], live: Mapping[_Name, _Json]) -> dict[_Name, _Json]:
-    """Return the resources as they would be after whoever applies each of them has applied it."""
+    """Return the resources as they would be after their field managers have applied them."""
     by_manager: dict[str | None, list[_Json]] = {}
     for resource in given:
         by_manager.setdefault(_applier(live.get(_Name.of(resource))), []).append(resource)
@@ -86,7 +86,7 @@ def _applier(live: _Json | None) -> str | None:
 
 
 def _policies(kubectl: Kubectl, namespace: str, planned: Mapping[_Name, _Json]) -> Sequence[_Json] | str:
-    """Return the TopicCreationPolicies of a namespace, with those of the file; a text: why they cannot be read."""
+    """Return the TopicCreationPolicies of a namespace, with those of the file; a string: why they cannot be read."""
     try:
         there = kubectl.resources("get", "topiccreationpolicies.penstock.dev", f"--namespace={namespace}")
     except ConnectError as e:

@@ -18,7 +18,7 @@ _LABELS: Final = "labels."
 _PLANNED: Final = frozenset(
     ("config", "class", "version", *(field.alias or name for name, field in TaskSettings.model_fields.items()))
 )
-"""Fields whose change makes a new plan."""
+"""Fields whose change causes a new plan."""
 _SELECTING: Final = frozenset(("topicCreationPolicyRef", "labels"))
 """Fields that select TopicCreationPolicies."""
 _NO_SECRETS: Final = ("onSecretChange", "secretName")
@@ -26,13 +26,13 @@ _ALL_RESTART: Final = "all tasks restart"
 _OF_ANNOTATIONS: Final = {
     "restart": _ALL_RESTART,
     "restart-failed": "failed tasks restart",
-    "restart-tasks": "the tasks of the annotation restart",
+    "restart-tasks": "the tasks in the annotation restart",
     "list-offsets": "offsets are listed",
     "reset-offsets": "offsets are reset if the connector is stopped",
     "alter-offsets": "offsets are altered if the connector is stopped",
     "reset-topics": "active topics are reset",
 }
-"""Effects of a new value."""
+"""Effects of a new value, by annotation without its prefix."""
 
 
 class Change(NamedTuple):
@@ -49,7 +49,7 @@ class _Leaf(NamedTuple):
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Return the changed fields of the spec, labels, and annotations of `penstock.dev/`, secret ones without their values.
+    """Return the changed fields of the spec, labels and `penstock.dev/` annotations, secret ones without their values.
 
     Args:
         before: the Connector.
@@ -80,7 +80,7 @@ def effect_of(changes: Sequence[Change], before: Mapping[str, Any], after: Mappi
     effects = []
     if state == "Stopped":
         if was != state:
-            effects.append("all tasks end")
+            effects.append("all tasks stop")
         elif fields - {"annotations"}:
             effects.append("no task runs; the configuration takes effect when the state changes")
         return "; ".join([*effects, *annotated]) or "no task runs"
@@ -89,7 +89,7 @@ def effect_of(changes: Sequence[Change], before: Mapping[str, Any], after: Mappi
     elif "state" in fields:
         effects.append("tasks pause, without a restart" if state == "Paused" else "tasks resume, without a restart")
     if "tasksMax" in fields:
-        effects.append("all tasks restart, if the plugin makes another number of tasks")
+        effects.append("all tasks restart, if the plugin returns a different number of tasks")
     if "autoscaling" in fields:
         effects.append("all tasks restart, if their number is not within the limits")
     if fields & _PLANNED:
@@ -113,7 +113,7 @@ def _of_annotations(changes: Sequence[Change], *, has_tasks: bool) -> Iterator[s
 
 def _leaves(connector: Mapping[str, Any]) -> Iterator[tuple[str, _Leaf]]:
     spec = connector["spec"]
-    # As Penstock compares them: a number and its text are the same.
+    # As Penstock compares them: a number and its text are equal.
     config = {name: _text(value) for name, value in (spec.get("config") or {}).items()}
     secret = secret_properties(spec["class"], config)
     yield from ((f"config.{name}", _Leaf(text, name in secret)) for name, text in config.items())
@@ -128,7 +128,7 @@ def _leaves(connector: Mapping[str, Any]) -> Iterator[tuple[str, _Leaf]]:
 
 
 def _parts(field: str, name: str, value: Any) -> Iterator[tuple[str, _Leaf]]:
-    """Yield the leaves of a value; `name` is what says whether a leaf is a secret: the variable of an `env`."""
+    """Yield the leaves of a value. Whether a leaf is a secret depends on `name`: for an `env`, the variable's name."""
     if isinstance(value, Mapping) and value:
         for key, part in value.items():
             yield from _parts(f"{field}.{key}", name if key == "value" else key, part)
@@ -157,7 +157,7 @@ def _options(values: Sequence[Any]) -> Iterator[_Leaf]:
 
 
 def _shown(text: str) -> str:
-    """Return a short form of long texts: the JSON of `alter-offsets`, for example."""
+    """Shorten a long value, such as the JSON of `alter-offsets`."""
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 

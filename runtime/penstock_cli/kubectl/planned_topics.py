@@ -30,7 +30,7 @@ _NONE: Final = "-"
 
 
 class _Source(NamedTuple):
-    """Topic of a source, or why it is not known."""
+    """Topic of a source, or why it is unknown."""
 
     topic: str = ""
     unknown: str = ""
@@ -46,12 +46,12 @@ def planned_topics(
 ) -> str:
     """Return the topics that would be created, each with its rule; empty: there are none.
 
-    A topic that the Connector has used exists, and is left out.
+    Topics that the Connector has used already exist, and are omitted.
 
     Args:
         after: the Connector as edited.
         before: the Connector; None: it is new.
-        policies: TopicCreationPolicies of its namespace; a text: why they cannot be read.
+        policies: TopicCreationPolicies of its namespace; a string: why they cannot be read.
     """
     config = _texts(after)
     internal = [*_internal_topics(config, {} if before is None else _texts(before))]
@@ -67,7 +67,7 @@ def planned_topics(
     )
     if found.unknown:
         named = [] if source.unknown else [(source.topic, *[_NONE] * 4)]
-        return _section(title, [*named, *internal], [f"The rules are not known: {found.unknown}"])
+        return _section(title, [*named, *internal], [f"The rules are unknown: {found.unknown}"])
     rules, lines = found.rules, list[str]()
     if source.unknown:
         limits = [TopicLimits(each.given, None) for each in found.limits]  # without the names that they allow
@@ -123,7 +123,7 @@ def _keeps_topic(transform: str) -> bool:
 
 
 def _matching(rule: TopicGroup | None) -> str:
-    """Return which topics a rule has, where their names are not known."""
+    """Return to which topics a rule applies, when their names are unknown."""
     if rule is None or rule.name == "default":
         return "all others" if rule is not None else "all"
     include, exclude = (" | ".join(p.text for p in patterns if p.text) for patterns in (rule.include, rule.exclude))
@@ -146,7 +146,7 @@ def _row(topic: str, rule: TopicGroup | None) -> tuple[str, ...]:
 
 
 def _internal_topics(config: Mapping[str, str], before: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield the topics that the runtime itself needs, if their names are new."""
+    """Yield the topics that the runtime needs, if their names are new."""
     names = {
         n: text for n in (_DEAD_LETTERS, _OFFSETS) if (text := trimmed(config.get(n, ""))) and text != before.get(n)
     }

@@ -16,7 +16,7 @@ __all__ = ["Request", "RequestFailedError", "Waiting", "requested", "result_of"]
 
 _PREFIX: Final = "penstock.dev/"
 _POLL: Final = 0.5
-"""Seconds between two looks at a Connector."""
+"""Seconds between polls of a Connector."""
 
 
 class RequestFailedError(ConnectError):
@@ -25,19 +25,19 @@ class RequestFailedError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How long to wait for a result.
+    """Wait for a result, with a time limit.
 
     Attributes:
-        seconds: 0 does not wait.
+        seconds: seconds to wait; 0: do not wait.
     """
 
     seconds: float = 120.0
 
     def until(self, kubectl: Kubectl, name: str, found: Callable[[Mapping[str, Any]], Any]) -> Any:
-        """Return the result of `found` for the Connector as soon as it has one; None: this does not wait.
+        """Poll the Connector until `found` returns a result, and return it; None if `seconds` is 0.
 
         Raises:
-            ConnectError: it is not there in time. The message has the condition Ready.
+            ConnectError: there is no result in time. The message has the condition Ready.
         """
         end = monotonic() + self.seconds
         while self.seconds:
@@ -47,15 +47,18 @@ class Waiting:
             if monotonic() >= end:
                 conditions = (connector.get("status") or {}).get("conditions") or ()
                 ready: Mapping[str, Any] = next((c for c in conditions if c["type"] == "Ready"), {})
-                why = f": {ready['reason']}: {ready.get('message', '')}" if ready else ""
-                raise ConnectError(f"no result within {self.seconds:g} s; it may still come (kubectl describe){why}")
+                why = f"; its condition Ready: {ready['reason']}: {ready.get('message', '')}" if ready else ""
+                raise ConnectError(
+                    f"cannot wait longer than {self.seconds:g} s for {name}: there is no result yet; "
+                    f"`kubectl describe connector {name}` shows it later{why}"
+                )
             sleep(_POLL)
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Request by an annotation: a new token, and perhaps a text after it."""
+    """Request by an annotation, whose value is a new token, and optionally content after it."""
 
     annotation: str
     token: str
@@ -66,7 +69,7 @@ class Request:
         """Return the finished action; None: it is not finished.
 
         Raises:
-            ConnectError: another request has replaced this one before the operator has read it.
+            ConnectError: another request replaced this one before the operator read it.
         """
         actions = (connector.get("status") or {}).get(self.field) or ()
         action: Mapping[str, Any] | None = next((a for a in actions if a["token"].split(" ")[0] == self.token), None)

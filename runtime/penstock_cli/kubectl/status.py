@@ -1,4 +1,4 @@
-"""`kubectl penstock status`, `versions`, `topics`, `logs` and `explain`: what a cluster holds."""
+"""`kubectl penstock status`, `versions`, `topics` and `logs`: show the Connectors of a cluster."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -85,7 +85,9 @@ def show_logs(kubectl: Kubectl, name: str, task: int | None, options: Sequence[s
         kubectl.replace_process("logs", *words, *options)
     pod = next((t.get("pod") for t in tasks if t["id"] == task), None)
     if not pod:
-        raise ConnectError(f"cannot read the log of task {task} of {name}: it has no pod")
+        raise ConnectError(
+            f"cannot read the log of task {task} of {name}: it has no pod; see `kubectl penstock status {name}`"
+        )
     kubectl.replace_process("logs", pod, *options)
 
 
@@ -99,5 +101,5 @@ def _read(kubectl: Kubectl, names: Sequence[str], *, is_everywhere: bool) -> lis
 
 def _figures(kubectl: Kubectl, pods: Sequence[Pod]) -> tuple[Mapping[Pod, Figures], str]:
     if len(pods) > MAX_TASKS:
-        return {}, f"there are {len(pods)} tasks, and at most {MAX_TASKS} are asked; name some Connectors"
+        return {}, f"they are read for at most {MAX_TASKS} tasks, but there are {len(pods)}; name some Connectors"
     return read_figures(kubectl, pods)

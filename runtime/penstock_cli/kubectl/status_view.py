@@ -10,13 +10,13 @@ from penstock_cli.text_table import printable, text_table
 __all__ = ["Measured", "connector_list", "connector_view", "pods_of", "versions_view"]
 
 Measured = Mapping[Pod, tuple[Figures | None, Figures]]
-"""Figures of the tasks' pods: the ones before, and the latest."""
+"""Previous and latest figures of task pods."""
 _NONE: Final = "-"
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"))
 
 
 def pods_of(connectors: Sequence[Mapping[str, Any]]) -> list[Pod]:
-    """Return the pods of the tasks that run."""
+    """Return the pods of the running and paused tasks."""
     return [
         Pod(connector["metadata"]["namespace"], task["pod"])
         for connector in connectors
@@ -77,20 +77,20 @@ def connector_view(connector: Mapping[str, Any], measured: Measured, now: float)
 
 
 def _autoscaling(chosen: Mapping[str, Any], terms: Mapping[str, Any], now: float) -> str:
-    """Return the number of tasks that autoscaling has chosen, and why; the condition Autoscaling has what it waits for."""
+    """Return the number of tasks that autoscaling has chosen, and why, as a line. The condition Autoscaling has more."""
     last = f"; {_age(chosen['lastScaleTime'], now)}: {chosen.get('message', '')}" if "lastScaleTime" in chosen else ""
     return f"Autoscaling: {chosen['tasks']} tasks of {terms.get('min', 1)} to {terms.get('max', _NONE)}{last}"
 
 
 def versions_view(connector: Mapping[str, Any]) -> str:
-    """Return the version of each plugin of each task (KIP-891), a line for each place and version."""
+    """Return the version of each plugin of each task (KIP-891), a row for each plugin and version."""
     found: dict[tuple[str, str], list[int]] = {}
     for task in _tasks(connector):
         for place, version in _places(task.get("versions") or {}):
             found.setdefault((place, version), []).append(task["id"])
     rows = [("PLUGIN", "VERSION", "TASKS")]
     places = list(dict.fromkeys(place for place, _ in found))
-    ordered = sorted(found.items(), key=lambda item: places.index(item[0][0]))  # as found, but places together
+    ordered = sorted(found.items(), key=lambda item: places.index(item[0][0]))  # versions of a plugin together
     rows += [(place, version, ",".join(map(str, tasks))) for (place, version), tasks in ordered]
     return text_table(rows)
 
@@ -175,7 +175,7 @@ def _lag(figures: Sequence[Figures]) -> str:
 
 
 def _last_record(status: Mapping[str, Any], figures: Sequence[Figures], now: float) -> str:
-    """Return how long ago the last record was delivered: by the metrics, because the status is up to two minutes old."""
+    """Return how long ago the last record was delivered, also by the metrics: the status is up to two minutes old."""
     known = [f.last_record for f in figures if f.last_record is not None]
     if written := status.get("lastRecord"):
         known.append(_seconds(written))

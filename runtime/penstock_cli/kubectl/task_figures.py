@@ -15,7 +15,7 @@ from penstock_model.contracts.pod_layout import METRICS_PORT
 __all__ = ["MAX_TASKS", "Figures", "Pod", "read_figures"]
 
 MAX_TASKS: Final = 40
-"""Greatest number of tasks whose metrics are read: each is a request through the API server."""
+"""Maximum number of tasks whose metrics are read; each is a request through the API server."""
 _PARALLEL: Final = 8
 _RECORDS: Final = (
     "kafka_connect_source_task_source_record_write_total",
@@ -43,10 +43,11 @@ class Figures:
     """Figures of one task.
 
     Attributes:
-        at: when they were read, in seconds of a monotonic clock.
-        records: how many it has delivered since its pod started.
-        last_record: when it delivered the last one, in seconds since 1970; None: it has not since its pod started.
-        lag: records that a sink has yet to read, or the backlog of a source in the unit that it knows; None: not known.
+        at: time at which they were read, in seconds of a monotonic clock.
+        records: number of records delivered since the pod started.
+        lag: records that a sink has yet to read, or the backlog of a source in `unit`; None: unknown.
+        unit: unit of a source's backlog, after a space; empty: records.
+        last_record: time of the last delivery, in seconds since 1970; None: none since the pod started.
     """
 
     at: float
@@ -80,7 +81,7 @@ def read_figures(kubectl: Kubectl, pods: Sequence[Pod]) -> tuple[Mapping[Pod, Fi
     """Read the metrics of task pods, through the API server.
 
     Args:
-        kubectl: the user needs the right `get` on `pods/proxy`.
+        kubectl: client of a user who may `get` `pods/proxy`.
         pods: at most `MAX_TASKS`.
 
     Returns:

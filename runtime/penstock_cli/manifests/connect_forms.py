@@ -1,10 +1,10 @@
-"""Connectors in the forms that Kafka Connect takes, converted to the manifest that they are equivalent to.
+"""Connectors in Kafka Connect's formats, converted to equivalent manifests.
 
     {"name": "x", "config": {...}}     as POSTed to /connectors, and as GET /connectors/x answers
     {"connector.class": ..., ...}      as PUT to /connectors/x/config, in JSON or YAML
     connector.properties               as connect-standalone takes it
 
-`kubectl` takes only the manifest; these forms are read so that a connector can be tried with the file that exists.
+`kubectl` takes only manifests; these formats are read so that a connector can be tried with its existing file.
 """
 
 import re
@@ -65,7 +65,9 @@ def connector(document: Mapping[str, Any]) -> Connector:
         name = spec["class"] = config["connector.class"]
         if isinstance(name, str) and trimmed(name) not in ("", name):
             flaws.append(
-                Problem("spec.class", "has blanks around it, with which Kafka Connect finds no class; remove them")
+                Problem(
+                    "spec.class", "begins or ends with blanks, with which Kafka Connect finds no class; remove them"
+                )
             )
     if "connector.plugin.version" in config:
         version = config["connector.plugin.version"]
@@ -92,7 +94,7 @@ def connector(document: Mapping[str, Any]) -> Connector:
         f"{{kind: Connector, metadata: {{name: {found.metadata.name}}}, spec: {{class: {found.spec.class_name}, {kept}"
         f"tasksMax: {found.spec.tasks_max}, config: {{the other properties}}}}}}"
     )
-    remark = Problem("", f"is Kafka Connect's form of {manifest}, which is what kubectl takes")
+    remark = Problem("", f"is in Kafka Connect's format; the equivalent manifest, which kubectl takes, is {manifest}")
     return found.with_reading(Reading(tuple(flaws), () if flaws else (remark,), names))
 
 
@@ -101,24 +103,26 @@ def _of_fields(document: Mapping[str, Any], config: Mapping[str, Any]) -> list[P
     for name in document:
         if name not in _FIELDS:
             near = nearest(str(name), _FIELDS)
-            hint = f"did you mean {near}?" if near else "properties of the connector go into config"
-            problems.append(Problem(str(name), f"is not a field of Kafka Connect's form; {hint}"))
+            hint = f"did you mean {near}?" if near else "put properties of the connector into config"
+            problems.append(Problem(str(name), f"is not a field of Kafka Connect's format; {hint}"))
     inner = config.get("name")
     if "name" in document and inner is not None and inner != document["name"]:
-        problems.append(Problem("config.name", f"is not the name outside of config ({document['name']}); remove one"))
+        problems.append(
+            Problem("config.name", f"differs from the name outside of config ({document['name']}); remove one")
+        )
     return problems
 
 
 def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
-    """Reword a problem of the manifest for a user who wrote Kafka Connect's form."""
+    """Reword a problem of the manifest for a user who wrote Kafka Connect's format."""
     if problem.message.startswith("is missing"):
         match problem.property:
             case "metadata.name":
-                return Problem(problem.property, "is missing; where Kafka Connect takes it from the URL, add it here")
+                return Problem(problem.property, "is missing; add it even if Kafka Connect takes it from the URL")
             case "spec.class" if worker:
-                return Problem(problem.property, "is missing; a worker configuration is given with --worker")
+                return Problem(problem.property, "is missing; pass a worker configuration with --worker")
             case "spec.class":
-                return Problem(problem.property, "is missing; `penstock plugins` lists the connectors that there are")
+                return Problem(problem.property, "is missing; `penstock plugins` lists the available connectors")
             case _:
                 return problem
     if problem.property == "spec.state":
@@ -138,7 +142,7 @@ def _is_connects_alone(name: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return a name that Kubernetes accepts, as close as possible."""
+    """Return a similar name that Kubernetes accepts."""
     found = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME_LENGTH].strip("-")
     return found or "connector"
 

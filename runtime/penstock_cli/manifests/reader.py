@@ -27,7 +27,7 @@ _TO_IMPORT: Final[Mapping[str, Sequence[str]]] = {
 }
 """Kinds of other operators, by API group."""
 _OTHER_KINDS: Final = ("PluginVersion", "TopicCreationPolicy")
-"""Penstock's kinds besides Connector."""
+"""Penstock's other kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Manifest:
 
     Attributes:
         where: file, document and resource, for messages.
-        read: the connector, or why there is none.
+        read: the connector, or the error if it cannot be read.
     """
 
     where: str
@@ -94,7 +94,7 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
     read = Manifests(tuple(_with_unique_names(found)), skipped)
     if not found:
         raise ConfigError(
-            f"no Connector was found; specify files that contain one{f' ({read.note})' if read.note else ''}"
+            f"cannot find a Connector; pass files that contain one{f' ({read.note})' if read.note else ''}"
         )
     return read
 
@@ -120,9 +120,8 @@ def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -
                 found.append(value)
             else:
                 other = value.get("kind") if isinstance(value, dict) else None
-                problems.append(
-                    Problem(f"{name}: kind", f"must be {' or '.join(kinds)}, or a List of those, not {other}")
-                )
+                instead = f", not {other}" if other else ""
+                problems.append(Problem(f"{name}: kind", f"must be {' or '.join(kinds)}, or a List of those{instead}"))
     if problems:
         raise ConfigError(problems)
     return found
@@ -148,8 +147,8 @@ def chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
         return of_name[0]
     names = ", ".join(dict.fromkeys(c.connect_name for _, c in readable)) or "none that can be read"
     wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
-    what = "several are called" if of_name else "there is no connector"
-    raise ConfigError([Problem("--connector", f"{what} {name}; there are: {names}"), *wrong])
+    what = "several connectors have the name" if of_name else "there is no connector"
+    raise ConfigError([Problem("--connector", f"{what} {name}; available: {names}"), *wrong])
 
 
 def _problems(manifest: Manifest) -> tuple[Problem, ...]:
@@ -170,7 +169,7 @@ def _text(file: str | Path, stdin: TextIO) -> tuple[str, str]:
 
 
 def _manifests(file: str, text: str, skipped: Counter[str]) -> Iterator[Manifest]:
-    """Yield the connectors of a file, and count what it has of other kinds."""
+    """Yield the connectors of a file, and count its resources of other kinds."""
     if connect_forms.looks_like_properties(file, text):
         try:
             yield _connect_form(file, parse_properties(text), Reading())
@@ -210,6 +209,8 @@ def _manifest(file: str, document: Document, value: Any, flaws: tuple[Problem, .
     metadata, spec = value.get("metadata"), value.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     where = f"{file}, {place}, {value.get('kind') or 'resource'} {name or 'without a name'}"
+    if _is_of_another_kind(value):  # not skipped, because the text of its document has flaws
+        return Manifest(where, ConfigError(flaws))
     if (refused := _no_connector(value)) is not None:
         return Manifest(where, ConfigError([*flaws, refused]))
     config = spec.get("config") if isinstance(spec, dict) else None
@@ -250,32 +251,32 @@ def _no_connector(value: Mapping[str, Any]) -> Problem | None:
     kind = value.get("kind")
     group = str(value.get("apiVersion") or "").partition("/")[0]
     if kind in _TO_IMPORT.get(group, ()):
-        return Problem("kind", f"{kind} is a resource of {group}; `penstock import FILE` makes a Connector of it")
+        return Problem("kind", f"{kind} is a resource of {group}; `penstock import FILE` converts it to a Connector")
     if kind is None:
         return Problem("kind", "is missing; write kind: Connector")
     if kind != "Connector":
         hint = "did you mean Connector?" if nearest(str(kind), ["Connector"]) else "write kind: Connector"
-        return Problem("kind", f"{kind} is not known; {hint}")
+        return Problem("kind", f"{kind} is unknown; {hint}")
     if value.get("apiVersion") is None:
         return Problem("apiVersion", f"is missing; write apiVersion: {API_VERSION}")
     return None
 
 
 def _respelt(config: Any, document: Document) -> tuple[Problem, ...]:
-    """Return a warning for each value that YAML converts to other text. It is not shown: it may be a numeric password."""
+    """Return a warning for each value whose text YAML changes. The value is not shown: it may be a numeric password."""
     names = [n for n in config if (id(config), n) in document.respelt] if isinstance(config, dict) else []
     return tuple(
         Problem(
             name,
-            f"YAML reads this value as a {'boolean' if isinstance(config[name], bool) else 'number'} and passes on "
-            f"other text than is written here; quote it to keep the text",
+            f"YAML reads this value as a {'boolean' if isinstance(config[name], bool) else 'number'}, which changes its "
+            f"text; quote it to keep the text as it is written",
         )
         for name in names
     )
 
 
 def _with_unique_names(found: list[Manifest]) -> Iterator[Manifest]:
-    """Yield the manifests; of those with one name in Kafka, all but the first get a problem."""
+    """Yield the manifests; of several with the same name in Kafka, all but the first get a problem."""
     first: dict[str, str] = {}
     for manifest in found:
         if isinstance(manifest.read, ConfigError) or manifest.read.metadata.name == UNNAMED:

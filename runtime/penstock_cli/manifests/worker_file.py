@@ -19,7 +19,7 @@ def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
         secrets_dir: folder in which `${secret:<name>:<key>}` is looked up.
 
     Raises:
-        ConfigError: there are problems; it has all of them, each with file and property.
+        ConfigError: the file is invalid; the error lists all problems, each with file and property.
         ConnectError: a config provider fails, or does not respond.
     """
     texts = read_texts(path)
@@ -57,7 +57,7 @@ def _texts(path: Path, text: str) -> Mapping[str, str]:
         if problems := [p for d in found for p in d.problems]:
             raise ConfigError(problems)
         if len(found) != 1 or not isinstance(found[0].value, dict):
-            raise ConfigError("must hold one mapping from property names to values")
+            raise ConfigError("must contain one mapping from property names to values")
         return flat_texts(found[0].value)
     try:
         return parse_properties(text)

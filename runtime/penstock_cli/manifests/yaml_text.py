@@ -27,12 +27,12 @@ class Document:
     """One document of a file.
 
     Attributes:
-        number: from 1.
+        number: index of the document in its file, from 1.
         line: its first line, from 1.
         value: its content; None if it cannot be read.
         problems: problems of its text, each with its line.
-        respelt: id of a mapping in `value` and a key in it whose value YAML reads as a number or a boolean that is
-            written differently (`010` is 8).
+        respelt: the id of a mapping in `value`, with a key in it, for each value that YAML reads as a number or a boolean
+            whose text differs from the written one (`010` is 8).
     """
 
     number: int
@@ -43,7 +43,7 @@ class Document:
 
 
 def documents(text: str) -> Iterator[Document]:
-    """Yield the documents of a text, without empty ones. Never raises: a document that cannot be read has the problem."""
+    """Yield the non-empty documents of a text. Never raises: a document that cannot be read has its problem."""
     text = text.removeprefix("\ufeff")
     if (found := _json(text)) is not None:
         yield found
@@ -60,7 +60,7 @@ def flat_texts(mapping: Mapping[Any, Any]) -> dict[str, str]:
     """Return a flat mapping of strings, numbers and booleans as properties.
 
     Raises:
-        ConfigError: values are null, lists or mappings; it names all of them.
+        ConfigError: values are null, lists or mappings; the error names all of them.
     """
     texts: dict[str, str] = {}
     problems: list[Problem] = []
@@ -75,7 +75,7 @@ def flat_texts(mapping: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _json(text: str) -> Document | None:
-    """Return the text as JSON; None if it is not valid JSON, even if it looks like it: YAML may read it."""
+    """Return the document of a JSON text; None if it is not valid JSON, which may still be valid YAML."""
     if not text.lstrip().startswith("{"):
         return None
     doubled: list[str] = []
@@ -143,7 +143,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, (str, int, float, bool)):
-            raise yaml.constructor.ConstructorError(None, None, "a key must be a plain text", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "a key must be a plain string", key_node.start_mark)
         name = key if isinstance(key, str) else text_of(key)
         if name in mapping:
             loader.doubled.append((name, key_node.start_mark))
@@ -156,7 +156,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
 def _same(value: float, written: str) -> bool:
     try:
         return text_of(value) == (written.lower() if isinstance(value, bool) else written)
-    except ValueError:  # not a finite number; another check refuses it
+    except ValueError:  # not a finite number; another check rejects it
         return True
 
 
@@ -172,7 +172,7 @@ def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float | str:
         if lower.isdigit():
             return sign * int(lower, 8 if len(lower) > 1 and lower[0] == "0" else 10)
         return sign * float(lower.lstrip(".") if lower in (".inf", ".nan") else lower)
-    except ValueError:  # 0x_ and the like are not numbers, so they are text
+    except ValueError:  # 0x_, for example, is not a number, so it is text
         return written
 
 

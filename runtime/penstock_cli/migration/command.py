@@ -39,18 +39,18 @@ __all__ = ["import_connectors"]
 
 _OFFSETS: Final = "offset.storage.topic"
 _NAMED: Final = 6
-"""Connectors to name when a remark applies to several."""
+"""Maximum number of connectors to name when a remark applies to several."""
 
 
 def import_connectors(options: ImportOptions) -> ExitCode:
     """Print the manifests and the report.
 
-    A connector without a manifest (it has no class, or the name of another one) and a document that cannot be read do not
-    affect the others.
+    A connector without a manifest (it has no class, or the name of another connector) and a document that cannot be read
+    do not affect the others.
 
     Raises:
-        ConfigError: an option is wrong, or no connector can be read; it has all problems.
-        ConnectError: Kafka Connect or Kafka cannot be reached, or rejects a request.
+        ConfigError: an option is invalid, or no connector can be read; the error lists all problems.
+        ConnectError: Kafka Connect or Kafka is unreachable, or rejects a request.
     """
     of_connect = {} if options.connect_worker is None else read_texts(options.connect_worker)
     worker = worker_config(options.worker, options.secrets, options.bootstrap_servers)
@@ -116,11 +116,12 @@ def _manifests(
         other = first.setdefault((metadata.get("namespace", ""), metadata["name"]), made.name)
         same = (m for m in moved if (m.made.name, m.made.namespace) == (made.name, made.namespace))
         if twin := next(same, None):
-            reason = f"there are two of this name, in {_short(twin.found.where)} and here in {_short(found.where)}"
-            refused.append(Refused(made.name, f"{reason}; import that one by itself, for another release"))
+            reason = f"{_short(twin.found.where)} has another connector of this name"
+            remedy = f"import the one in {_short(found.where)} separately, for another release"
+            refused.append(Refused(made.name, f"{reason}; {remedy}"))
         elif other != made.name:
             reason = (
-                f"has the metadata.name of {other}, {metadata['name']}: import it separately (--connector), with a separate "
+                f"has the metadata.name of {other}, {metadata['name']}; import it separately (--connector), with a separate "
                 "--secrets-to, and rename it in its manifest"
             )
             refused.append(Refused(made.name, reason))
@@ -135,14 +136,14 @@ def _one_of_several(made: Imported) -> Imported:
     """Return a connector with the remark that a connector of another namespace has the same Connect name."""
     remark = Problem(
         "spec.connectName",
-        f"{made.name} is the name of connectors in several namespaces, so of several Kafka Connects: a release runs one of "
-        "them; give each a release with the group.id and the internal topics of its Kafka Connect",
+        f"connectors in several namespaces, so in several Kafka Connects, have the name {made.name}, but a release can run "
+        "only one of them; install a release for each, with the group.id and the internal topics of its Kafka Connect",
     )
     return replace(made, remarks=(*made.remarks, remark), is_ambiguous=True)
 
 
 def _short(where: str) -> str:
-    """Return a place without the folder of its file."""
+    """Return a location without the folder of its file."""
     return where.rpartition("/")[2]
 
 
@@ -161,24 +162,24 @@ def _unfound(
     clusters = inventory.clusters
     if options.kafka_connect is not None and not any(_is_named(c, options.kafka_connect) for c in clusters):
         there = ", ".join(c.name for c in clusters) or "none"
-        yield Problem("--kafka-connect", f"there is no KafkaConnect {options.kafka_connect}; there are: {there}")
+        yield Problem("--kafka-connect", f"there is no KafkaConnect {options.kafka_connect}; available: {there}")
     images = [i.reference for c in clusters for i in c.images if i.reference]
     for image in options.images:
         tag = image.partition("@")[0]
         if "@" in image and tag not in images:
-            yield Problem("--image", f"no KafkaConnect has the image {tag}; there are: {', '.join(images) or 'none'}")
+            yield Problem("--image", f"no KafkaConnect has the image {tag}; available: {', '.join(images) or 'none'}")
     if not names and not options.connectors and not inventory.problems:
         yield Problem("", "the input contains no connectors")
 
 
 def _offset_topics(options: ImportOptions, moved: Sequence[Moved], worker: WorkerConfig) -> Iterator[Problem]:
-    """Yield a problem if one release cannot have the positions of all connectors."""
+    """Yield a problem if a single release cannot read the positions of all connectors."""
     clusters = list(dict.fromkeys((m.cluster.name, m.cluster.namespace) for m in moved if m.cluster is not None))
     places = {(m.worker.get(_OFFSETS), _hosts(m.cluster)) for m in moved if m.cluster is not None}
     if len(places) > 1:
         names = ", ".join(f"{namespace}/{name}" if namespace else name for name, namespace in clusters)
         text = (
-            f"KafkaConnects {names} keep positions in different places, but a release has one offset.storage.topic: import "
+            f"KafkaConnects {names} keep positions in different topics, but a release has one offset.storage.topic; import "
             "each separately with --kafka-connect NAMESPACE/NAME, for a separate release"
         )
         yield Problem("", text)
@@ -187,7 +188,7 @@ def _offset_topics(options: ImportOptions, moved: Sequence[Moved], worker: Worke
     for topic in dict.fromkeys(m.worker.get(_OFFSETS) for m in moved):
         if topic and topic != worker.offset_storage_topic:
             text = (
-                f"{_OFFSETS} is {worker.offset_storage_topic}, and the connectors have their positions in {topic}: set "
+                f"{_OFFSETS} is {worker.offset_storage_topic}, but the connectors have their positions in {topic}; set "
                 f"{_OFFSETS}={topic}, or they start from the beginning"
             )
             yield Problem("--worker", text)
@@ -225,11 +226,9 @@ def _kafka(worker: WorkerConfig, secrets: Path | None, *, has_groups: bool) -> W
         resolved = resolve(worker.raw, secrets, providers=providers.table)
     problems = [Problem(f"--worker: {p.property}", p.message) for p in resolved.problems]
     if worker.bootstrap_servers is None:
-        problems.append(Problem("--bootstrap-servers", "is missing, and --worker names no brokers either"))
+        problems.append(Problem("--bootstrap-servers", "is missing, and --worker has no bootstrap.servers either"))
     if not has_groups:
-        text = (
-            "is missing: transactional ids begin with the group.id of Kafka Connect's worker; or give --connect-worker"
-        )
+        text = "is missing: transactional ids begin with the group.id of Kafka Connect's worker; set it or --connect-worker"
         problems.append(Problem("--connect-group-id", text))
     if problems:
         raise ConfigError(problems)
@@ -239,7 +238,7 @@ def _kafka(worker: WorkerConfig, secrets: Path | None, *, has_groups: bool) -> W
 def _inventory(options: ImportOptions) -> tuple[str | None, Inventory]:
     """Return the address of the queried Kafka Connect, and the findings."""
     if bool(options.files) == (options.connect_url is not None):
-        raise ConfigError(Problem("FILE", "give files, or --connect-url URL, and not both"))
+        raise ConfigError(Problem("FILE", "specify either files or --connect-url URL"))
     url, sources = None, read_sources(options.files)
     if options.connect_url is not None:
         url, connectors, plugins = answers_of(options.connect_url)
@@ -271,8 +270,8 @@ def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
         ids = record_ids(Place(one.name, worker.group_id, settings, settings, topic), group, one.tasks)
         last = f" to {ids[-1]}" if len(ids) > 1 else ""
         return (
-            f"transactional ids {ids[0]}{last} are recorded in topic {topic}: they are fenced when it starts here with that "
-            f"status.storage.topic, exactly once"
+            f"transactional ids {ids[0]}{last} are recorded in topic {topic}: if the connector runs here exactly once, with "
+            f"that status.storage.topic, its start fences them"
         )
 
     return with_kafka(record, settings, client_errors=client_errors)
@@ -297,12 +296,12 @@ def _report(made: Sequence[Imported], refused: Sequence[Refused], left_out: Sequ
         say(_printable(f"{other.name}: has no manifest: {other.reason}"))
     if left_out:
         kinds = Counter(one.kind for one in left_out)
-        say(f"Left out: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}")
+        say(f"Skipped: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}")
 
 
 def _report_steps(found: Sequence[Step]) -> None:
     if found:
-        say("What to do, in this order; connectors.yaml is what this command prints:")
+        say("Steps to take, in this order; connectors.yaml is the output of this command:")
     for number, step in enumerate(found, 1):
         say(f"{number}. {step.what}")
         for line in step.lines:

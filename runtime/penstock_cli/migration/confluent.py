@@ -23,7 +23,7 @@ def confluent_connector(where: str, metadata: Mapping[str, Any], spec: Mapping[s
     for key, text in (given if isinstance(given, Mapping) else {}).items():
         if key in _FIELD_OF:
             if str(config.get(key, text)) != str(text):
-                changes.append(Problem(f"spec.configs.{key}", f"is ignored: {_FIELD_OF[key]} counts"))
+                changes.append(Problem(f"spec.configs.{key}", f"is ignored: {_FIELD_OF[key]} takes precedence"))
             continue
         config[key] = text
     namespace, name = metadata.get("namespace"), spec.get("name") or metadata.get("name")
@@ -33,7 +33,7 @@ def confluent_connector(where: str, metadata: Mapping[str, Any], spec: Mapping[s
         namespace if isinstance(namespace, str) else None,
         _restart(spec.get("restartPolicy")),
         is_live=True,
-        notes=tuple(Problem(f"spec.{f}", "has no counterpart, and is left out") for f in spec if f not in _READ),
+        notes=tuple(Problem(f"spec.{f}", "has no equivalent, and is omitted") for f in spec if f not in _READ),
         changes=tuple(changes),
     )
 

@@ -55,13 +55,13 @@ _SASL: Final = {"scram-sha-512": "SCRAM-SHA-512", "scram-sha-256": "SCRAM-SHA-25
 
 @dataclass(frozen=True)
 class Artifact:
-    """File that Strimzi's build fetches.
+    """File that Strimzi's build downloads.
 
     Attributes:
         plugin: name of its plugin.
         kind: `tgz`, `zip`, `jar`, `maven` or `other`.
-        place: its URL, or Maven's coordinates.
-        sha512: its checksum; empty if none is given.
+        place: its URL, or its Maven coordinates.
+        sha512: its checksum; empty if there is none.
     """
 
     plugin: str
@@ -76,7 +76,7 @@ class PluginImage:
 
     Attributes:
         name: prefix of the names of its PluginVersions.
-        reference: by tag or by digest; empty if it is known only from the pods that run it.
+        reference: reference by tag or by digest; empty if it is known only from the pods that run it.
         path: folder of the plugins in it.
     """
 
@@ -91,11 +91,11 @@ class ConnectCluster:
 
     Attributes:
         properties: properties of its worker.
-        clients: how its clients connect to Kafka, as readable lines; without secrets.
+        clients: connection settings of its Kafka clients, as readable lines without secrets.
         images: images with its plugins.
         artifacts: files that its build adds to the image.
         plugins: classes that its status lists.
-        left_out: fields of `spec` that have no counterpart.
+        left_out: fields of `spec` that have no equivalent.
         bootstrap_servers: addresses of its Kafka.
     """
 
@@ -201,7 +201,7 @@ def _clients(spec: Mapping[str, Any]) -> Iterator[str]:
         if secured == "SSL" or kind:
             yield f"security.protocol: {f'SASL_{secured}' if kind else secured}"
         if kind:
-            yield f"sasl.*: as spec.authentication of type {kind} says"
+            yield f"sasl.*: as in spec.authentication of type {kind}"
     for trusted in _maps(_map(tls).get("trustedCertificates")):
         key = trusted.get("certificate") or trusted.get("pattern")
         yield f"ssl.truststore.*: trusted certificates are in Secret {trusted.get('secretName')}, key {key}"

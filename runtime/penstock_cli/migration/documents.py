@@ -1,4 +1,4 @@
-"""Reader of connectors in documents: of Kafka Connect, and of the operators that run it. Pure.
+"""Reader of connectors in documents of Kafka Connect, and of the operators that run it. Pure.
 
 It reads, in JSON or YAML: responses of `GET /connectors/<name>`, of `GET /connectors?expand=info&expand=status` and lists
 of either, and of `GET /connector-plugins`; configurations as they are POSTed or PUT; `KafkaConnector` and `KafkaConnect` of
@@ -30,8 +30,8 @@ def found_in(where: str, value: Any, namespace: str | None = None, name: str | N
     Args:
         where: file and document, for messages.
         value: the document.
-        namespace: namespace to give to the connectors; None: as found.
-        name: name for a configuration that has none, as it is PUT.
+        namespace: namespace for the connectors; None: that of the document.
+        name: name for a configuration that has none, such as the body of a PUT request.
     """
     if plugins := known_plugins(value):
         yield from plugins
@@ -40,7 +40,7 @@ def found_in(where: str, value: Any, namespace: str | None = None, name: str | N
             if not _is_list(item):
                 yield from found_in(f"{where}[{number}]", item, namespace, name)
         if any(map(_is_list, value)):  # with YAML aliases, a few of them hold billions of items
-            yield Problem(where, "has lists within a list, which are not read; write their items as items of the list")
+            yield Problem(where, "has nested lists, which are not read; move their items to the outer list")
     elif not isinstance(value, Mapping):
         yield NoConnector(where)
     elif _is_list(value):
@@ -96,12 +96,12 @@ def _of_form(where: str, info: Mapping[str, Any], status: Mapping[str, Any]) -> 
     if state in _STATES:
         form = {**form, "initial_state": state}
     elif state:
-        notes.append(Problem("state", f"it is {state} in Kafka Connect; the manifest says Running"))
+        notes.append(Problem("state", f"is {state} in Kafka Connect, but Running in the manifest"))
     elif "initial_state" not in info:
         if "config" not in form:
             form = {"config": form}
         form = {**form, "initial_state": "STOPPED"}
-        notes.append(Problem("state", "it is not in what was read; the manifest says Stopped"))
+        notes.append(Problem("state", "is not in the input; it is Stopped in the manifest"))
     lists = [found for of in (info, status) if isinstance(found := of.get("tasks"), list)]
     tasks = [t for found in lists for t in found]
     numbers = [n for t in tasks if isinstance(t, Mapping) and isinstance(n := t.get("task", t.get("id")), int)]

@@ -41,7 +41,7 @@ class Archive:
         version: its version; empty if unknown.
         classes: classes that are needed from it.
         files: URLs with SHA-512, which may be empty; if there are none, `source` says where it comes from.
-        source: its origin, in words.
+        source: description of its origin.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Archive:
 def foreign_plugins(
     class_name: str, version: str | None, config: Mapping[str, str], known: KnownPlugins
 ) -> tuple[KnownPlugin, ...]:
-    """Return the plugins of a connector that Penstock does not have, with the version that runs there or is configured."""
+    """Return a connector's plugins that Penstock does not have, with their version in Kafka Connect or the configuration."""
     own = Plugins(e for e in Plugins.installed().entries if not e.java_name)
     found = []
     for asked in asked_plugins(class_name, version, config, {}):
@@ -77,8 +77,8 @@ def plugin_version(image: PluginImage, digests: Mapping[str, str], namespace: st
     """Return the PluginVersion of an image; None if only its tag is known, which can be moved to another image.
 
     Args:
-        image: image as a KafkaConnect names it.
-        digests: references by digest; the key is the reference.
+        image: image in a KafkaConnect.
+        digests: references by digest, by the reference in the KafkaConnect.
         namespace: namespace of the Connectors.
     """
     reference = digests.get(image.reference, image.reference)
@@ -101,7 +101,7 @@ def built_archives(artifacts: Iterable[Artifact]) -> list[Archive]:
         files = tuple((a.place, a.sha512) for a in of_plugin if a.kind in _ENDINGS)
         others = [a.place for a in of_plugin if a.kind not in _ENDINGS]
         maven = [a.place for a in of_plugin if a.kind == "maven"]
-        source = f"{', '.join(others)}{' with all that it depends on' if maven else ''}" if others else ""
+        source = f"{', '.join(others)}{' with all dependencies' if maven else ''}" if others else ""
         found.append(Archive(name, "", (), files, source))
     return found
 
@@ -125,19 +125,19 @@ def archives(needed: Iterable[KnownPlugin]) -> list[Archive]:
 
 
 def _is_of_any_debezium(class_name: str) -> bool:
-    """Return whether a class comes with each of Debezium's connectors, as its transforms do."""
+    """Return whether a class is part of every Debezium connector's archive, as Debezium's transforms are."""
     project = project_of(class_name)
     return project is not None and project.name == DEBEZIUM
 
 
 def _has_debezium(archive: Archive, classes: Iterable[str], version: str) -> bool:
-    """Return whether an archive is of a Debezium connector, in that version as far as versions are known."""
+    """Return whether an archive has a Debezium connector, in this version if both versions are known."""
     is_debezium = any(name.startswith(_DEBEZIUM) for name in classes)
     return is_debezium and (archive.version == version or not archive.version or not version)
 
 
 def _of_package(class_name: str) -> str:
-    """Return a plugin name for a class: that of its archive, or of its package, which a distribution shares."""
+    """Return a plugin name for a class: that of its archive, or of the package that the classes of a distribution share."""
     project = project_of(class_name)
     if project is not None and project.artifact:
         return project.artifact

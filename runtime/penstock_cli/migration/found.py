@@ -16,18 +16,18 @@ class Found:
     """Connector that was found.
 
     Attributes:
-        where: file and place, for messages.
+        where: file and document, for messages.
         form: Kafka Connect's form: name, config, initial_state.
         namespace: namespace of a custom resource; None if it has none.
         restart: `spec.restart`, if the source has an equivalent.
         kind: `source` or `sink`, as Kafka Connect reports it; empty if unknown.
-        tasks: number of tasks that it is known to have had; 0: unknown.
-        is_live: it runs there, or is paused.
-        problems: why a manifest of it cannot run.
+        tasks: number of tasks that it has had; 0: unknown.
+        is_live: whether it is running or paused there.
+        problems: reasons why its manifest cannot run.
         notes: settings that are not carried over.
         changes: values that were found but not used, with the reason.
         cluster: the `KafkaConnect` of a `KafkaConnector`, which may be empty; None if it is another resource.
-        resource: resource type with which `kubectl` stops it, as `kafkaconnector`; empty: Kafka Connect's REST API stops it.
+        resource: resource type for stopping it with `kubectl`, such as `kafkaconnector`; empty: the REST API stops it.
     """
 
     where: str
@@ -61,7 +61,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class NoConnector:
-    """Document in none of the forms that an import reads. Allowed in a folder, but not as a named file."""
+    """Document in none of the formats that an import reads. Allowed in a folder, but not as a named file."""
 
     where: str
 

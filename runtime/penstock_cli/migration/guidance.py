@@ -67,8 +67,8 @@ def bring(moved: Sequence[Moved], inventory: Inventory, digests: Mapping[str, st
 
     Args:
         moved: the connectors.
-        inventory: what was read with them.
-        digests: given references by digest; the key is the reference.
+        inventory: all findings of the import.
+        digests: references by digest that were given, by the reference in the KafkaConnect.
     """
     versions: list[Mapping[str, Any]] = []
     by_tag: list[PluginImage] = []
@@ -117,17 +117,17 @@ def steps(
     """
     if not moved:
         return []
-    found = [Step("Give the release's worker configuration what Kafka Connect's has:", tuple(_worker(moved)))]
+    found = [Step("Set in the release's worker configuration, as in Kafka Connect's:", tuple(_worker(moved)))]
     if brought.by_tag:
-        what = "Find the digest of an image, since a tag can be moved to another one, and import with it once more:"
+        what = (
+            "Find the digest of an image, because its tag can be moved to another one, and repeat the import with it:"
+        )
         lines = [line for image in brought.by_tag for line in _digest(image, moved, again)]
         if brought.rolled:
-            lines.append(
-                f"its pods run {len(brought.rolled)} images, as while they are rolled: {', '.join(brought.rolled)}"
-            )
+            lines.append(f"its pods run {len(brought.rolled)} images, as during a rollout: {', '.join(brought.rolled)}")
         found.append(Step(what, tuple(lines)))
     if brought.archives:
-        what = "Make an image of each plugin that Penstock does not have, and push it:"
+        what = "Build an image of each plugin that Penstock does not have, and push it:"
         found.append(Step(what, tuple(line for a in brought.archives for line in _build(a))))
     if any(m.made.secrets for m in moved):
         found.append(Step("Create the Secrets:", tuple(_secrets(moved, secrets_to, again))))
@@ -135,18 +135,18 @@ def steps(
         what = "Apply the PluginVersions, and wait until they are Ready:"
         found.append(Step(what, tuple(_apply(brought, moved))))
     if live := [m for m in moved if m.found.is_live]:
-        what = "Stop the connectors there, or both write every record, and wait until they have no tasks:"
+        what = "Stop the connectors in Kafka Connect, or records are written twice, and wait until they have no tasks:"
         found.append(Step(what, tuple(_stop(m, url) for m in live)))
     if not are_recorded and any(m.made.kind != "sink" for m in moved):
         what = (
-            "Import sources once more while they are stopped, with FILE, the release's worker configuration: that fences "
-            "tasks that froze there"
+            "Repeat the import of sources while they are stopped, with the release's worker configuration as FILE, to fence "
+            "tasks that froze in Kafka Connect:"
         )
         found.append(Step(what, (again("--worker FILE"),)))
     found.append(
-        Step("Apply the Connectors; spec.state says which of them run:", ("kubectl apply -f connectors.yaml",))
+        Step("Apply the Connectors; those whose spec.state is Running start:", ("kubectl apply -f connectors.yaml",))
     )
-    what = "When they run here, delete the connectors there. Their offsets stay"
+    what = "When the connectors run here, delete them in Kafka Connect; their offsets are kept"
     found.append(Step(what))
     return found
 
@@ -158,13 +158,13 @@ def _worker(moved: Sequence[Moved]) -> Iterator[str]:
         if cluster is not None:
             yield from (f"{of}{line}" for line in cluster.clients)
         topic = worker.get("offset.storage.topic")
-        yield f"{of}offset.storage.topic: {topic or 'that of its worker'}, where the positions are"
+        yield f"{of}offset.storage.topic: {topic or 'that of its worker'}, which has the positions"
         if names := [n for n in worker if n.startswith(_SHARED)]:
             yield f"{of}{', '.join(names)}: set for all its connectors"
         if cluster is not None and cluster.left_out:
             yield (
-                f"{of}{', '.join(cluster.left_out)}: are of its pods; for those of a Connector see task.* of the chart's "
-                "values and spec.template"
+                f"{of}{', '.join(cluster.left_out)}: settings of its pods; for the pods of Connectors, see task.* in the "
+                "chart's values, and spec.template"
             )
 
 
@@ -199,7 +199,7 @@ def _build(archive: Archive) -> Iterator[str]:
         yield f"get {archive.source}{version}" if not archive.files else f"get {archive.source} too"
     elif not files:
         classes = " and ".join(archive.classes) or name
-        yield f"get the archive or image with {classes}{version or ', in the version that runs there'}"
+        yield f"get the archive or image with {classes}{version or ', in the version that Kafka Connect runs'}"
     given = " ".join(map(shlex.quote, files)) or "ARCHIVE"
     yield f"penstock plugin build {given} --image REGISTRY/{name} --out {name}"
     tag = f":{archive.version}" if archive.version else ""
@@ -241,7 +241,7 @@ def _stop(m: Moved, url: str | None) -> str:
 
 
 def _namespaces(moved: Iterable[Moved], archive: Archive) -> list[str | None]:
-    """Return the namespaces of the connectors that need an archive; the files of a build name no classes."""
+    """Return the namespaces of the connectors that need an archive; the classes in the files of a build are unknown."""
     classes = set(archive.classes)
     needing = (m for m in moved if m.made.needs and (not classes or classes & {n.class_name for n in m.made.needs}))
     return list(dict.fromkeys(m.made.namespace for m in needing))

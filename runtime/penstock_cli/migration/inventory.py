@@ -1,4 +1,4 @@
-"""Everything that `penstock import` found, and the relations between it. Pure."""
+"""All findings of `penstock import`, and their relations. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -17,10 +17,10 @@ class Inventory:
     """All findings of an import.
 
     Attributes:
-        connectors: in their order.
+        connectors: connectors, in order.
         clusters: Strimzi's `KafkaConnect`s.
         left_out: documents of other kinds.
-        problems: what could not be read, or is incomplete.
+        problems: problems of documents that cannot be read, or are incomplete.
     """
 
     def __init__(self, findings: Iterable[Finding]) -> None:
@@ -53,7 +53,7 @@ class Inventory:
         return next((c for c in named if c.namespace == connector.namespace), None)
 
     def plugins(self, cluster: ConnectCluster | None) -> KnownPlugins:
-        """Return the known plugins, of a cluster and of the rest that was read."""
+        """Return the known plugins: those of a cluster, and those in other documents."""
         return KnownPlugins(self._plugins if cluster is None else (*cluster.plugins, *self._plugins))
 
     def digests(self, cluster: ConnectCluster, given: Mapping[str, str]) -> Mapping[str, str]:

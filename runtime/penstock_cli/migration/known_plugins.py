@@ -40,7 +40,7 @@ def known_plugins(rows: object) -> tuple[KnownPlugin, ...]:
 
 
 class KnownPlugins:
-    """Plugins of a Kafka Connect."""
+    """Plugins of a Kafka Connect cluster."""
 
     def __init__(self, plugins: Iterable[KnownPlugin]) -> None:
         self._plugins = tuple(plugins)

@@ -1,4 +1,4 @@
-"""Converter from a found connector to a Connector's manifest; it reports settings that it omits. Pure, but for plugins."""
+"""Converter from a found connector to a Connector's manifest; reports settings that it omits. Pure, but for plugins."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,13 +42,13 @@ class Imported:
         name: the Connect name.
         manifest: the manifest for `kubectl`.
         kind: `source` or `sink`, from Kafka Connect or from the class here; empty if neither is known.
-        tasks: as many as Kafka Connect may have had.
-        problems: why the manifest cannot run as it is; without secrets, as are the next two.
+        tasks: maximum number of tasks that Kafka Connect may have had.
+        problems: reasons why the manifest cannot run as it is; without secrets, as are the next two.
         changes: differences from the configuration that was found.
-        remarks: what else is not carried over, or could not be checked here.
+        remarks: settings that are not carried over, or could not be checked here.
         secrets: extracted texts, by Secret and key.
         needs: plugins that Penstock does not have.
-        is_ambiguous: another namespace has a connector of this name.
+        is_ambiguous: whether another namespace has a connector of this name.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Imported:
 
     @property
     def label(self) -> str:
-        """Return its name for reports, with the namespace where another one has the name too."""
+        """Return its name for reports, with its namespace if a connector of another namespace has the same name."""
         return f"{self.namespace}/{self.name}" if self.is_ambiguous and self.namespace else self.name
 
     @property
@@ -93,7 +93,7 @@ def imported(
         found: the connector that was found.
         worker: worker configuration that checks it.
         of_worker: properties that Kafka Connect's worker sets for all its connectors: the default converters.
-        namespace: for `metadata.namespace`; None: as found.
+        namespace: value for `metadata.namespace`; None: that of the connector.
         secrets_dir: folder in which `${secret:<name>:<key>}` is looked up; None: in pods only.
         known: classes that its Kafka Connect has.
 
@@ -107,14 +107,14 @@ def imported(
         raise ConfigError(
             Problem(
                 f"{found.where}: {p.property}",
-                "is missing; give it by --name with only this file, as it is in Kafka Connect's URL",
+                "is missing; import only this file, and pass --name with the name in Kafka Connect's URL",
             )
             if p.property == "metadata.name" and p.message.startswith("is missing")
             else Problem(f"{found.where}: {p.property}", p.message)
             for p in unread
         )
     if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
-        raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is not valid text"))
+        raise ConfigError(Problem(found.where, "contains half of a surrogate pair, which is not valid text; remove it"))
     known = known or KnownPlugins(())
     class_name = known.full_name("connector", draft.spec.class_name)
     own, dropped = _with_converters(draft.spec.config, of_worker)
@@ -139,7 +139,7 @@ def imported(
         (Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in hidden_parts(secrets, own)),
         [class_name, *class_names(own), *own],
     )
-    left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
+    left_out = [Problem(p.property, f"{p.message}; it is omitted from the manifest") for p in draft.reading.problems]
     open_problems, remarks = (
         [p for p in of if not _is_settled(p, own, secrets) and not _is_brought(p, needs)]
         for of in (found_wrong, warnings)
@@ -192,7 +192,7 @@ def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) ->
             continue
         for name in [n for n in config if n.startswith(f"{place}.")]:
             del found[name]
-            dropped.append(Problem(name, f"has no effect without {place}, and is left out of the manifest"))
+            dropped.append(Problem(name, f"has no effect without {place}, and is omitted from the manifest"))
         found |= {n: t for n, t in of_worker.items() if n == place or n.startswith(f"{place}.")}
     return found, dropped
 
@@ -208,7 +208,7 @@ def _remarks(
         notes.append(
             Problem(
                 "",
-                f"KafkaConnect {found.cluster} is not in what was read: add it to the file, for its default converters, its "
+                f"KafkaConnect {found.cluster} is not in the input; add it to the file, for its default converters, its "
                 "plugins and its offset.storage.topic",
             )
         )
@@ -218,7 +218,7 @@ def _remarks(
         notes.append(
             Problem(
                 " and ".join(unset),
-                f"{what} of Kafka Connect's worker, {where}: give its file by --connect-worker, or make sure that the "
+                f"{what} of Kafka Connect's worker, {where}; pass its file by --connect-worker, or make sure that the "
                 "release has the same",
             )
         )
@@ -227,8 +227,8 @@ def _remarks(
         notes.append(
             Problem(
                 "spec.connectName",
-                f"{name} is a name of namespace {prefix}, where there may be one: create the Connector in that namespace, "
-                f"or have it added to allowedConnectNames of the release",
+                f"{name} is a name for namespace {prefix}, which may have such a connector; create the Connector in that "
+                f"namespace, or have the name added to allowedConnectNames of the release",
             )
         )
     return [*notes, *looked_up_in_pods(config)]
@@ -239,7 +239,7 @@ def _checked(
 ) -> tuple[str, Sequence[Problem], Sequence[Problem]]:
     """Return the kind, and the problems and warnings that `penstock validate` finds in the configuration with its secrets.
 
-    The connector is planned as Stopped, so that no plugin is asked for tasks: many query the external system to answer.
+    The connector is planned as Stopped, so that no plugin is called for tasks: many query the external system.
     Variables for pods are not looked up on this machine.
     """
     spec = {**manifest["spec"], "state": "Stopped", "config": not_looked_up(manifest["spec"]["config"])}
@@ -248,12 +248,12 @@ def _checked(
     except ConfigError as e:
         return "", reported_once(e.problems), e.warnings
     except ConnectError as e:
-        return "", (), (Problem("", f"could not be checked completely: {e}"),)
+        return "", (), (Problem("", f"cannot be checked completely: {e}"),)
     return found.kind, (), found.warnings
 
 
 def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[str, str]) -> bool:
-    """Return whether a secret was extracted, or a variable is resolved only in pods."""
+    """Return whether a problem is settled: its secret was extracted, or its variable is resolved only in pods."""
     if problem.property in secrets:
         return problem.message.startswith("holds a password")
     return is_unresolved(problem.message) and "${" in config.get(problem.property, "")
@@ -269,7 +269,7 @@ def _of_secrets(keys: Mapping[str, str], secret_name: str) -> list[Problem]:
     return [
         Problem(
             name,
-            f"may be a secret, and was taken out: it is expected under key {key} of Secret {secret_name}",
+            f"may be a secret, and was extracted: the manifest refers to key {key} of Secret {secret_name}",
         )
         for name, key in keys.items()
     ]

@@ -23,9 +23,9 @@ class ImportOptions:
         namespace: value for `metadata.namespace`.
         connect_worker: Kafka Connect's worker configuration.
         connect_group_id: group.id of that worker, if its file is not given.
-        worker, bootstrap_servers: Penstock's; given to record transactional ids.
+        worker, bootstrap_servers: Penstock's worker configuration and brokers, to record transactional ids.
         secrets: folder in which `${secret:...}` is looked up.
-        secrets_to: folder for the extracted secrets; None: they are not kept.
+        secrets_to: folder for the extracted secrets; None: they are not saved.
         images: images with their tag and digest, as `<repository>:<tag>@sha256:<digest>`.
         plugin_path: folders and archives of Java plugins.
     """
@@ -92,7 +92,7 @@ class ImportOptions:
 
     @property
     def records_ids(self) -> bool:
-        """Return whether a Kafka is given, so that transactional ids are recorded there."""
+        """Return whether the options name a Kafka cluster, in which transactional ids are recorded."""
         return self.worker is not None or self.bootstrap_servers is not None
 
 
@@ -108,38 +108,37 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser(
         "import",
         allow_abbrev=False,
-        help="make Connector manifests of connectors of Kafka Connect or Strimzi",
+        help="convert connectors of Kafka Connect or Strimzi to Connector manifests",
         description="Prints Connector manifests for the connectors of Kafka Connect (its REST API, or files), of Strimzi,\n"
         "Red Hat and IBM Event Streams (KafkaConnector), and of Confluent for Kubernetes (Connector); PluginVersions for\n"
-        "the images of a KafkaConnect; and on standard error what is not carried over, the steps in order, and a table\n"
-        "of what runs. Changes nothing in Kafka Connect, and needs no system that a connector reads or writes.",
+        "the images of a KafkaConnect; and on standard error settings that are not carried over, the steps in order, and\n"
+        "a table of the connectors that can run. Changes nothing in Kafka Connect, and does not connect to the systems\n"
+        "that connectors read or write.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
-With --bootstrap-servers or --worker the transactional ids of Kafka Connect's tasks are recorded in Kafka, so that a task
-that froze there is fenced when its connector starts here. Without them only manifests are made.
+With --bootstrap-servers or --worker, the transactional ids of Kafka Connect's tasks are recorded in Kafka, so that a task
+that froze there is fenced when its connector starts here. Without them, only manifests are printed.
 
 exit codes: 0 every manifest can run once its Secrets exist, 1 some need a plugin or a correction first,
-            2 a file or an option is wrong, a connector has no manifest, or there are none,
-            5 Kafka Connect or Kafka cannot be reached""",
+            2 a file or an option is invalid, a connector has no manifest, or there are no connectors,
+            5 Kafka Connect or Kafka is unreachable""",
     )
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="JSON, YAML or .properties, or a folder of them; - is standard input"
     )
     parser.add_argument("--connect-url", metavar="URL", help="a worker of Kafka Connect: http://HOST:8083")
-    parser.add_argument(
-        "--connector", metavar="NAME", action="append", help="only this one; may be given several times"
-    )
-    parser.add_argument("--name", metavar="NAME", help="the name of a configuration that has none, as it is PUT")
+    parser.add_argument("--connector", metavar="NAME", action="append", help="import only this one; may be repeated")
+    parser.add_argument("--name", metavar="NAME", help="name for a configuration without one, as in a PUT request")
     parser.add_argument(
         "--kafka-connect",
         metavar="[NAMESPACE/]NAME",
-        help="only connectors of this KafkaConnect, where a file has several with different offset topics",
+        help="only connectors of this KafkaConnect, if a file has several with different offset topics",
     )
     parser.add_argument(
         "--image",
         metavar="NAME:TAG@DIGEST",
         action="append",
-        help="the digest of an image that a KafkaConnect names by its tag, for a PluginVersion; may be given several times",
+        help="digest of an image that a KafkaConnect names by its tag, for a PluginVersion; may be repeated",
     )
     parser.add_argument("--namespace", metavar="NAME", help="the namespace for the manifests")
     parser.add_argument(
@@ -151,10 +150,10 @@ exit codes: 0 every manifest can run once its Secrets exist, 1 some need a plugi
     parser.add_argument(
         "--connect-group-id",
         metavar="ID",
-        help="group.id of Kafka Connect; default: of --connect-worker, or connect-cluster",
+        help="group.id of Kafka Connect; default: that of --connect-worker, or connect-cluster",
     )
     parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that the connectors will use here"
+        "--bootstrap-servers", metavar="HOST:PORT,...", help="Kafka brokers that the connectors will use here"
     )
     parser.add_argument(
         "--worker", type=Path, metavar="FILE", help="Penstock's worker configuration: properties or YAML"
@@ -163,6 +162,6 @@ exit codes: 0 every manifest can run once its Secrets exist, 1 some need a plugi
         "--secrets-to",
         type=Path,
         metavar="DIR",
-        help="keep secrets that were taken out: DIR/<Secret>/<key>; without it they stay only in Kafka Connect",
+        help="save extracted secrets in DIR/<Secret>/<key>; without it, they are only in Kafka Connect",
     )
     return parser

@@ -10,7 +10,7 @@ __all__ = ["is_unresolved", "looked_up_in_pods", "not_looked_up"]
 
 _IN_PODS: Final = re.compile(r"\$\{(?!secret:|penstock-pod:)([^}:\s]+):[^}]*\}")
 _NOWHERE: Final = "penstock-pod"
-"""Name of a provider that does not exist, so that a plan takes the property for unknown and asks no plugin about it."""
+"""Name of a provider that does not exist, so that a plan treats the property as unknown and passes it to no plugin."""
 _REMEDIES: Final = {
     "env": "set the environment variable there",
     "file": "mount the file there",
@@ -43,5 +43,5 @@ def looked_up_in_pods(config: Mapping[str, str]) -> Iterator[Problem]:
         if provider in _REMEDIES:
             remedy = f"{_REMEDIES[provider]} (spec.template), or use a Secret: ${{secret:<name>:<key>}}"
         else:
-            remedy = f"give the release's worker configuration the config provider {provider}, or use a Secret"
+            remedy = f"add the config provider {provider} to the release's worker configuration, or use a Secret"
         yield Problem(", ".join(properties), f"${{{provider}:...}} is resolved in the pods of tasks: {remedy}")

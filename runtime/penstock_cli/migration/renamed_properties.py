@@ -21,7 +21,7 @@ _OF_MIRROR_MAKER: Final = {
 def with_new_names(class_name: str, config: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
     """Return the configuration with the current names, and a remark for each name that differs.
 
-    If both names are set, the new one counts, as in the versions of Kafka that read both.
+    If both names are set, the new one takes precedence, as in the versions of Kafka that read both.
     """
     found, changes = dict(config), []
     for old, new in _renamed(class_name, config):
@@ -29,7 +29,7 @@ def with_new_names(class_name: str, config: Mapping[str, str]) -> tuple[dict[str
             continue
         text = found.pop(old)
         if new in found:
-            changes.append(Problem(old, f"is left out: {new} counts"))
+            changes.append(Problem(old, f"is omitted: {new} takes precedence"))
         else:
             found[new] = text
             changes.append(Problem(old, f"is now {new}: Kafka 4 ignores the old name"))

@@ -34,14 +34,14 @@ _opener: Final = urllib.request.build_opener(_NoRedirect)
 def answers_of(url: str) -> tuple[str, Any, Any]:
     """Return the base URL, and the responses of `GET /connectors?expand=info&expand=status` and `GET /connector-plugins`.
 
-    The last is None if the worker refuses it: connectors can be read without it.
+    The last is None if the worker rejects that request: connectors can be read without it.
 
     Args:
         url: address of a worker. User and password in it are sent by basic authentication, and appear in no message.
 
     Raises:
         ConfigError: it is not an HTTP URL.
-        ConnectError: the worker does not respond, or refuses.
+        ConnectError: the worker does not respond, or rejects the request.
     """
     try:
         parts = urlsplit(url)
@@ -52,7 +52,7 @@ def answers_of(url: str) -> tuple[str, Any, Any]:
         raise ConfigError(
             Problem(
                 "--connect-url",
-                "is not a URL: write http://HOST:8083, or https://...; / # ? @ : in a password as %2F %23 %3F %40 %3A",
+                "is not a URL; write http://HOST:8083 or https://..., with / # ? @ : in a password as %2F %23 %3F %40 %3A",
             )
         )
     where = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
@@ -78,11 +78,17 @@ def _answer(where: str, path: str, headers: Mapping[str, str]) -> Any:
             return json.loads(_read(answer))
     except urllib.error.HTTPError as e:
         with e:
-            raise _RefusedError(f"Kafka Connect at {where} refuses with {e.code} {e.reason}") from None
+            raise _RefusedError(
+                f"cannot read Kafka Connect at {where}: it responds {e.code} {e.reason}; check --connect-url, and the user "
+                "and password in it"
+            ) from None
     except OSError as e:
-        raise ConnectError(f"Kafka Connect at {where} is unavailable: {getattr(e, 'reason', None) or e}") from None
+        reason = getattr(e, "reason", None) or e
+        raise ConnectError(f"cannot reach Kafka Connect at {where}: {reason}; check --connect-url") from None
     except (ValueError, HTTPException, RecursionError) as e:
-        raise ConnectError(f"Kafka Connect at {where} returned an unexpected response: {e}") from None
+        raise ConnectError(
+            f"cannot read Kafka Connect at {where}: unexpected response: {e}; check --connect-url"
+        ) from None
 
 
 class _Answer(Protocol):

@@ -12,11 +12,11 @@ __all__ = ["keep_secrets"]
 
 
 def keep_secrets(folder: Path, made: Sequence[Imported]) -> None:
-    """Write all secrets, or none if an existing file holds something else, which is not overwritten.
+    """Write all secrets, or none if a file exists with other content, which is not overwritten.
 
     Raises:
-        ConfigError: a file holds something else, or is not a regular file; two connectors have one Secret; or it cannot be
-            written.
+        ConfigError: a file exists with other content, or is not a regular file; two connectors have different secrets for
+            one file; or a file cannot be written.
     """
     texts: dict[Path, str] = {}
     problems: list[Problem] = []
@@ -26,7 +26,7 @@ def keep_secrets(folder: Path, made: Sequence[Imported]) -> None:
                 path = folder / name / key
                 if texts.setdefault(path, text) != text:
                     cause = "a connector of another namespace has a different secret of this name"
-                    problems.append(_refused(path, f"{cause}; import each namespace into its own folder"))
+                    problems.append(_refused(path, f"{cause}; import each namespace into a separate folder"))
     try:
         for path, text in texts.items():
             if (obstacle := _obstacle(path, text)) is not None:

@@ -1,7 +1,7 @@
 """Detection of secrets in a configuration, and references to replace them. Pure, but for loading plugins.
 
 Passwords of installed plugins and of Kafka clients are known. For other plugins, only names and values can be
-matched: too many matches are better than one secret that ends in Git.
+matched: too many matches are better than one secret that ends up in Git.
 """
 
 import re
@@ -37,7 +37,7 @@ _KEY_LENGTH: Final = 200
 
 
 def secret_properties(class_name: str, config: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that hold a secret in plain text, with their values."""
+    """Return the properties that contain a secret in plain text, with their values."""
     known = plugin_passwords(class_name, config, Plugins.installed())
     return {name: text for name, text in config.items() if is_secret(name, text, known)}
 
@@ -62,14 +62,14 @@ def placeholders(config: Mapping[str, str]) -> Iterator[Problem]:
         texts = ", ".join(dict.fromkeys(found.values()))
         yield Problem(
             ", ".join(found),
-            f"{texts} {what} of a script, not a variable: fill in the text, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
+            f"{texts} {what} of a script, not a variable; fill in the value, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
         )
 
 
 def hidden_parts(secrets: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what messages must not show, with its property: each secret value, and the passwords in it (of a URL, of JAAS).
+    """Yield texts that messages must not show, with their properties: secret values, and the passwords in a URL or in JAAS.
 
-    A password that equals the user's name or another public value is left out: hiding it would only make messages
+    A password that equals the user's name or another public value is omitted: hiding it would only make messages
     unreadable.
     """
     words = {word for name, text in config.items() if name not in secrets for word in (text, *_WORD.findall(text))}

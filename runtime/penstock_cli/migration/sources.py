@@ -24,7 +24,7 @@ class Source:
     Attributes:
         where: file and document, for messages.
         value: its content, or the problem if it cannot be read.
-        is_of_folder: its folder was named, not its file, so that it may hold anything.
+        is_of_folder: whether its folder was named instead of its file, so that any content is allowed.
     """
 
     where: str

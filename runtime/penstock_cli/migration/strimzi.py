@@ -36,13 +36,13 @@ def kafka_connector(
     """
     name, namespace = metadata.get("name"), metadata.get("namespace")
     notes = [
-        Problem(f"spec.{field}", _INSTEAD_OF.get(field, "has no counterpart, and is left out"))
+        Problem(f"spec.{field}", _INSTEAD_OF.get(field, "has no equivalent, and is omitted"))
         for field in spec
         if field not in _READ
     ]
     annotations = metadata.get("annotations")
     notes += (
-        Problem(f"metadata.annotations.{a}", "is left out")
+        Problem(f"metadata.annotations.{a}", "is omitted")
         for a in (annotations if isinstance(annotations, Mapping) else {})
         if str(a).startswith(f"{LABELS[group]}/")
     )
@@ -52,7 +52,7 @@ def kafka_connector(
     for key, text in (given if isinstance(given, Mapping) else {}).items():
         if key in _FIELD_OF:
             if str(config.get(key)) != str(text):
-                changes.append(Problem(f"spec.config.{key}", f"is ignored, as Strimzi does: {_FIELD_OF[key]} counts"))
+                changes.append(Problem(f"spec.config.{key}", f"is ignored, as in Strimzi: {_FIELD_OF[key]} is used"))
             continue
         config[key], others = _with_own_secrets(text, namespace, target or namespace)
         for other in others:
@@ -79,7 +79,7 @@ def _foreign(namespace: str, properties: list[str]) -> Problem:
     names = "name" if len(properties) > 1 else "names"
     return Problem(
         ", ".join(dict.fromkeys(properties)),
-        f"{names} a Secret of namespace {namespace}, but a Connector can use only those of its own namespace: import with "
+        f"{names} a Secret of namespace {namespace}, but a Connector can use only those of its own namespace; import with "
         f"--namespace {namespace}",
     )
 

@@ -1,4 +1,4 @@
-"""Summary table of an import: what runs, what needs a plugin, what was changed. Pure."""
+"""Summary table of an import: connectors that run, that need a plugin, and that were changed. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Row:
     Attributes:
         name: its name in Kafka Connect.
         runs: `yes`, `plugin` (after a plugin is added), `no`, or `none` (no manifest).
-        why: the plugins that it needs, or why it cannot run.
+        why: plugins that it needs, or reasons why it cannot run.
         changed: its changes, in a few words.
     """
 

@@ -1,4 +1,4 @@
-"""Writer of manifests as YAML in which every text stays text for every YAML reader.
+"""Writer of manifests as YAML, in which every string remains a string for every YAML reader.
 
 YAML 1.1 reads `y` as true, and Kubernetes' reader `1e3` as a number, so texts that users have written are quoted.
 """

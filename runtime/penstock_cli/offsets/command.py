@@ -1,4 +1,4 @@
-"""`penstock offsets list|alter|reset`: the work of the operator's job pods, for one connector of a file."""
+"""`penstock offsets list|alter|reset`: do the work of the operator's job pods for one connector in a file."""
 
 import logging
 import os
@@ -47,7 +47,7 @@ _CODES: Final = {
 
 
 def list_offsets(options: OffsetsOptions) -> ExitCode:
-    """Print the offsets, as the connector's next task would find them.
+    """Print the offsets, as the connector's next task would read them.
 
     Raises:
         ConfigError: the file, the worker configuration or a property that names the offsets is wrong.
@@ -68,8 +68,8 @@ def list_offsets(options: OffsetsOptions) -> ExitCode:
     hint = ""
     if not entries and "." not in target.place.connector:
         hint = (
-            f". With other topics, name the worker configuration (--worker). On Kubernetes the name in Kafka is <namespace>."
-            f"{target.place.connector}: set metadata.namespace or spec.connectName"
+            f". If it uses other internal topics, pass its worker configuration (--worker). On Kubernetes the name in Kafka "
+            f"is <namespace>.{target.place.connector}: set metadata.namespace or spec.connectName"
         )
     say(f"{target.place.connector}: {_count(len(entries))}{hint}")
     return ExitCode.OK
@@ -82,16 +82,14 @@ def _ends(target: Target, entries: Entries) -> Ends:
 
 
 def alter_offsets(options: OffsetsOptions) -> ExitCode:
-    """Set the positions of a JSON document, after showing them and asking for confirmation.
+    """Set the positions in a JSON document, after showing them and asking for confirmation.
 
     Raises:
-        ConfigError: the file, a configuration or the document is wrong; it has all problems.
+        ConfigError: the file, a configuration or the document is invalid; the error lists all problems.
         ConnectError: the connector may be running elsewhere; Kafka is unreachable, or rejects the request.
     """
     if options.file == "-" and options.offsets == "-":
-        raise ConfigError(
-            Problem("--offsets", "is missing: standard input holds the manifest, so name a file of offsets")
-        )
+        raise ConfigError(Problem("--offsets", "is missing: standard input has the manifest; pass a file of offsets"))
     request, redactor = request_of(options)
     document = document_of(options.offsets)
     work = OffsetsWork(verb=OffsetsVerb.ALTER, document=document)
@@ -113,13 +111,13 @@ def _change(verb: str, options: OffsetsOptions, request: JobRequest, work: Offse
     target, changes = looked.target, looked.changes
     is_shown = _is_printed(change_table(looked.before, changes, is_sink=target.kinds == {"sink"}))
     others = len(looked.before.keys() - changes.keys())
-    staying = f"; {_count(others)} more, which stay" if others else ""
+    staying = f"; {_count(others)} more, which are kept" if others else ""
     say(f"{target.place.connector}: {_count(len(changes))} to {verb}{staying} ({_where(target)})")
     if options.is_dry:
         say("Nothing was written, and the plugin was not called (--dry-run).")
         return ExitCode.OK
     if not is_shown and not options.is_sure:
-        say("Nothing was done: the table could not be printed, so nobody can confirm it (--yes).")
+        say("Nothing was done: the table cannot be printed, so it cannot be confirmed; use --yes.")
         return ExitCode.FAILED
     try:
         is_confirmed = options.is_sure or _confirmed(verb)
@@ -128,12 +126,12 @@ def _change(verb: str, options: OffsetsOptions, request: JobRequest, work: Offse
     if not is_confirmed:
         say("Nothing was done.")
         return ExitCode.FAILED
-    # Ensures that what was shown is still true: a start of the connector since then records a greater generation.
+    # Ensures that the table is still current: a start of the connector since then records a greater generation.
     work = work.model_copy(update={"generation": looked.generation})
     try:
         answer = answer_request(request.model_copy(update={"offsets": work}), redactor)
     except KeyboardInterrupt:
-        say("The outcome is unknown, because this was interrupted: list the offsets.", level=logging.ERROR)
+        say("The outcome is unknown, because the command was interrupted; list the offsets.", level=logging.ERROR)
         return ExitCode.INTERRUPTED
     failed = answer.outcome is not Outcome.DONE
     for line in filter(None, [answer.message, *map(str, answer.problems)]):
@@ -168,15 +166,15 @@ def _look(verb: str, request: JobRequest, work: OffsetsWork, *, is_forced: bool)
         known = known_of(place)
         if known.rival and not is_forced:
             raise ConnectError(
-                f"{known.rival}. If none of that runs any more because it was killed, add --force, each time until the "
-                f"connector was started and stopped in order."
+                f"{known.rival}. If none of these is running any more because it was killed, add --force; this is necessary "
+                f"until the connector has been started and stopped normally."
             )
         if known.rival:
             say(f"warning: {known.rival}. --force was given, so this is ignored.", level=logging.WARNING)
         elif known.is_unknown:
             say(
                 f"warning: topic '{place.status_topic}' has no records of {place.connector}, so a running task would "
-                f"not be seen. If the connector runs with another worker configuration, give it by --worker.",
+                f"not be detected. If the connector runs with another worker configuration, pass it by --worker.",
                 level=logging.WARNING,
             )
         if "sink" in target.kinds:
@@ -208,7 +206,7 @@ def _kind(request: JobRequest) -> Literal["source", "sink"] | None:
 
 
 def _is_printed(text: str) -> bool:
-    """Print. Return False if standard output is closed; nothing is written to it from then on."""
+    """Print a text. Return False if standard output is closed; later output is then discarded."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()  # before the question, which goes to standard error
@@ -221,7 +219,9 @@ def _is_printed(text: str) -> bool:
 
 def _confirmed(verb: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise ConfigError(Problem("--yes", f"is missing: nobody can be asked whether to {verb} these offsets"))
+        raise ConfigError(
+            Problem("--yes", f"is missing: without a terminal, you cannot confirm to {verb} these offsets")
+        )
     sys.stderr.write(f"{verb.capitalize()} these offsets? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -23,15 +23,15 @@ T = TypeVar("T")
 
 
 def request_of(options: OffsetsOptions) -> tuple[JobRequest, Redactor]:
-    """Return the equivalent request to a job pod, and the redactor of its secrets.
+    """Return the request that a job pod would get, and the redactor of its secrets.
 
     Raises:
-        ConfigError: a file or an option is wrong.
+        ConfigError: a file or an option is invalid.
     """
     worker = worker_config(options.worker, options.secrets, options.bootstrap_servers)
     if worker.bootstrap_servers is None:
         raise ConfigError(
-            Problem("--bootstrap-servers", "is missing: name the Kafka that has the offsets, here or by --worker")
+            Problem("--bootstrap-servers", "is missing; set the brokers that have the offsets, here or in --worker")
         )
     manifest = chosen(read_manifests([options.file]).connectors, options.connector)
     try:

@@ -16,11 +16,11 @@ class OffsetsOptions:
         file: the manifest, or Kafka Connect's own file; `-` is standard input.
         connector: its name, if the file holds several; None: the only one.
         worker, bootstrap_servers, secrets: as for `penstock run`.
-        as_json: list: print KIP-875's JSON.
-        offsets: alter: the file of that JSON; `-` is standard input.
-        is_sure: do not ask.
+        as_json: for `list`: print JSON as in KIP-875.
+        offsets: for `alter`: the file of that JSON; `-` is standard input.
+        is_sure: do not ask for confirmation.
         is_dry: show what would change, and do nothing.
-        is_forced: also where somebody else may run the connector.
+        is_forced: proceed even if the connector may be running elsewhere.
     """
 
     file: str
@@ -59,15 +59,15 @@ def add_offsets(
         "offsets",
         allow_abbrev=False,
         help="list, alter or reset a connector's offsets, without Kubernetes",
-        description="Lists, alters or resets the offsets of a connector of a file (KIP-875). For a Connector on Kubernetes\n"
+        description="Lists, alters or resets the offsets of a connector in a file (KIP-875). For a Connector on Kubernetes\n"
         "use its annotations: penstock.dev/list-offsets, penstock.dev/alter-offsets, penstock.dev/reset-offsets.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
 exit codes:
     0 done
     1 refused: by the plugin, by members of the consumer group, or by you
-    2 a file, an option or a configuration is wrong; all problems are printed, and nothing was done
-    3 the connector was started meanwhile
+    2 a file, an option or a configuration is invalid; all problems are printed, and nothing was done
+    3 the connector was started during the command
     5 Kafka is unreachable or rejects the request, or the connector may be running elsewhere
   130 interrupted; list the offsets""",
     )
@@ -75,37 +75,40 @@ exit codes:
     listing = verbs.add_parser(
         "list",
         allow_abbrev=False,
-        help="print the offsets; tasks may run",
-        description="Prints where the connector's next task begins; of a sink also the end of each partition. Tasks may "
-        "run.",
+        help="print the offsets, even while tasks run",
+        description="Prints the positions at which the connector's next task starts, and for a sink also the end of each "
+        "partition. Tasks may be running.",
     )
     alter = verbs.add_parser(
         "alter",
         allow_abbrev=False,
-        help="set positions; others stay",
-        description="Sets the positions of a JSON document in the form of `list --output json`; others stay, and null "
-        "removes one of a source. The connector must not run.",
+        help="set positions; others are kept",
+        description="Sets the positions in a JSON document in the format of `list --output json`. Others are kept; null "
+        "removes a position of a source. The connector must not be running.",
     )
     reset = verbs.add_parser(
         "reset",
         allow_abbrev=False,
-        help="forget all offsets",
-        description="Forgets all offsets, so that the connector starts from the beginning. It must not run.",
+        help="delete all offsets",
+        description="Deletes all offsets, so that the connector starts from the beginning. It must not be running.",
     )
     for verb in (listing, alter, reset):
         verb.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
         verb.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
-        verb.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the offsets")
+        verb.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="Kafka brokers with the offsets")
         verb.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
         verb.set_defaults(verb=verb.prog.rpartition(" ")[2])
-    listing.add_argument("--output", choices=("text", "json"), default="text", help="json: as `alter` takes it")
-    alter.add_argument("--offsets", required=True, metavar="FILE", help="the JSON; - is standard input")
+    listing.add_argument(
+        "--output", choices=("text", "json"), default="text", help="json: the format that `alter` reads"
+    )
+    alter.add_argument("--offsets", required=True, metavar="FILE", help="positions in JSON; - is standard input")
     for verb in (alter, reset):
-        verb.add_argument("--yes", action="store_true", help="do not ask")
-        verb.add_argument("--dry-run", action="store_true", help="print what would change, and do nothing")
+        verb.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+        verb.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
         verb.add_argument(
             "--force",
             action="store_true",
-            help="proceed even if the connector seems to run, because it was killed; running tasks are fenced and set back",
+            help="proceed even if the connector seems to be running because it was killed; running tasks are fenced and set "
+            "back",
         )
     return listing, alter, reset

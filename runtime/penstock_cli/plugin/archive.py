@@ -39,7 +39,7 @@ def write_image(
 
     Times, owners, the umask, the order of the file system and Python's bytecode have no effect. The layer is streamed,
     so its size does not matter. `to` has the whole archive when this returns, and is untouched if it fails or is killed;
-    its folder needs space for two copies meanwhile.
+    its folder needs space for two copies in the meantime.
 
     Args:
         folder: folder with the files.
@@ -51,11 +51,11 @@ def write_image(
 
     Returns:
         The image's name by digest, `<repository>@sha256:<digest>`. An import of the archive gives the image this name,
-        which a kubelet asks for.
+        which a kubelet requests.
 
     Raises:
         ConfigError: the folder or the repository is invalid for an image, or the folder of `to` does not exist.
-        OSError: something cannot be read or written.
+        OSError: a file cannot be read or written.
     """
     check_repository(repository)
     _check_paths(folder, to)
@@ -80,12 +80,12 @@ def check_repository(repository: str) -> None:
     """Check the name of an image without a tag.
 
     Raises:
-        ConfigError: it is invalid, or names no registry. A kubelet would add one, and ask for a different name.
+        ConfigError: it is invalid, or names no registry. A kubelet would add one, and request a different name.
     """
     if not _REPOSITORY.fullmatch(repository):
         raise ConfigError(
-            f"{repository!r} is not an image repository: write <registry>/<name>, in lower case, without a tag and a "
-            "digest, as in plugins.example/ticker."
+            f"{repository!r} is not an image repository; write <registry>/<name> in lower case, without a tag or digest, "
+            "such as plugins.example/ticker"
         )
 
 
@@ -146,15 +146,13 @@ def _add(archive: tarfile.TarFile, name: str, content: _Content) -> None:
 
 def _check_paths(folder: Path, to: Path) -> None:
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is not a folder, so there is nothing to make an image of.")
+        raise ConfigError(f"cannot build an image: {folder} is not a folder; pass the folder of its files")
     if not to.parent.is_dir():
-        raise ConfigError(
-            f"{to.parent} is not a folder, so the archive {to.name} cannot be written there. Create it first."
-        )
+        raise ConfigError(f"cannot write the archive {to.name}: {to.parent} is not a folder; create it first")
     if to.is_dir():
-        raise ConfigError(f"{to} is a folder; name a file, such as {to / 'plugin.tar'}.")
+        raise ConfigError(f"cannot write the archive: {to} is a folder; use a file such as {to / 'plugin.tar'}")
     if to.resolve().is_relative_to(folder.resolve()):
-        raise ConfigError(f"{to} is in the folder that the image is made of. Write it elsewhere.")
+        raise ConfigError(f"cannot write the archive: {to} is in the folder of the image's files; use another folder")
 
 
 def _this_architecture() -> str:

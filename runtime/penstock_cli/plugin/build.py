@@ -25,8 +25,8 @@ class Contents:
     """Contents of a plugin image.
 
     Attributes:
-        name, version: of the project's distribution.
-        classes: its plugins.
+        name, version: name and version of the project's distribution.
+        classes: plugins of the project.
         brought: versions of the other distributions in the image, by name.
         left_out: versions of the distributions that the project needs and the runtime already has, by name.
         warnings: likely later problems.
@@ -60,7 +60,7 @@ class Built:
 def build(project: Path, repository: str, folder: Path, *, architecture: str | None = None) -> Built:
     """Build a project, and write its image and its PluginVersion.
 
-    The image holds the project's distribution and its dependencies, except those that the runtime has. The project folder is
+    The image has the project's distribution and its dependencies, except those that the runtime has. The project folder is
     not changed. The same sources give the same image, wherever and whenever they are built, as long as the build backend
     writes the same metadata and the same versions are fetched: a project that pins its backend
     (`requires = ["hatchling==1.29.0"]`) and its dependencies has the same digest on every machine. This does not hold for
@@ -74,8 +74,8 @@ def build(project: Path, repository: str, folder: Path, *, architecture: str | N
         architecture: architecture of the image, in Go's terms (`amd64`); None: this machine's.
 
     Raises:
-        ConfigError: it cannot be built, or a pod would refuse it; the error has all problems of that stage.
-        OSError: something cannot be read or written.
+        ConfigError: it cannot be built, or a pod would reject it; the error lists all problems of that stage.
+        OSError: a file cannot be read or written.
     """
     check_repository(repository)
     chosen = architecture or this_architecture()
@@ -92,7 +92,7 @@ def build(project: Path, repository: str, folder: Path, *, architecture: str | N
 
 
 def look_at(project: Path, *, architecture: str | None = None) -> Contents:
-    """Return the contents of the image that `build` would make. Arguments and errors as there."""
+    """Return the contents of the image that `build` would write. Arguments and errors are those of `build`."""
     chosen = architecture or this_architecture()
     with tempfile.TemporaryDirectory(prefix="penstock-plugin-") as scratch:
         return _contents(install(project, Path(scratch), chosen), Path(scratch), chosen)

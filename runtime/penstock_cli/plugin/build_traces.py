@@ -14,7 +14,7 @@ from penstock_cli.plugin.layer import is_bytecode
 __all__ = ["remove_traces"]
 
 _TRACES: Final = ("direct_url.json", "REQUESTED")
-"""Files in which pip records how a distribution was requested: they have a path of this machine."""
+"""Files in which pip records how a distribution was requested; they contain a path of this machine."""
 
 
 def remove_traces(target: Path) -> None:

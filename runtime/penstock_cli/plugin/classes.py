@@ -21,7 +21,7 @@ from penstock_model.contracts.base import Part
 __all__ = ["InspectedPlugin", "classes_of"]
 
 _SECONDS: Final = 60
-"""Seconds for all imports, as many as a pod that verifies a PluginVersion has by default."""
+"""Seconds for all imports: the default of a pod that verifies a PluginVersion."""
 _LAST: Final = 2000
 
 
@@ -30,7 +30,7 @@ class InspectedPlugin(Part):
 
     Attributes:
         alias: name of its entry point.
-        problem: why it cannot be used; the other fields are empty then.
+        problem: why it cannot be used; the other fields are then empty.
         type: its type, as in a PluginVersion.
         java_names: Kafka Connect classes that it replaces.
         reference: reference of its class.
@@ -51,12 +51,12 @@ def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[I
     """Return all plugins of a project, sorted by alias.
 
     Args:
-        found: the project as its image will hold it.
+        found: the project as it will be in its image.
         scratch: folder for temporary files.
         architecture: architecture of the image; if it differs from this machine's, its native code cannot be imported here.
 
     Raises:
-        ConfigError: plugins cannot be imported or used; it has all problems, by alias.
+        ConfigError: plugins cannot be imported or used; the error lists all problems, by alias.
     """
     own, answer, importing = scratch / "own", scratch / "answer.json", scratch / inspection.IMPORTING
     with zipfile.ZipFile(found.wheel) as wheel:  # an unpacked wheel can be imported
@@ -66,8 +66,8 @@ def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[I
     code = _run(command, printed)
     if not answer.exists():
         text = printed.read_text(errors="replace").strip()
-        shown = f" It printed:\n{text[-_LAST:]}" if text else ""
-        raise ConfigError(f"The import of {importing.read_text()} {_ended(code)}.{shown}")
+        shown = f"; its output:\n{text[-_LAST:]}" if text else ""
+        raise ConfigError(f"cannot import {importing.read_text()}: {_ended(code)}{shown}")
     looked = TypeAdapter(list[InspectedPlugin]).validate_json(answer.read_bytes())
     if problems := [Problem(c.alias, _problem(c)) for c in looked if c.problem or c.type is None]:
         raise ConfigError([*problems, *_strange(found, architecture)])
@@ -79,8 +79,8 @@ def _strange(found: Installed, architecture: str) -> Iterator[Problem]:
     if found.brought and (architecture != this_architecture() or sys.version_info[:2] != PYTHON):
         yield Problem(
             "",
-            f"the image brings {', '.join(found.brought)} for CPython {'.'.join(map(str, PYTHON))} on {architecture}, which "
-            "this Python may be unable to import: install the project with its dependencies in Penstock's environment "
+            f"the image has {', '.join(found.brought)} for CPython {'.'.join(map(str, PYTHON))} on {architecture}, which "
+            "this Python may be unable to import; install the project with its dependencies in Penstock's environment "
             "(python -m pip install --editable .), and build again",
         )
 
@@ -104,10 +104,10 @@ def _run(command: Sequence[str], printed: Path) -> int | None:
 
 def _ended(code: int | None) -> str:
     if code is None:
-        return f"did not end within {_SECONDS} s; a plugin must not do work or wait when it is imported"
+        return f"it did not finish within {_SECONDS} s; a plugin must not do work or wait when it is imported"
     if code < 0:
-        return f"ended its process by {signal.Signals(-code).name}"
-    return f"ended its process with exit code {code}"
+        return f"its process was killed by {signal.Signals(-code).name}"
+    return f"its process exited with code {code}"
 
 
 def _problem(looked: InspectedPlugin) -> str:

@@ -1,4 +1,4 @@
-"""`penstock plugin`: start a project of plugins, check it, build images of plugins."""
+"""`penstock plugin`: creates and checks plugin projects, and builds plugin images."""
 
 import argparse
 import logging
@@ -25,7 +25,7 @@ def plugin(options: argparse.Namespace) -> ExitCode:
     """Run the verb of a command line that `add_plugin` has read.
 
     Raises:
-        ConfigError: the name or the project cannot be used; it has all problems.
+        ConfigError: the name or the project is invalid; the error lists all problems.
         ConnectError: a file cannot be read or written.
     """
     before = signal.signal(signal.SIGTERM, _end)
@@ -40,7 +40,7 @@ def plugin(options: argparse.Namespace) -> ExitCode:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except OSError as e:
-        raise ConnectError(f"A file cannot be read or written: {e}") from e
+        raise ConnectError(f"cannot read or write a file: {e}") from e
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -60,10 +60,10 @@ def _build(options: argparse.Namespace) -> ExitCode:
         _print_java(built)
     elif len(sources) == 1:
         built = build(sources[0], options.image, options.out, architecture=options.architecture)
-        _tell(built.contents)
+        _print_contents(built.contents)
     else:
         raise ConfigError(
-            f"cannot make one image of {', '.join(map(str, sources))}: it would hold more than the project {of_python[0]}; "
+            f"cannot make one image of {', '.join(map(str, sources))}: it would have more than the project {of_python[0]}; "
             "build an image of each project"
         )
     say(
@@ -79,7 +79,7 @@ def _check(options: argparse.Namespace) -> ExitCode:
     has_tests = (options.project / "pyproject.toml").is_file()
     try:
         contents = look_at(options.project, architecture=options.architecture)
-        _tell(contents)
+        _print_contents(contents)
         refuse_taken_names(contents.name, contents.classes)
     except ConfigError as e:
         if not has_tests:
@@ -91,18 +91,18 @@ def _check(options: argparse.Namespace) -> ExitCode:
     if tests is not None:
         without_a_suite(contents.classes, tests)
         if not tests.have_passed:
-            say("penstock: tests of the project failed; see their output above", level=logging.ERROR)
+            say("penstock: the project's tests failed; see their output above", level=logging.ERROR)
             return ExitCode.FAILED
     sys.stdout.write(f"{contents.name} {contents.version}: good\n")
     return ExitCode.OK
 
 
-def _tell(contents: Contents) -> None:
+def _print_contents(contents: Contents) -> None:
     for warning in contents.warnings:
         say(f"warning: {warning}", level=logging.WARNING)
     classes = ", ".join(f"{c.alias} ({c.type}, plugin API {c.api_version})" for c in contents.classes)
     say(f"{contents.name} {contents.version}: {classes}")
-    say(f"  the image brings {_listed(contents.brought) or 'nothing else'}")
+    say(f"  the image contains {_listed(contents.brought) or 'nothing else'}")
     if contents.left_out:
         say(f"  the runtime has {_listed(contents.left_out)}")
 

@@ -1,4 +1,4 @@
-"""PluginVersion of an image of plugins, as a manifest. Pure."""
+"""PluginVersion of a plugin image, as a manifest. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from penstock_model.resources.plugin_offers import offer_of
 __all__ = ["declaration", "manifest", "resource_name"]
 
 _KEYS: Final = {"classes": ENTRY_POINTS, "plugin": "project.name", "name": "project.name", "version": "project.version"}
-"""Where an author sets each field of the PluginVersion."""
+"""Keys of pyproject.toml that set the fields of the PluginVersion."""
 
 
 def declaration(plugin: str, version: str, image: str, classes: Sequence[InspectedPlugin]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def declaration(plugin: str, version: str, image: str, classes: Sequence[Inspect
 
 
 def resource_name(text: str) -> str:
-    """Convert a text to the name of a resource."""
+    """Convert a string to the name of a resource."""
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
 
 

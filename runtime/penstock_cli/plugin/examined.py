@@ -1,4 +1,4 @@
-"""Problems of an installed project of plugins in the pods that will mount it. Nothing of it is imported."""
+"""Problems that an installed plugin project would have in the pods that mount it. Nothing is imported."""
 
 import sys
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ _OF_TESTS = ("test", "tests", "conftest")
 
 
 def problems_of(found: Installed, architecture: str) -> Iterator[Problem]:
-    """Yield the reasons for which a pod would refuse it, or could not import it."""
+    """Yield the reasons why a pod would reject it, or could not import it."""
     if canonicalize_name(found.own.name) in packages():
-        yield Problem("project.name", f"{found.own.name} is a package that the runtime has itself; choose another name")
+        yield Problem("project.name", f"{found.own.name} is the name of a package of the runtime; choose another name")
     if not found.own.entry_points.select(group=GROUP):
-        yield Problem(ENTRY_POINTS, 'is missing: each plugin has a line there, such as Files = "acme_files:Files"')
+        yield Problem(ENTRY_POINTS, 'is missing; add a line for each plugin, such as Files = "acme_files:Files"')
     yield from _hidden(found)
     yield from _pythons(found)
     yield from _requirements(found, architecture)
@@ -36,13 +36,13 @@ def warnings_of(found: Installed) -> Iterator[Problem]:
         if name in _OF_TESTS and canonicalize_name(found.own.name) in owners:
             yield Problem(
                 "",
-                f"the image would hold the module {name}: leave tests out of the wheel, since two images that "
-                "bring a module of one name cannot be used together",
+                f"the image would contain the module {name}; exclude tests from the wheel, because two images with a "
+                "module of the same name cannot be used together",
             )
 
 
 def _hidden(found: Installed) -> Iterator[Problem]:
-    """Yield modules of the project that cannot be imported from the image, because another of that name comes first."""
+    """Yield modules of the project that cannot be imported from the image, because another one of that name is imported."""
     for name, owners in sorted(modules_of(str(found.folder)).items()):
         whose = hides_module(name)
         if whose is not None and canonicalize_name(found.own.name) in owners:
@@ -56,7 +56,7 @@ def _pythons(found: Installed) -> Iterator[Problem]:
         if not _contains(wanted, version):
             yield Problem(
                 "project.requires-python",
-                f"{distribution.name} {distribution.version} needs Python {wanted}, and the runtime has {version}",
+                f"{distribution.name} {distribution.version} needs Python {wanted}, but the runtime has {version}",
             )
 
 
@@ -75,9 +75,9 @@ def _requirements(found: Installed, architecture: str) -> Iterator[Problem]:
             if version is None:
                 yield Problem(
                     "project.dependencies",
-                    f"{who} on the runtime's Python {'.'.join(map(str, PYTHON))}, and "
-                    f"pip on Python {sys.version_info[0]}.{sys.version_info[1]} has left it out; build with the "
-                    "runtime's Python, or name it in the project's dependencies without a marker",
+                    f"{who} on the runtime's Python {'.'.join(map(str, PYTHON))}, but "
+                    f"pip on Python {sys.version_info[0]}.{sys.version_info[1]} omitted it; build with the "
+                    "runtime's Python, or add it to the project's dependencies without a marker",
                 )
             elif not _contains(str(wanted.specifier), version):
                 yield Problem(

@@ -59,17 +59,19 @@ def _mistyped(entry: PluginEntry, cause: BaseException | None, own: str) -> str 
     module, colon, name = (part.strip() for part in entry.path.partition(":"))
     has = sorted(_modules(Path(own)))
     if not colon:
-        return f'{written} names only a module; write "module:Name", as "{has[0] if has else module}:{entry.alias}"'
+        return (
+            f'{written} names only a module; write "module:Name", such as "{has[0] if has else module}:{entry.alias}"'
+        )
     loaded = sys.modules.get(module)
     if loaded is None:
         missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
         if missing is None or not f"{module}.".startswith(f"{missing}."):
             return None
-        return f"{written} names the module {module}, which the project does not have. {_instead(module, has)}"
+        return f"{written} names the module {module}, which the project does not have; {_instead(module, has)}"
     if hasattr(loaded, name.partition(".")[0]):
         return None
     plugins = [n for n, v in vars(loaded).items() if isinstance(v, type) and issubclass(v, Plugin) and _is_own(v)]
-    return f"{written} names {name}, which the module {module} does not have. {_instead(name, plugins)}"
+    return f"{written} names {name}, which the module {module} does not have; {_instead(name, plugins)}"
 
 
 def _modules(own: Path) -> Iterator[str]:
@@ -85,7 +87,7 @@ def _is_own(plugin: type[Plugin]) -> bool:
 
 def _instead(name: str, there: Sequence[str]) -> str:
     near = nearest(name, there)
-    return f"Did you mean {near}?" if near else f"There is {', '.join(there) or 'none'}."
+    return f"did you mean {near}?" if near else f"available: {', '.join(there) or 'none'}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Installer of a project with its dependencies into a folder as its image will hold it, built and fetched by pip."""
+"""Installer of a project and its dependencies, by pip, into a folder with the contents of the image."""
 
 import re
 import shutil
@@ -60,7 +60,7 @@ def install(project: Path, scratch: Path, architecture: str) -> Installed:
 
     Raises:
         ConfigError: it cannot be built, or is not compatible with the runtime.
-        OSError: something cannot be read or written.
+        OSError: a file cannot be read or written.
     """
     wheel = _wheel(project, scratch)
     own = _held_by(wheel)
@@ -104,8 +104,8 @@ def _wheel(project: Path, scratch: Path) -> Path:
     try:
         pip(["wheel", *options, str(sources)], scratch, shown={str(sources): str(project)}, with_settings=not here)
     except PipError as e:
-        fetched = "" if here else f", with {', '.join(described.build_requires)} fetched for it"
-        raise ConfigError(f"pip cannot build {project}{fetched}. pip says:\n{e}") from e
+        fetched = "" if here else f" with {', '.join(described.build_requires)}"
+        raise ConfigError(f"cannot build {project}{fetched}; the output of pip:\n{e}") from e
     (wheel,) = (scratch / "wheel").glob("*.whl")
     return wheel
 
@@ -117,7 +117,7 @@ def _held_by(wheel: Path) -> Distribution:
         with zipfile.ZipFile(wheel):
             (own,) = distributions([str(wheel)])
     except (InvalidWheelFilename, zipfile.BadZipFile, ValueError) as e:
-        raise ConfigError(f"{wheel.name} is not an installable wheel: {e}") from e
+        raise ConfigError(f"cannot install {wheel.name}: it is not a valid wheel: {e}") from e
     return own
 
 
@@ -133,9 +133,9 @@ def _pip_install(wheel: Path, target: Path, options: list[str], project: Path, *
         )
     except PipError as e:
         raise ConfigError(
-            f"The dependencies of {project} cannot be installed for the runtime, which is CPython "
-            f"{'.'.join(map(str, PYTHON))} on Linux and imports its own copies of its packages. Choose versions "
-            f"that are compatible with those, and that have wheels for that Python. pip says:\n{e}"
+            f"cannot install the dependencies of {project} for the runtime, which is CPython "
+            f"{'.'.join(map(str, PYTHON))} on Linux and imports its own copies of its packages; choose versions "
+            f"that are compatible with those, and that have wheels for that Python. The output of pip:\n{e}"
         ) from e
 
 
@@ -171,7 +171,7 @@ def _wrong_tags(wheel: Path, architecture: str) -> Iterator[Problem]:
         yield Problem(
             "",
             f"{wheel.name} is built for another Python or machine than the runtime's, which is CPython "
-            f"{'.'.join(map(str, PYTHON))} on Linux {architecture}: build its native code there, and give the wheel",
+            f"{'.'.join(map(str, PYTHON))} on Linux {architecture}; build its native code there, and pass that wheel",
         )
 
 
@@ -183,5 +183,5 @@ def _clashes(own: Distribution, wanted: list[Requirement]) -> Iterator[Problem]:
             yield Problem(
                 "project.dependencies",
                 f"{own.name} {own.version} needs {requirement.name}{requirement.specifier}, but the runtime has "
-                f"{requirement.name} {has}, which is imported: allow that version",
+                f"{requirement.name} {has}, which is imported; allow that version",
             )

@@ -24,7 +24,7 @@ __all__ = ["BuiltOfJava", "build_of_java"]
 _BASE: Final = "plugins"
 """Folder in the image."""
 _ARCHITECTURE: Final = "amd64"
-"""Same on every machine, so that the digest is too. Nodes with other architectures can mount it: nothing in it runs."""
+"""The same on every machine, for the same digest. Nodes of other architectures can mount the image: nothing in it runs."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def build_of_java(
         architecture: architecture of the image, in Go's terms; None: the same on every machine.
 
     Raises:
-        ConfigError: an archive cannot be used, or a pod would refuse the plugins.
+        ConfigError: an archive cannot be used, or a pod would reject the plugins.
         ConnectError: Java cannot be run, or the JVM exits.
-        OSError: something cannot be read or written.
+        OSError: a file cannot be read or written.
     """
     check_repository(repository)
     name = repository.rpartition("/")[2]
@@ -123,16 +123,16 @@ def _plugins(source: Path, unpacked: Path) -> Mapping[str, Path]:
         found[chosen] = plugin
     if not found:
         other = "" if folder == unpacked else ", and it has no pyproject.toml"
-        remedy = "name the plugin's archive, or the folder that it was unpacked to"
+        remedy = "pass the plugin's archive, or the folder that it was unpacked to"
         raise ConfigError(f"cannot make an image of {source}: no file in it is a jar{other}; {remedy}")
     return found
 
 
 def _twice(name: str, one: Path, other: Path) -> str:
     if one.exists() and one.samefile(other):
-        return f"cannot make an image of {one}: it would hold the plugin {name} twice; name each archive once"
+        return f"cannot make an image of {one}: it would contain the plugin {name} twice; pass each archive once"
     return (
-        f"cannot make one image of {one} and {other}: both hold a plugin {name}; build an image of each, with a "
+        f"cannot make one image of {one} and {other}: both contain a plugin {name}; build an image of each, with a "
         "PluginVersion for each"
     )
 
@@ -153,7 +153,7 @@ def _copy(plugin: Path, to: Path) -> None:
     """Copy the jar or the folder of a plugin, as if it came from an archive: without links.
 
     Raises:
-        ConfigError: it holds a link that does not lead to a file in it, or something that is neither a file nor a folder.
+        ConfigError: it has a link that does not lead to a file in it, or an entry that is neither a file nor a folder.
     """
     root = plugin.resolve()
     if root.is_file():
@@ -173,7 +173,7 @@ def _copy(plugin: Path, to: Path) -> None:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield everything in a folder, each folder before its contents."""
+    """Yield all paths in a folder, each folder before its contents."""
     for path in folder.iterdir():
         yield path
         if path.is_dir() and not path.is_symlink():
@@ -184,7 +184,7 @@ def _listed(content: Path) -> Listing:
     """Return the classes that a pod will find.
 
     Raises:
-        ConfigError: the pod would refuse them.
+        ConfigError: the pod would reject them.
     """
     listing = classes_for(content, f"/{_BASE}", JAVA)
     if not listing.classes:
@@ -202,7 +202,7 @@ def _listed(content: Path) -> Listing:
 
 
 def _declaration(name: str, image: str, classes: Sequence[FoundClass]) -> dict[str, Any]:
-    """Return the PluginVersion, named by the version of its connectors if they have one version; otherwise by its digest."""
+    """Return the PluginVersion, named after the version of its connectors if they share one, otherwise after its digest."""
     of_connectors = {c.version for c in classes if c.type in ("source", "sink")}
     versions = (of_connectors or {c.version for c in classes}) - {"undefined"}
     version = versions.pop() if len(versions) == 1 else image.rpartition(":")[2][:12]

@@ -22,8 +22,8 @@ _SPECIAL: Final = {
 def write_layer(folder: Path, to: BinaryIO, base: PurePosixPath) -> None:
     """Write all files of a folder to an uncompressed tar file, with their paths in an image.
 
-    Owners, times, and modes beyond the execute bit are left out, and so is Python's bytecode: they are not part of the
-    folder's contents. Links within the folder are kept, and become relative.
+    Owners, times, modes other than the execute bit, and Python's bytecode are omitted: they are not part of the folder's
+    contents. Links within the folder are kept, and become relative.
 
     Args:
         folder: folder with the files.
@@ -31,9 +31,9 @@ def write_layer(folder: Path, to: BinaryIO, base: PurePosixPath) -> None:
         base: folder in the image.
 
     Raises:
-        ConfigError: the folder holds a link that is broken or leads out of it, or something that is not a file. The message
-            names it.
-        OSError: something cannot be read or written.
+        ConfigError: the folder has a link that is broken or leads out of it, or an entry that is neither a file nor a
+            folder. The message names it.
+        OSError: a file cannot be read or written.
     """
     root = Path(os.path.realpath(folder))
     # PAX, because USTAR has no room for long paths; what fits into USTAR is written as USTAR would.
@@ -44,12 +44,12 @@ def write_layer(folder: Path, to: BinaryIO, base: PurePosixPath) -> None:
 
 
 def is_bytecode(name: str) -> bool:
-    """Return whether a file or folder of this name holds compiled Python code, which differs from build to build."""
+    """Return whether a file or folder of this name contains compiled Python code, which differs from build to build."""
     return name == "__pycache__" or name.endswith(".pyc")
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """Yield everything in a folder, each folder before its contents, in an order independent of locale and file system."""
+    """Yield all paths in a folder, each folder before its contents, in an order independent of locale and file system."""
     for path in sorted(folder.iterdir(), key=lambda p: os.fsencode(p.name)):
         if is_bytecode(path.name):
             continue
@@ -74,8 +74,8 @@ def _add(layer: tarfile.TarFile, path: Path, root: Path, base: PurePosixPath) ->
             layer.addfile(member, content)
     else:
         raise ConfigError(
-            f"{path.relative_to(root)} in {root} is {_SPECIAL.get(stat.S_IFMT(mode), 'not a file')}. An image of plugins "
-            "holds files, folders and links between them; remove it."
+            f"cannot write an image of {root}: {path.relative_to(root)} is {_SPECIAL.get(stat.S_IFMT(mode), 'not a file')}; "
+            "remove it, because an image has only files, folders and links between them"
         )
 
 
@@ -87,13 +87,13 @@ def _member(name: PurePosixPath, kind: bytes, mode: int) -> tarfile.TarInfo:
 
 def _link(link: Path, root: Path) -> str:
     """Return the target of a link, relative to its folder: an absolute path of this machine is invalid in the image."""
-    shown = f"{link.relative_to(root)} in {root} is a link to {link.readlink()}"
+    shown = f"cannot write an image of {root}: {link.relative_to(root)} is a link to {link.readlink()}"
     try:
         target = Path(os.path.realpath(link, strict=True))
     except OSError as e:
-        raise ConfigError(f"{shown}, which is broken ({e.strerror}). Remove it, or create its target.") from e
+        raise ConfigError(f"{shown}, which is broken ({e.strerror}); remove it, or create its target") from e
     if not target.is_relative_to(root):
         raise ConfigError(
-            f"{shown}, which is outside the folder and would be missing in the image. Replace the link with a copy."
+            f"{shown}, which is outside the folder and would be missing in the image; replace the link with a copy"
         )
     return os.path.relpath(target, link.parent)

@@ -1,4 +1,4 @@
-"""Template of a new project of plugins: one plugin, its tests, a manifest, and the steps to a cluster."""
+"""Template of a new plugin project: one plugin, its tests, a manifest, and the steps to a cluster."""
 
 import keyword
 import re
@@ -14,7 +14,7 @@ from penstock_model.connect.plugin_names import PluginKind, is_built_in
 __all__ = ["BACKEND", "FUNCTIONS", "new_project"]
 
 BACKEND: Final = "hatchling==1.29.0"
-"""Build backend of the new project: the one that builds Penstock, so it is installed wherever Penstock was built here."""
+"""Build backend of the new project. Penstock uses it too, so it is installed wherever Penstock was built."""
 FUNCTIONS: Final = ("source", "sink", "transform")
 """Kinds of plugins that can be written as a function."""
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -39,7 +39,7 @@ def new_project(name: str, kind: str, within: Path | None = None, *, form: str |
     """Write a project into a new folder of its name.
 
     Args:
-        name: name of the distribution, such as `acme-files`. The plugin is called `AcmeFiles`, the module `acme_files`.
+        name: name of the distribution, such as `acme-files`. The plugin gets the name `AcmeFiles`, the module `acme_files`.
         kind: kind of the plugin, such as `source`.
         within: parent of the new folder; None: the working directory.
         form: `function` or `class`; None: a function, if the kind can be one.
@@ -48,20 +48,20 @@ def new_project(name: str, kind: str, within: Path | None = None, *, form: str |
         The new folder.
 
     Raises:
-        ConfigError: the name cannot be used, something of that name exists, or the kind has no such form. Nothing was
-            written.
-        OSError: something cannot be written.
+        ConfigError: the name cannot be used, a file or folder of that name exists, or the kind has no such form. Nothing
+            was written.
+        OSError: a file cannot be written.
     """
     module = name.replace("-", "_")
     alias = "".join(part.capitalize() for part in module.split("_"))
     if problems := [*_problems(name, module, alias, kind)]:
-        raise ConfigError(f"{name!r} cannot be the name of the project: {'; '.join(problems)}. Choose another one.")
+        raise ConfigError(f"cannot use the project name {name!r}: {'; '.join(problems)}; choose another one")
     form = form or ("function" if kind in FUNCTIONS else "class")
     if form == "function" and kind not in FUNCTIONS:
-        raise ConfigError(f"A {kind} is a class: only {', '.join(FUNCTIONS)} can be a function. Leave --form out.")
+        raise ConfigError(f"cannot write a {kind} as a function: only {', '.join(FUNCTIONS)} can be one; omit --form")
     folder = (within or Path()) / name
     if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
-        raise ConfigError(f"There is a {folder} already; choose another name, or remove it.")
+        raise ConfigError(f"cannot create {folder}: it already exists; choose another name, or remove it")
     plugin = module if form == "function" else alias
     words = {"name": name, "module": module, "alias": alias, "object": plugin, "kind": kind, "form": form}
     words["backend"] = BACKEND
@@ -75,7 +75,7 @@ def new_project(name: str, kind: str, within: Path | None = None, *, form: str |
 
 def _problems(name: str, module: str, alias: str, kind: str) -> Iterator[str]:
     if not _NAME.fullmatch(name):
-        yield "it must be lower-case letters and digits with - between, 45 at most, such as acme-files: its Connector has it"
+        yield "it must be at most 45 lower-case letters and digits, with - between them, since its Connector gets this name"
         return
     if name in packages():
         yield "the runtime has a package of that name"
@@ -84,4 +84,4 @@ def _problems(name: str, module: str, alias: str, kind: str) -> Iterator[str]:
     elif (whose := hides_module(module)) is not None:
         yield f"its module {module} would not be found, since {whose} is imported instead"
     if is_built_in(_KINDS[kind], alias):
-        yield f"the plugin would be called {alias}, which is the name of a built-in plugin"
+        yield f"the plugin would get the name {alias}, which is the name of a built-in plugin"

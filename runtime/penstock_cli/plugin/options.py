@@ -11,7 +11,7 @@ __all__ = ["KINDS", "add_plugin"]
 
 KINDS: Final = ("source", "sink", "transform", "predicate", "converter")
 _CHECKED: Final = """\
-exit codes: 0 all is well, 1 tests of the project failed, 2 a pod would refuse the plugins; all problems are printed"""
+exit codes: 0 no problems, 1 the project's tests failed, 2 a pod would reject the plugins; all problems are printed"""
 
 
 def add_plugin(
@@ -21,28 +21,26 @@ def add_plugin(
     plugin = commands.add_parser(
         "plugin",
         allow_abbrev=False,
-        help="start a project of plugins, check it, build images of plugins",
-        description="Start a project of plugins, check it, build its image; or build an image of plugins of Kafka Connect. "
-        "Needs no Docker and no registry.",
+        help="create and check plugin projects, build plugin images",
+        description="Creates and checks a plugin project, and builds its image, or an image of Kafka Connect plugins. Needs "
+        "neither Docker nor a registry.",
     )
     verbs = plugin.add_subparsers(required=True, metavar="VERB", dest="verb", title="verbs")
 
     init = verbs.add_parser(
         "init",
         allow_abbrev=False,
-        help="start a project whose tests pass",
+        help="create a project with passing tests",
         description="Writes a project with one plugin, its tests and a manifest into a new folder of that name.",
         epilog="penstock plugin init ticker --kind source && cd ticker && pytest",
     )
-    init.add_argument(
-        "name", metavar="NAME", help="of the distribution, such as acme-files; its folder has that name too"
-    )
-    init.add_argument("--kind", required=True, choices=KINDS, help="what the plugin is")
+    init.add_argument("name", metavar="NAME", help="name of the distribution and of its folder, such as acme-files")
+    init.add_argument("--kind", required=True, choices=KINDS, help="kind of the plugin")
     init.add_argument(
         "--form",
         choices=("function", "class"),
-        help="how it is written (default: function, of a source, sink or transform): the class of a sink delivers exactly "
-        "once, that of a source is a PollingSource",
+        help="how it is written (default: function for a source, sink or transform, otherwise class); the class of a sink "
+        "delivers exactly once, that of a source is a PollingSource",
     )
     init.set_defaults(command=run)
 
@@ -58,9 +56,9 @@ def add_plugin(
     build = verbs.add_parser(
         "build",
         allow_abbrev=False,
-        help="write a project, or plugins of Kafka Connect, as an image, with its PluginVersion",
-        description="Writes a project and its dependencies, except those that the runtime has, or published plugins of "
-        "Kafka Connect, as the image of a PluginVersion: an OCI archive, and the manifest. Prints the image's name by "
+        help="build an image of a project, or of Kafka Connect plugins, and its PluginVersion",
+        description="Writes a project and its dependencies, except those that the runtime has, or published Kafka Connect "
+        "plugins, as the image of a PluginVersion: an OCI archive, and the manifest. Prints the image's name by "
         "digest. The same sources give the same digest.",
         epilog="penstock plugin build . --image registry.example/ticker; "
         "penstock plugin build debezium-connector-postgres-3.6.1.Final-plugin.tar.gz --image registry.example/debezium",
@@ -72,20 +70,23 @@ def add_plugin(
         metavar="PROJECT",
         type=Path,
         nargs="+",
-        help="a folder with a pyproject.toml, or a wheel; or plugins of Kafka Connect, which may be several for one image: "
+        help="a folder with a pyproject.toml, or a wheel; or Kafka Connect plugins, several of which can share an image: "
         "archives (.zip, .tar.gz), jars, folders with jars",
     )
     build.add_argument(
         "--image", metavar="NAME", required=True, help="the image's name without a tag: registry.example/ticker"
     )
     build.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("build"), help="where to write them (default: %(default)s)"
+        "--out", metavar="DIR", type=Path, default=Path("build"), help="folder to write to (default: %(default)s)"
     )
     check.add_argument(
-        "--architecture", choices=[*ARCHITECTURES], help="of the nodes that will run it (default: this machine's)"
+        "--architecture",
+        choices=[*ARCHITECTURES],
+        help="architecture of the nodes that run it (default: this machine's)",
     )
     build.add_argument(
         "--architecture",
         choices=[*ARCHITECTURES],
-        help="of the nodes that will run it (default: this machine's; for plugins of Kafka Connect amd64, for all nodes)",
+        help="architecture of the nodes that run it (default: this machine's; for Kafka Connect plugins amd64, for all "
+        "nodes)",
     )

@@ -1,4 +1,4 @@
-"""pip as a child process that ends with this one. It uses its user's settings or none, and its errors become messages."""
+"""pip as a child process that ends with this one, with or without the user's settings. Its errors become messages."""
 
 import os
 import signal
@@ -24,9 +24,9 @@ def pip(arguments: Sequence[str], scratch: Path, *, shown: Mapping[str, str], wi
 
     Args:
         arguments: arguments of the command.
-        scratch: folder to work in, in which files may be left.
+        scratch: working directory, in which files may remain.
         shown: paths in pip's output, with their replacements in messages.
-        with_settings: whether pip reads its user's settings: index, proxy, certificate. Without them nothing is fetched.
+        with_settings: whether pip reads the user's settings: index, proxy, certificate. Without them, nothing is fetched.
 
     Raises:
         PipError: pip failed.
@@ -49,7 +49,7 @@ def pip(arguments: Sequence[str], scratch: Path, *, shown: Mapping[str, str], wi
 
 
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[bool, str]:
-    """Return whether a command succeeds, and its output. If this process is interrupted, kill all that were started."""
+    """Return whether a command succeeds, and its output. If this process is interrupted, kill all its processes."""
     with subprocess.Popen(
         command,
         cwd=folder,

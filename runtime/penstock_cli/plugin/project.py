@@ -78,15 +78,15 @@ def read_project(folder: Path) -> Project:
     """Read the pyproject.toml of a project.
 
     Raises:
-        ConfigError: it is not a project of plugins; it has all problems, by the key to correct.
+        ConfigError: it is not a plugin project; the error lists all problems, by the key to correct.
     """
     file = folder / _FILE
     if not file.is_file():
-        raise ConfigError(f"{folder} is not a project of plugins: neither a wheel nor a folder with a {_FILE}.")
+        raise ConfigError(f"{folder} is not a plugin project: it is neither a wheel nor a folder with a {_FILE}")
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise ConfigError(f"{file} is not TOML: {e}") from e
+        raise ConfigError(f"cannot read {file}: it is not TOML: {e}") from e
     try:
         found = _File.model_validate(document)
     except ValidationError as e:
@@ -104,24 +104,26 @@ def copied(folder: Path, to: Path) -> Path:
     """
     try:
         shutil.copytree(folder, to, symlinks=True, ignore=_not_sources)
-    except shutil.Error as e:  # holds (from, to, reason) for each file
-        raise ConfigError(f"The project {folder} cannot be read: " + "; ".join(r for _, _, r in e.args[0])) from e
+    except shutil.Error as e:  # has (from, to, reason) for each file
+        raise ConfigError(f"cannot read the project {folder}: " + "; ".join(r for _, _, r in e.args[0])) from e
     return to
 
 
 def _problems(file: "_File") -> Iterator[Problem]:
     project = file.project
     if project is None:
-        yield Problem("project", 'is missing: the table holds name = "...", version = "..." and the entry points')
+        yield Problem("project", 'is missing; add the table with name = "...", version = "..." and the entry points')
         return
     if not project.name:
-        yield Problem("project.name", 'is missing: name = "acme-files", the same for all versions of the plugins')
+        yield Problem(
+            "project.name", 'is missing; add one for all versions of the plugins, such as name = "acme-files"'
+        )
     elif canonicalize_name(project.name) in packages():
-        yield Problem("project.name", f"{project.name} is a package that the runtime has itself; choose another name")
+        yield Problem("project.name", f"{project.name} is the name of a package of the runtime; choose another name")
     if project.version is not None or "version" not in project.dynamic:
         yield from _version(project.version)
     if not project.entry_points.get(GROUP) and "entry-points" not in project.dynamic:
-        yield Problem(ENTRY_POINTS, 'is missing: each plugin has a line there, such as Files = "acme_files:Files"')
+        yield Problem(ENTRY_POINTS, 'is missing; add a line for each plugin, such as Files = "acme_files:Files"')
     for key, texts in (
         ("project.dependencies", project.dependencies),
         ("build-system.requires", file.build_system.requires),
@@ -135,7 +137,9 @@ def _problems(file: "_File") -> Iterator[Problem]:
 
 def _version(text: str | None) -> Iterator[Problem]:
     if text is None:
-        yield Problem("project.version", 'is missing: version = "1.0.0" is the version of all plugins of the project')
+        yield Problem(
+            "project.version", 'is missing; add one for all plugins of the project, such as version = "1.0.0"'
+        )
         return
     try:
         Version(text)
@@ -158,7 +162,7 @@ def _is_installed(text: str) -> bool:
 
 
 def _not_sources(folder: str, names: list[str]) -> set[str]:
-    """Return the names that other builds and tools left in a project folder. A backend would mistake some for sources."""
+    """Return the names of what other builds and tools left in a project folder. A backend would mistake some for sources."""
     return {name for name in names if is_bytecode(name) or _is_left_over(Path(folder) / name)}
 
 

@@ -34,7 +34,7 @@ ARCHITECTURES: Final[Mapping[str, str]] = {"amd64": "x86_64", "arm64": "aarch64"
 
 _PYTHON_IN_FULL: Final = "3.11.2"
 _GLIBC: Final = 36
-"""Second number of glibc's version."""
+"""Minor version of its glibc."""
 _LEGACY: Final = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 _OLDEST: Final = {"x86_64": 5, "aarch64": 17}
 _OWN_MODULES: Final = (
@@ -53,7 +53,7 @@ _OWN_MODULES: Final = (
 
 @cache
 def packages() -> Mapping[NormalizedName, str]:
-    """Return its distributions and their versions, including Penstock's own."""
+    """Return the distributions in the image and their versions, including Penstock's own."""
     text = (Path(__file__).parent / "runtime_packages.txt").read_text(encoding="utf-8")
     pins = (line.split("==") for line in text.splitlines() if not line.startswith("#"))
     return {canonicalize_name("penstock"): version("penstock"), **{canonicalize_name(n): v for n, v in pins}}
@@ -69,17 +69,17 @@ def this_architecture() -> str:
     for name, kernel in ARCHITECTURES.items():
         if machine in (name, kernel):
             return name
-    raise ConfigError(f"there is no image of the runtime for {machine}; name one of {', '.join(ARCHITECTURES)}")
+    raise ConfigError(f"there is no runtime image for {machine}; set --architecture to {' or '.join(ARCHITECTURES)}")
 
 
 def platforms(architecture: str) -> list[str]:
-    """Return the platforms whose wheels it can load, the newest first, as the tags of wheels name them."""
+    """Return the platform tags of the wheels that the image can load, the newest first."""
     machine = ARCHITECTURES[architecture]
     return [*_platforms(machine), f"linux_{machine}"]
 
 
 def tags(architecture: str) -> frozenset[Tag]:
-    """Return the tags of the wheels that it can load."""
+    """Return the tags of the wheels that the image can load."""
     usable = platforms(architecture)
     return frozenset(
         [

@@ -43,7 +43,7 @@ def pytest_collection_finish(session: "pytest.Session") -> None:
 
 
 class _Causes:
-    """Causes for which tests fail."""
+    """Causes of failed tests."""
 
     def __init__(self) -> None:
         self._tests: dict[str, list[str]] = {}
@@ -61,12 +61,12 @@ class _Causes:
         tests = self._tests.setdefault(cause, [])
         tests.append(node.nodeid)
         if len(tests) > 1:
-            report.longrepr = f"As {tests[0]}"
+            report.longrepr = f"Same cause as {tests[0]}"
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """Print all causes, those of the most tests first."""
+        """Print all causes, the most frequent first."""
         if self._tests:
-            terminalreporter.section("what is wrong")
+            terminalreporter.section("causes of failures")
         for cause, tests in sorted(self._tests.items(), key=lambda item: -len(item[1])):
             shown = cause if len(cause) <= _LENGTH else f"{cause[:_LENGTH]}..."
             count = f"{len(tests)} tests" if len(tests) > 1 else "1 test"

@@ -33,7 +33,7 @@ class Tests:
     """Result of a project's tests.
 
     Attributes:
-        have_passed: there were tests, and none failed.
+        have_passed: whether there were tests, and none failed.
         in_suites: classes that have a suite, and their base classes, as `module:Class`.
     """
 
@@ -59,12 +59,14 @@ def run_tests(project: Path) -> Tests:
             check=False,
         )
         if done.returncode == _NONE_FOUND:
-            raise ConfigError(f"{project} has no tests. `penstock plugin init` writes some to start from.")
+            raise ConfigError(
+                f"cannot check {project}: it has no tests; `penstock plugin init` creates an example of them"
+            )
         return Tests(done.returncode == 0, frozenset(json.loads(record.read_text()) if record.exists() else ()))
 
 
 def without_a_suite(classes: Sequence[InspectedPlugin], tests: Tests) -> None:
-    """Raise if a plugin has no suite.
+    """Raise ConfigError if a plugin has no suite.
 
     Raises:
         ConfigError: plugins have no suite; the message names each, with the suite to write.
@@ -72,7 +74,7 @@ def without_a_suite(classes: Sequence[InspectedPlugin], tests: Tests) -> None:
     if problems := [
         Problem(
             c.alias,
-            f"no suite tests it; write a class Test{c.alias}({_SUITES[c.type]}) with "
+            f"it has no suite; write a class Test{c.alias}({_SUITES[c.type]}) with "
             f"`plugin = {c.reference.partition(':')[2]}`",
         )
         for c in classes

@@ -33,14 +33,14 @@ _PREFIXES: Final = (
 
 
 def refuse_taken_names(distribution: str, classes: Sequence[InspectedPlugin]) -> None:
-    """Raise if a configuration could not name a plugin, or could not set one of its properties.
+    """Raise ConfigError if a configuration could not name a plugin, or could not set one of its properties.
 
     Args:
-        distribution: distribution of the project; an installed version counts as the project itself.
+        distribution: distribution of the project; an installed version of it is not a conflict.
         classes: its plugins.
 
     Raises:
-        ConfigError: names are taken; it has all problems, by alias.
+        ConfigError: names are taken; the error lists all problems, by alias.
     """
     if problems := [*_aliases(distribution, classes), *_properties(classes)]:
         raise ConfigError(problems)
@@ -69,6 +69,6 @@ def _properties(classes: Sequence[InspectedPlugin]) -> Iterator[Problem]:
             if name in taken or (of_connector and name.startswith(_PREFIXES)):
                 yield Problem(
                     looked.alias,
-                    f"its property {name} has the name of one that Penstock reads for every {kind}, so that both "
-                    "would get the value that a user sets; give it another name",
+                    f"its property {name} has the name of a property that Penstock reads for every {kind}, so that a "
+                    "value would be used for both; rename it",
                 )

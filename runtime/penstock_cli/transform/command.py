@@ -31,9 +31,9 @@ class TransformOptions:
         records: file of sample records; `-` is standard input.
         secrets: folder in which `${secret:..}` is looked up.
         worker: file of the worker configuration, for its config providers; None: there is none.
-        topic: topic of records that name none; None: one of the connector's.
+        topic: topic of records without one; None: one of the connector's.
         schemas: whether keys and values are in an envelope.
-        bare: each JSON is only a value.
+        bare: whether each JSON document is only a value.
         as_json: print JSON lines.
     """
 
@@ -55,20 +55,18 @@ def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: Te
         FAILED if a record could not be read or failed at a stage, otherwise OK; a dropped record is not a failure.
 
     Raises:
-        ConfigError: the chain or the files are wrong; it has all problems.
+        ConfigError: the chain or the files are invalid; the error lists all problems.
     """
     given, out = stdin or sys.stdin, stdout or sys.stdout
     if options.file == "-" and options.records == "-":
-        raise ConfigError(
-            Problem("--records", "is missing: standard input holds the manifest, so name a file of records")
-        )
+        raise ConfigError(Problem("--records", "is missing: standard input has the manifest; pass a file of records"))
     where, trial = _trial(options, given)
     with ExitStack() as stack:
         stack.enter_context(closing(trial))
         for warning in trial.warnings:
             say(f"warning: {where}: {warning}", level=logging.WARNING)
         if not trial.stages:
-            say(f"warning: {where}: there are no transforms; records pass as they are", level=logging.WARNING)
+            say(f"warning: {where}: there are no transforms; records are not changed", level=logging.WARNING)
         lines = given if options.records == "-" else stack.enter_context(_opened(options.records))
         if lines.isatty():
             say("Type records, one JSON object per line; Ctrl-D ends the input.")

@@ -1,4 +1,4 @@
-"""Connectors in the JSON forms of Kafka Connect's REST API: `ConnectorInfo`, `ConnectorStateInfo`, `TaskInfo`. Pure."""
+"""Connectors in the JSON formats of Kafka Connect's REST API: `ConnectorInfo`, `ConnectorStateInfo`, `TaskInfo`. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -40,7 +40,7 @@ def connector_info(connector: Document, config: Mapping[str, str]) -> dict[str, 
 
 
 def task_infos(connector: Document, config: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return `TaskInfo` of each task. Their configuration is the connector's: what a task gets in addition is not public."""
+    """Return `TaskInfo` of each task, with the connector's configuration: further properties of a task are not public."""
     name, whole = name_of(connector), _whole_config(connector, config)
     return [{"id": {"connector": name, "task": task["id"]}, "config": whole} for task in _tasks(connector)]
 

@@ -1,4 +1,4 @@
-"""Plugins in the JSON forms of Kafka Connect's REST API: `PluginInfo`, `ConfigKeyInfo`. Pure."""
+"""Plugins in the JSON formats of Kafka Connect's REST API: `PluginInfo`, `ConfigKeyInfo`. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -55,11 +55,11 @@ _TYPES: Final[Mapping[str, str]] = {
 
 
 class UnknownPlugin(ConfigError):
-    """There is no plugin of that name."""
+    """Raised when there is no plugin of that name."""
 
 
 class NoSuchVersion(ConfigError):
-    """The plugin exists, but not in that version."""
+    """Raised when a plugin does not exist in the requested version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def plugin_infos(rows: Iterable[PluginRow], *, connectors_only: bool) -> list[di
 def plugin_keys(
     rows: Iterable[PluginRow], name: str, version: str | None
 ) -> tuple[ClassDefinition, tuple[ConfigKey, ...]]:
-    """Return a class and its properties, those of every connector included.
+    """Return a class and its properties, including those of every connector.
 
     Args:
         rows: all plugins.

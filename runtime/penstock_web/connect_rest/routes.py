@@ -1,6 +1,6 @@
 """Routes of Kafka Connect's REST API for one namespace: `/connect/{namespace}/connectors` and so on.
 
-Reading needs no rights, and shows no secret. Actions are patches of the Connector with the rights of the user.
+Reading requires no permissions, and shows no secrets. Actions patch the Connector with the user's permissions.
 """
 
 import asyncio
@@ -42,13 +42,16 @@ from penstock_web.source import Document, WebSource
 __all__ = ["routes"]
 
 API_VERSION: Final = "4.3.1"
-"""Version of Kafka Connect whose REST API this is; clients decide by it which requests they send."""
+"""Version of Kafka Connect whose REST API this is; clients choose their requests by it."""
 _CHECKS: Final = 2
-"""Configurations that are checked at a time. Anybody may send one."""
+"""Maximum number of configurations that are checked concurrently. Anyone may send one."""
 _LARGE: Final = 2
-"""Answers with all connectors that are made at a time: 0.3 s of CPU time and 1.5 MB for 1,000. Others wait."""
+"""Maximum number of answers with all connectors that are created concurrently; others wait.
+
+One takes 0.3 s of CPU time and 1.5 MB for 1,000 connectors.
+"""
 _MOST_LARGE: Final = 32
-"""Such answers that are made or waited for; others get 503, so that they do not take all connections."""
+"""Maximum number of such answers that are created or waiting; others get 503, so that some connections remain free."""
 _MOST_PROPERTIES: Final = 2_000
 _ROOT: Final = "/connect/{namespace}"
 
@@ -128,7 +131,9 @@ class _Api:
         if not wanted:
             return _json([name_of(c) for c in there])
         if self._large_asked >= _MOST_LARGE:
-            raise _Problem(503, f"{_MOST_LARGE} clients are waiting for answers with all connectors; try again")
+            raise _Problem(
+                503, f"cannot list all connectors: {_MOST_LARGE} clients are waiting for such lists; try again"
+            )
         self._large_asked += 1
         try:
             async with self._large:
@@ -138,7 +143,7 @@ class _Api:
         return web.Response(body=body, content_type="application/json", charset="utf-8")
 
     def _expanded(self, namespace: str, connectors: list[Document], wanted: list[str]) -> bytes:
-        """Return the JSON, made for one connector after the other: other threads wait while one is made."""
+        """Return the JSON, encoded connector by connector: other threads wait during each encoding."""
         knowledge, worker = knowledge_of(self._source, namespace), self._source.worker()
         found: list[str] = []
         for connector in connectors:
@@ -187,7 +192,7 @@ class _Api:
             raise _Problem(
                 404,
                 f"cannot return the offsets of connector {name}: they have not been listed yet; request a list with "
-                f"kubectl penstock offsets {name}, or annotation penstock.dev/list-offsets",
+                f"kubectl penstock offsets list {name}, or annotation penstock.dev/list-offsets",
             )
         return _json(found)
 
@@ -211,9 +216,9 @@ class _Api:
         if not _is_same_class(wanted, plugin):
             raise _Problem(400, f"Included connector type {wanted} does not match request type {plugin}")
         if self._checks.locked():
-            raise _Problem(503, f"{_CHECKS} configurations are being checked; try again")
+            raise _Problem(503, f"cannot validate the configuration: {_CHECKS} others are being validated; try again")
         await self._checks.acquire()
-        # A thread continues after a timeout: only its end makes room for the next check.
+        # A thread continues after a timeout: only its end allows the next check.
         check = asyncio.ensure_future(
             asyncio.to_thread(self._validated, plugin, config, request.match_info["namespace"])
         )
@@ -223,7 +228,7 @@ class _Api:
     def _checked(self, check: asyncio.Future[dict[str, Any]]) -> None:
         self._checks.release()
         if not check.cancelled():
-            check.exception()  # whoever waited may have given up
+            check.exception()  # the client may be gone
 
     def _validated(self, plugin: str, config: Mapping[str, str], namespace: str) -> dict[str, Any]:
         definition, keys = plugin_keys(self._rows(namespace), plugin, config.get("connector.plugin.version"))
@@ -307,7 +312,7 @@ class _Api:
 
 
 def _answering(handler: Handler) -> Handler:
-    """Return the handler with errors in Kafka Connect's form."""
+    """Return the handler with errors in Kafka Connect's format."""
 
     @wraps(handler)
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -343,7 +348,7 @@ async def _config_of(request: web.Request) -> Mapping[str, str]:
     try:
         found = json.loads(await request.read())
     except web.HTTPRequestEntityTooLarge:
-        raise _Problem(413, "the configuration is larger than an object in Kubernetes may be") from None
+        raise _Problem(413, "the configuration is larger than a Kubernetes object can be") from None
     except (ValueError, RecursionError, web.RequestPayloadError):
         raise _Problem(400, "the body is not JSON; send the configuration as a JSON object") from None
     if isinstance(found, dict) and len(found) > _MOST_PROPERTIES:
@@ -352,7 +357,7 @@ async def _config_of(request: web.Request) -> Mapping[str, str]:
         raise _Problem(400, "the body is not a JSON object; send the configuration as one")
     nested = [name for name, value in found.items() if isinstance(value, dict | list)]
     if nested:
-        raise _Problem(400, f"the values of {', '.join(nested)} are not texts; each value of a configuration is one")
+        raise _Problem(400, f"the values of {', '.join(nested)} are not strings; send each value as a string")
     return {name: _text(value) for name, value in found.items() if value is not None}
 
 
@@ -381,7 +386,7 @@ def _token() -> str:
 
 
 async def _to_the_end(work: Callable[[], _T]) -> _T:
-    """Run work in a thread. After a timeout, wait for the end of the thread: nothing can stop it."""
+    """Run work in a thread. After a timeout, wait for the end of the thread, which cannot be stopped."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

@@ -1,4 +1,4 @@
-"""Validation of a configuration in the JSON form of Kafka Connect's REST API (`ConfigInfos`). Pure."""
+"""Validation of a configuration in the JSON format of Kafka Connect's REST API (`ConfigInfos`). Pure."""
 
 import re
 from collections import defaultdict
@@ -98,7 +98,7 @@ def _info(key: ConfigKey, config: Mapping[str, str], errors: Sequence[str]) -> d
 
 
 def _unknown(name: str, config: Mapping[str, str], errors: Sequence[str]) -> dict[str, Any]:
-    """Return a problem of a property without a definition. Kafka Connect gives it no definition, either."""
+    """Return the info of a property without a definition, and its errors. In Kafka Connect, it has no definition, either."""
     value = {
         "name": name,
         "value": HIDDEN if name in config else None,

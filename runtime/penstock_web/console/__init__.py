@@ -1,1 +1,1 @@
-"""Console: pages about connectors, plugin versions and policies. Views are pure functions; the page is rendered here."""
+"""Console: pages about connectors, plugin versions and policies. Views are pure functions, which templates render."""

@@ -1,4 +1,4 @@
-"""Actions on a Connector that a user requests, and trials that change nothing."""
+"""Handlers of actions that a user requests on a Connector, and of previews, which change nothing."""
 
 import json
 import time
@@ -23,14 +23,14 @@ _REQUESTS: Final = frozenset(
     {"restart", "restart-failed", "reset-topics", "list-offsets", "reset-offsets", "alter-offsets"}
 )
 _QUESTIONS: Final = {
-    "stop": "All tasks end. Configuration and offsets stay. Stop this Connector?",
+    "stop": "All tasks stop. The configuration and the offsets are kept. Stop this Connector?",
     "restart": "All tasks are replaced, and newer plugin versions are used. Restart this Connector?",
-    "reset-topics": "The list of active topics is emptied. The topics themselves stay. Reset it?",
+    "reset-topics": "The list of active topics is cleared. The topics themselves are kept. Reset the list?",
 }
 
 
 class ActionRoutes:
-    """Handlers of requests."""
+    """Handlers of requests for actions and previews."""
 
     def __init__(self, source: WebSource, options: WebOptions, access: Access | None, render: Renderer) -> None:
         self._source = source
@@ -39,7 +39,7 @@ class ActionRoutes:
         self._render = render
 
     async def forms(self, request: web.Request) -> web.Response:
-        """Answer with the forms of the actions that this user may request now."""
+        """Answer with the forms of the actions that this user may currently request."""
         namespace, name = _names(request)
         document = self._document(request)
         user = await self._user(request)
@@ -70,7 +70,7 @@ class ActionRoutes:
         return _html(text)
 
     async def act(self, request: web.Request) -> web.Response:
-        """Request an action, and answer with a sentence."""
+        """Request an action, and answer with a confirmation."""
         namespace, name = _names(request)
         action = request.match_info["action"]
         if self._access is None:
@@ -98,11 +98,11 @@ class ActionRoutes:
             await _asked(self._access.patch(user, namespace, name, patch))
         except Denied as e:
             raise web.HTTPForbidden(text=f"{e}\n") from None
-        done = f"spec.state is {_STATES[action]} now" if action in _STATES else f"{action} was requested"
-        return web.Response(text=f"{done}; the operator follows within seconds.\n")
+        done = f"spec.state is now {_STATES[action]}" if action in _STATES else f"{action} was requested"
+        return web.Response(text=f"{done}; the operator acts within seconds.\n")
 
     async def preview(self, request: web.Request) -> web.Response:
-        """Answer with what a change of the offsets, or a reset (`how`), would do."""
+        """Answer with the effect that a change or a reset (`how`) of the offsets would have."""
         self._document(request)
         is_reset = await self._field(request, "how") == "reset"
         document = None if is_reset else await self._field(request, "document")
@@ -139,9 +139,9 @@ class ActionRoutes:
         try:
             value = json.loads(await request.read())[name]
         except (ValueError, KeyError, TypeError, RecursionError, web.RequestPayloadError):
-            raise web.HTTPBadRequest(text=f"the request has no JSON object with the text {name}\n") from None
+            raise web.HTTPBadRequest(text=f"the request must be a JSON object with a string {name}\n") from None
         if not isinstance(value, str):
-            raise web.HTTPBadRequest(text=f"{name} is not a text\n")
+            raise web.HTTPBadRequest(text=f"{name} must be a string\n")
         return value
 
     def _document(self, request: web.Request) -> Document:
@@ -155,7 +155,7 @@ async def _asked(answer: Awaitable[_T]) -> _T:
     """Return an answer of the API server.
 
     Raises:
-        HTTPBadGateway: it cannot be asked.
+        HTTPBadGateway: it is unreachable.
     """
     try:
         return await answer

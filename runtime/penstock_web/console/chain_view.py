@@ -1,6 +1,6 @@
 """Transform chain of a Connector, and its other properties. Pure.
 
-Takes the configuration as everybody may see it, in which values that could be secret are replaced.
+Takes the public view of the configuration, in which values that could be secrets are replaced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ __all__ = ["ConfigView", "Step", "config_view"]
 
 
 class Step(NamedTuple):
-    """One transform; `guard` says on which records its predicate lets it act."""
+    """One transform; `guard` describes the records to which its predicate limits it."""
 
     alias: str
     type: str

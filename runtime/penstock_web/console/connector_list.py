@@ -12,12 +12,12 @@ from penstock_web.source import Measurement
 __all__ = ["MOST_ROWS", "Filter", "ListView", "Row", "list_view", "row_of"]
 
 MOST_ROWS: Final = 1_000
-"""Rows of a page. A list of more Connectors says so, and asks for a narrower filter."""
+"""Maximum number of rows on a page. A longer list has a note that asks for a narrower filter."""
 _MOST_CAUSE: Final = 300
 
 
 class Row(NamedTuple):
-    """One Connector in the list. `key` is its place in the page, which stays the same while it exists."""
+    """One Connector in the list. `key` identifies its row in the page."""
 
     key: str
     namespace: str
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Filter of the list; empty texts match everything.
+    """Filter of the list; empty strings match everything.
 
     Attributes:
         namespace: a namespace.
@@ -82,7 +82,7 @@ class ListView(NamedTuple):
 
 
 def row_of(connector: Mapping[str, Any], history: Sequence[Measurement]) -> Row:
-    """Return what the list shows of a Connector."""
+    """Return the row of a Connector."""
     own, spec, status = connector["metadata"], connector.get("spec") or {}, connector.get("status") or {}
     plugin = status.get("connector") or {}
     namespace, name = str(own.get("namespace") or ""), str(own.get("name") or "")

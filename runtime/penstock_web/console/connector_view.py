@@ -1,4 +1,4 @@
-"""Page of one Connector: everything that its status says. Pure."""
+"""Page of one Connector, with everything in its status. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -18,7 +18,7 @@ _FIRST: Final = ("Ready", "Stalled", "Reconciling", "ConfigValid")
 
 
 class ConditionRow(NamedTuple):
-    """Condition. `is_problem` conditions are shown first, with their message in full."""
+    """Condition. Problems are shown first."""
 
     type: str
     status: str
@@ -48,7 +48,7 @@ class Topic(NamedTuple):
 
 
 class ConnectorView(NamedTuple):
-    """What the page of a Connector shows."""
+    """Content of the page of a Connector."""
 
     namespace: str
     name: str
@@ -81,7 +81,7 @@ class ConnectorView(NamedTuple):
 
 
 def connector_view(connector: Mapping[str, Any], history: Sequence[Measurement], step: float) -> ConnectorView:
-    """Return what the page shows of a Connector.
+    """Return the content of the page of a Connector.
 
     Args:
         connector: the resource.

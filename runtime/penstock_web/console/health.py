@@ -1,4 +1,4 @@
-"""State of a Connector or a task as the console names, colors and sorts it. Pure."""
+"""State of a Connector or a task, with its name, color and order in the console. Pure."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -58,7 +58,7 @@ STARTING: Final = frozenset(
         "Deleting",
     }
 )
-"""Reasons of a Connector that is not Ready, but only because work is in progress."""
+"""Reasons of a Connector that is not Ready only because work is in progress."""
 
 
 def health_of(connector: Mapping[str, Any]) -> Health:

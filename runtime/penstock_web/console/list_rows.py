@@ -1,4 +1,4 @@
-"""Rows of the list of Connectors, computed again only for those that have changed."""
+"""Rows of the list of Connectors, recomputed only for those that have changed."""
 
 from typing import NamedTuple
 

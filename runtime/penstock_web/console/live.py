@@ -1,4 +1,4 @@
-"""Parts of pages that change, and the streams that bring changes to open pages (server-sent events)."""
+"""Parts of pages that change, and the streams that send changes to open pages (server-sent events)."""
 
 import asyncio
 import json
@@ -14,11 +14,11 @@ _MOST_PAGES: Final = 64
 _PAUSE: Final = 1.0
 """Seconds between two pushes to a page."""
 _HEARTBEAT: Final = 20.0
-"""Seconds after which a stream without changes sends a comment, so that proxies keep it."""
+"""Seconds after which a stream without changes sends a comment, so that proxies keep it open."""
 
 
 class Snapshot(NamedTuple):
-    """Parts of a page now.
+    """Current parts of a page.
 
     Attributes:
         parts: HTML by the id of the element.
@@ -44,7 +44,7 @@ class Fragments:
         self._reordered = -1
 
     def at(self, revision: int) -> Snapshot:
-        """Return the parts at a revision, or a later one that was asked for before."""
+        """Return the parts at a revision, or at a later one that was requested before."""
         if revision > self._revision:
             self._revision = revision
             before, self._snapshot = self._snapshot, self._page()
@@ -57,7 +57,7 @@ class Fragments:
         return self._snapshot
 
     def since(self, seen: int) -> dict[str, object]:
-        """Return what has changed after a revision that a page has seen; empty: nothing has."""
+        """Return the changes after a revision that a page has seen; empty: there are none."""
         changes: dict[str, object] = {}
         if parts := {key: self._snapshot.parts[key] for key, at in self._changed.items() if at > seen}:
             changes["parts"] = parts
@@ -67,7 +67,7 @@ class Fragments:
 
 
 class Pages:
-    """Pages that were shown last, by path and query."""
+    """Most recently shown pages, by path and query."""
 
     def __init__(self, source: WebSource) -> None:
         self._source = source
@@ -84,7 +84,7 @@ class Pages:
 
 
 async def events_of(source: WebSource, fragments: Fragments, seen: int, boot: str) -> AsyncIterator[bytes]:
-    """Yield what a stream sends: the changes after `seen`, then each further change, at most one a second."""
+    """Yield the events of a stream: the changes after `seen`, then each further change, at most one a second."""
     while True:
         revision = source.revision()
         fragments.at(revision)

@@ -8,7 +8,7 @@ from penstock_web.source import Measurement
 __all__ = ["Figures", "figures_of", "series_of"]
 
 _RECENT_SECONDS: Final = 200.0
-"""Age up to which a measurement is current. Tasks report every minute."""
+"""Maximum age of a current measurement. Tasks report every minute."""
 
 
 class Figures(NamedTuple):
@@ -26,7 +26,7 @@ class Series(NamedTuple):
 
 
 def figures_of(history: Sequence[Measurement]) -> Figures:
-    """Return the sums of the latest figures of all tasks that are current, compared with the latest of any task."""
+    """Return the sums of the latest figures of all tasks, without those that are too old compared with the newest."""
     if not history:
         return Figures()
     latest = {m.task: m for m in history}
@@ -39,7 +39,7 @@ def figures_of(history: Sequence[Measurement]) -> Figures:
 def series_of(history: Iterable[Measurement], step: float = 60.0) -> Series:
     """Return the sums of all tasks for each step of time in which one was measured.
 
-    A task that was not measured in a step, but within `_RECENT_SECONDS` before, counts with its last figures.
+    A task that was not measured in a step, but within `_RECENT_SECONDS` before, is included with its last figures.
     """
     steps: dict[float, list[Measurement]] = {}
     for m in history:

@@ -1,4 +1,4 @@
-"""Numbers as people read them. Pure."""
+"""Numbers in a short, readable form. Pure."""
 
 from typing import Final
 
@@ -18,5 +18,5 @@ def compact(number: float) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """Return records per second, with a decimal place where they are few."""
+    """Return records per second, with a decimal place if they are few."""
     return f"{rate:.1f}" if 0 < rate < _SMALL else compact(rate)

@@ -1,4 +1,4 @@
-"""Offsets of a Connector in Kafka Connect's form (KIP-875), and what a change would make of them. Pure."""
+"""Offsets of a Connector in Kafka Connect's format (KIP-875), and the effect of changes. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ def offset_rows(listed: Mapping[str, Any]) -> list[OffsetRow]:
 
 
 def changes_of(listed: Mapping[str, Any], document: str | None) -> list[Change]:
-    """Return what a request would change.
+    """Return the changes that a request would make.
 
     Args:
         listed: the last list.
-        document: JSON in the form of the list; None: all positions are reset.
+        document: JSON in the format of the list; None: all positions are reset.
 
     Raises:
-        ConfigError: it is not in that form.
+        ConfigError: it is not in that format.
     """
     before = {SourcePartition(e["partition"]): e["offset"] for e in listed.get("offsets") or ()}
     after = dict.fromkeys(before) if document is None else offset_changes(document, "the new offsets")

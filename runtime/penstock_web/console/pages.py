@@ -1,4 +1,4 @@
-"""Pages of the console: which parts each has, and how they are rendered."""
+"""Pages of the console: their parts, and how these are rendered."""
 
 from penstock_web.console.connector_list import Filter, list_view
 from penstock_web.console.connector_view import connector_view
@@ -36,7 +36,7 @@ class ConsolePages:
         return Snapshot({"summary": self._render("summary.html", view=view), **parts}, tuple(parts))
 
     def connector(self, namespace: str, name: str) -> Snapshot:
-        """Return the page of a Connector. If it does not exist, only the head has a content, which says so."""
+        """Return the page of a Connector. If it does not exist, only the head has content, which reports this."""
         document = self._source.connector(namespace, name)
         if document is None:
             gone = self._render("gone.html", namespace=namespace, name=name)
@@ -50,7 +50,7 @@ class ConsolePages:
         return Snapshot({"plugins": self._render("plugins_list.html", views=views)})
 
     def policies(self, topic: str, connector: str) -> Snapshot:
-        """Return the page of policies, with what each makes of a topic, and the policies of a Connector together."""
+        """Return the page of policies, with the outcome of each for a topic, and that of all policies of a Connector."""
         documents = self._source.policies()
         by_policy: dict[tuple[str, str], Outcome] = {}
         effective: Outcome | None = None

@@ -13,7 +13,7 @@ HEIGHT: Final = 120
 _TOP: Final = 10
 _HOUR: Final = 3600.0
 _LEAST: Final = 600.0
-"""Seconds that a plot has at least, also if measuring has begun later."""
+"""Minimum seconds of a plot, even if measuring started later."""
 _STEPS: Final = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
 
 
@@ -23,13 +23,13 @@ class Plot(NamedTuple):
     Attributes:
         line: path of the line, with a gap wherever nothing was measured for some minutes.
         area: path of the area below it.
-        last: place of the last point.
+        last: coordinates of the last point.
         now: last value as text.
         top: value at the upper edge as text.
         half: value in the middle as text.
         start, end: times at the edges, in UTC.
-        summary: the plot in words, for screen readers.
-        table: times and values, for those who cannot see the plot.
+        summary: description of the plot, for screen readers.
+        table: times and values, for users who cannot see the plot.
     """
 
     line: str
@@ -45,7 +45,7 @@ class Plot(NamedTuple):
 
 
 def plot_of(points: Sequence[tuple[float, float]], what: str, *, gap: float = 200.0, is_rate: bool) -> Plot | None:
-    """Return the plot of points in the order of time; None: there are none.
+    """Return the plot of points in chronological order; None: there are none.
 
     Args:
         points: pairs of seconds since 1970 and value, of at most an hour.

@@ -10,7 +10,7 @@ __all__ = ["PluginClass", "PluginView", "plugin_views"]
 
 
 class PluginClass(NamedTuple):
-    """Class of a package of plugins."""
+    """Class of a PluginVersion or of the runtime image."""
 
     name: str
     type: str

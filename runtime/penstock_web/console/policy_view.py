@@ -1,4 +1,4 @@
-"""TopicCreationPolicies, and what the rules make of the name of a topic (KIP-158). Pure."""
+"""TopicCreationPolicies, and the outcome of their rules for a topic name (KIP-158). Pure."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ __all__ = ["Group", "Outcome", "PolicyView", "outcome_by_policy", "outcome_for",
 _BROKERS: Final = "broker's default"
 _MOST_SELECTED: Final = 100
 _SECONDS: Final = 0.1
-"""Time for the patterns of all policies of a page. Anybody who may write a Connector or policy chooses patterns."""
+"""Seconds for the patterns of all policies of a page: anyone who may write a Connector or policy chooses patterns."""
 
 
 class Group(NamedTuple):
@@ -50,14 +50,14 @@ class PolicyView(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the rules make of a topic's name.
+    """Outcome of the rules for a topic name.
 
     Attributes:
         topic: its name.
         refusals: why it would not be created; empty: it would.
-        unknown: why the rules are not known.
+        unknown: why the rules are unknown.
         where: the rule.
-        group: settings of the new topic; None: no rule, so that the brokers create it, or refuse to.
+        group: settings of the new topic; None: no rule, so that the brokers create it or reject it.
     """
 
     topic: str
@@ -78,7 +78,7 @@ def policy_views(policies: Sequence[Mapping[str, Any]]) -> list[PolicyView]:
 
 
 def outcome_for(connector: Mapping[str, Any], policies: Sequence[Mapping[str, Any]], topic: str) -> Outcome:
-    """Return what the rules for a Connector make of a topic.
+    """Return the outcome of the rules of a Connector for a topic.
 
     Args:
         connector: the resource.
@@ -90,7 +90,7 @@ def outcome_for(connector: Mapping[str, Any], policies: Sequence[Mapping[str, An
 
 
 def outcome_by_policy(policy: Mapping[str, Any], topic: str) -> Outcome:
-    """Return what a single policy makes of a topic."""
+    """Return the outcome of a single policy for a topic."""
     try:
         effective = effective_policy(policy)
         rules = None if effective.rules is None else TopicRules.of_policy(effective.rules)
@@ -108,7 +108,7 @@ def _outcome(found: ApplicableRules, topic: str) -> Outcome:
         rule = None if found.rules is None else found.rules.group_of(topic)
         refusals = violations(found.limits, topic, rule)
     except TimeoutError:
-        return Outcome(topic, unknown="its patterns take too long for this name; simplify nested repeats")
+        return Outcome(topic, unknown="its patterns take too long for this name; simplify nested repetitions")
     if rule is None:
         return Outcome(topic, refusals)
     return Outcome(topic, refusals, where=rule.where, group=_group(rule))

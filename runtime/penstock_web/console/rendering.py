@@ -18,8 +18,8 @@ class Renderer:
 
     Args:
         files: script and styles to which pages refer.
-        title: what runs the connectors.
-        is_cluster: the connectors run in pods, and `kubectl` acts on them.
+        title: name of the program that runs the connectors.
+        is_cluster: whether the connectors run in pods, so that pages show commands of `kubectl`.
     """
 
     def __init__(self, files: StaticFiles, title: str, *, is_cluster: bool) -> None:

@@ -31,7 +31,7 @@ __all__ = ["routes"]
 
 _MOST_QUERY: Final = 200
 _LEVEL: Final = 1
-"""Level of compression. A page with 1,000 Connectors takes 1 ms and 13 KB; higher levels make it hardly smaller."""
+"""Compression level. A page with 1,000 Connectors takes 1 ms and 13 KB; higher levels hardly reduce its size."""
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _CONNECTOR: Final = "/connectors/{namespace}/{name}"
 
@@ -61,7 +61,7 @@ def routes(source: WebSource, options: WebOptions, access: Access | None) -> lis
 
 
 class _Console:
-    """Handlers of requests."""
+    """Handlers of requests for pages, streams and parts."""
 
     def __init__(self, source: WebSource, options: WebOptions, access: Access | None) -> None:
         self.files = StaticFiles()
@@ -198,7 +198,7 @@ class _Console:
             headers={
                 "Content-Type": "text/event-stream",
                 "Cache-Control": "no-store",
-                "X-Accel-Buffering": "no",  # nginx would hold events back
+                "X-Accel-Buffering": "no",  # nginx would buffer events
             }
         )
         client = await self._client(request)
@@ -209,11 +209,13 @@ class _Console:
                 async for event in events_of(self._source, fragments, self._seen(request), self._boot):
                     await response.write(event)
         except NoPlace:
-            raise web.HTTPServiceUnavailable(text="too many pages are open\n", headers={"Retry-After": "60"}) from None
+            raise web.HTTPServiceUnavailable(
+                text="too many pages are open; close some\n", headers={"Retry-After": "60"}
+            ) from None
         return response
 
     async def _client(self, request: web.Request) -> str:
-        """Return who sent a request: a user, or an address, which users behind a proxy share."""
+        """Return the sender of a request: a user, or an address, which users behind a proxy share."""
         with suppress(ConnectError):
             user = None if self._access is None else await self._access.user(request.headers)
             if user is not None:
@@ -228,7 +230,7 @@ class _Console:
 
 
 def _html(request: web.Request, text: str) -> web.Response:
-    """Return a page, compressed if the client can read that.
+    """Return a page, compressed if the client accepts it.
 
     aiohttp's own compression would keep the text, too, until the client has read the answer.
     """

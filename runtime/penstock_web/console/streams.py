@@ -1,4 +1,4 @@
-"""Places of the streams that keep open pages up to date, shared by clients."""
+"""Slots for the streams that keep open pages up to date, shared by clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -8,17 +8,17 @@ __all__ = ["NoPlace", "Streams"]
 
 
 class NoPlace(Exception):
-    """All places are taken, and the client has its share of them."""
+    """Raised when all slots are in use, and the client has its share of them."""
 
 
 class Streams:
     """Open streams by client. Used in one event loop.
 
-    If all places are taken, the client with the most streams gives the place of its oldest one to a client that has at least
-    two fewer, so that no client keeps others out, and no two clients take a place from each other again and again.
+    If all slots are in use, the client with the most streams loses its oldest one to a client that has at least two fewer.
+    So no client keeps others out, and no two clients repeatedly take a slot from each other.
 
     Args:
-        most: streams that are open at a time.
+        most: maximum number of open streams.
         changed: called with their number when it changes.
     """
 
@@ -29,12 +29,12 @@ class Streams:
 
     @property
     def number(self) -> int:
-        """Return how many are open."""
+        """Return the number of open streams."""
         return sum(map(len, self._open.values()))
 
     @asynccontextmanager
     async def place(self, client: str) -> AsyncIterator[None]:
-        """Hold a place until the block ends. The block is cancelled, and ends without an error, if the place is given away.
+        """Hold a slot until the block ends. If another client gets it, the block is cancelled, and ends without an error.
 
         Raises:
             NoPlace: there is none for this client.

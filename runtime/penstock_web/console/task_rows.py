@@ -57,7 +57,7 @@ def task_rows(status: Mapping[str, Any], history: Sequence[Measurement]) -> list
 
 
 def versions_of(status: Mapping[str, Any]) -> list[Version]:
-    """Return the version of each plugin (KIP-891), a row for each place and version."""
+    """Return the version of each plugin (KIP-891), a row for each plugin and version."""
     found: dict[tuple[str, str], list[int]] = {}
     tasks: Sequence[Mapping[str, Any]] = status.get("tasks") or ()
     for task in tasks:

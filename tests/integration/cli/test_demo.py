@@ -28,8 +28,8 @@ def test_the_demo_shows_spark_start_and_end_for_a_backlog_and_its_count_is_right
     assert re.search(r"Spark starts after \d+ s, with [1-9]\d* workers? in the task of history-out", text), text
     assert re.search(r"The backlog is delivered, \d+ s after it arrived", text), text
     assert re.search(r"history-out-0 is RUNNING: .*, Spark: [1-9]", text), text
-    assert re.search(r"topic 'orders' \(read_committed\): [\d,]+ records, 0 missing, 0 doubled", text), text
-    assert "history-out.txt: 300,000 lines, 0 missing, 0 doubled" in text
+    assert re.search(r"topic 'orders' \(read_committed\): [\d,]+ records, 0 missing, 0 duplicated", text), text
+    assert "history-out.txt: 300,000 lines, 0 missing, 0 duplicated" in text
 
 
 @pytest.mark.slow
@@ -44,7 +44,7 @@ def test_the_demo_continues_after_it_was_killed_during_the_backlog(tmp_path: Pat
     )
     assert done.returncode == 0, done.stderr
     count = done.stderr.rpartition("The count:")[2]
-    assert "records, 0 missing, 0 doubled" in count
+    assert "records, 0 missing, 0 duplicated" in count
     assert re.search(r"orders-out\.txt: [\d,]+ lines, 0 missing", count), count
     assert re.search(r"history-out\.txt: [\d,]+ lines, 0 missing", count), count
 
@@ -62,7 +62,7 @@ def test_sigterm_ends_the_demo_like_ctrl_c_and_its_temporary_data_is_gone(tmp_pa
                 demo.terminate()
     text = "".join(shown)
     assert demo.returncode == 0, text
-    assert re.search(r"orders-out\.txt: [\d,]+ lines, 0 missing, 0 doubled", text), text
+    assert re.search(r"orders-out\.txt: [\d,]+ lines, 0 missing, 0 duplicated", text), text
     assert [*tmp_path.iterdir()] == []
 
 
@@ -73,4 +73,4 @@ def test_a_connector_that_fails_is_named_and_the_data_stays(tmp_path: Path) -> N
     done = subprocess.run([*DEMO], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1, done.stderr
     assert "orders-out.txt is a directory; property `file` must name a file" in done.stderr
-    assert f"The data, and the log tasks.log, stay in {tmp_path / 'data'}." in done.stderr
+    assert f"The data and the log tasks.log are kept in {tmp_path / 'data'}." in done.stderr

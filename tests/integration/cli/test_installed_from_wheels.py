@@ -74,8 +74,8 @@ def test_the_demo_counts_what_it_has_moved(installed: Installation) -> None:
     shown = installed.run("penstock", "demo", "--seconds", "2", "--rate", "300")
     found = re.search(r"orders-in: ([\d,]+) orders", shown)
     assert found, shown
-    assert f"topic 'orders' (read_committed): {found[1]} records, 0 missing, 0 doubled" in shown
-    assert f"orders-out.txt: {found[1]} lines, 0 missing, 0 doubled" in shown
+    assert f"topic 'orders' (read_committed): {found[1]} records, 0 missing, 0 duplicated" in shown
+    assert f"orders-out.txt: {found[1]} lines, 0 missing, 0 duplicated" in shown
 
 
 def test_the_installation_has_what_runs_connectors_and_no_tools_of_developers(installed: Installation) -> None:

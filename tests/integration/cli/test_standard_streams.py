@@ -53,7 +53,7 @@ def test_an_input_that_is_silent_does_not_hold_up_the_end(lab: Lab) -> None:
 def test_two_that_would_share_the_input_are_refused(kafka: str, processes: Processes) -> None:
     run = processes.run([source("one", "t"), source("two", "t")], kafka, stdin=subprocess.PIPE)
     assert run.await_exit() == 2
-    assert "file: is not set, so standard input is read, and one-0 reads it already" in run.log_text()
+    assert "file: is not set, so the task reads standard input, which one-0 already reads" in run.log_text()
 
 
 @pytest.mark.slow

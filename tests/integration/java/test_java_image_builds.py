@@ -212,15 +212,17 @@ def test_jars_side_by_side_stay_plugins_of_their_own(build: Build, probe: Probe,
 
 def test_what_is_no_plugin_is_refused_with_what_to_do(build: Build, plugin: Path, tmp_path: Path) -> None:
     archive = tarred(plugin, tmp_path / "probe.tar.gz")
-    assert "probe.tar.gz: it would hold the plugin probe-connector twice; name each" in build.refused(archive, archive)
+    assert "probe.tar.gz: it would contain the plugin probe-connector twice; pass each" in build.refused(
+        archive, archive
+    )
     both = build.refused(archive, zipped(plugin, tmp_path / "probe.zip"))
-    assert "probe.zip: both hold a plugin probe-connector; build an image of each" in both
+    assert "probe.zip: both contain a plugin probe-connector; build an image of each" in both
 
     text = tmp_path / "notes.txt"
     text.write_text("text")
     assert f"{text}: it is not a folder, a jar or an archive (.zip, .tar.gz)" in build.refused(text)
     assert "nothing.zip: it does not exist" in build.refused(tmp_path / "nothing.zip")
-    assert "no file in it is a jar; name the plugin's archive" in build.refused(
+    assert "no file in it is a jar; pass the plugin's archive" in build.refused(
         tarred(plugin / "bin", tmp_path / "bin.tgz")
     )
     whole = archive.read_bytes()

@@ -47,14 +47,14 @@ def test_a_connector_that_finds_more_or_less_to_read_gets_as_many_tasks_and_lose
         reader.count(1_500)
         assert stops.stat().st_size == planned + 2  # the one beside task 0, and the one that was asked for the new plan
         rewrite(watched, "1")
-        run.await_log("has found something else to read: its 3 tasks end, and 1 start")
+        run.await_log("requested new tasks: stopping its 3 tasks, then starting 1")
         until(lambda: len(host_jvms(run)) == 1 and len(run.tasks()) == 1, seconds=60, what=run.last_words)
         run.stop()
         values = [(r.value or b"").decode().split(":") for r in reader.to_end()]
     for number in "012":
         assert_counts_up([int(n) for task, n in values if task == number], f"task {number}")
     assert len(values) == 1_500
-    assert "has found something else to read: its 2 tasks end, and 3 start" in run.log_text()
+    assert "requested new tasks: stopping its 2 tasks, then starting 3" in run.log_text()
 
 
 def test_a_request_that_changes_nothing_ends_no_task(probe_lab: ProbeLab, topic: str, watched: Path) -> None:
@@ -130,7 +130,7 @@ def test_mirror_source_copies_a_new_topic_without_a_restart_by_hand(
     run = processes.run([connector], kafka, "--plugin-path", str(apache_connectors()))
     await_records(kafka, f"{alias}.{prefix}-1", 10)
     produce_ten(source, f"{prefix}-2")
-    run.await_log("has found something else to read: its 1 tasks end, and 2 start")
+    run.await_log("requested new tasks: stopping its 1 tasks, then starting 2")
     await_records(kafka, f"{alias}.{prefix}-2", 10)
     run.stop()
 

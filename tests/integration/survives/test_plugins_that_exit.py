@@ -85,4 +85,4 @@ def test_a_run_says_that_a_task_ended_in_the_middle_of_its_work(lab: Lab) -> Non
     resource["spec"]["restart"] = {"policy": "Never"}
     run = lab.processes.run([resource], lab.servers)
     assert run.await_exit() == ExitCode.FAILED
-    assert "the process ended with exit code 0 in the middle of its work" in run.log_text()
+    assert "the process exited with code 0 before its work was done" in run.log_text()

@@ -19,7 +19,7 @@ def test_a_policy_is_valid_and_yet_nothing_is_run_without_the_operator_that_read
     assert penstock("validate", file).returncode == 0
     done = penstock("run", file)
     assert done.returncode == 2
-    assert "spec.topicCreationPolicyRef: shop is applied by the operator" in done.stderr
+    assert "spec.topicCreationPolicyRef: cannot apply shop: only the operator applies policies" in done.stderr
 
 
 @pytest.mark.parametrize("port", ["99999", "-3", "http"])
@@ -27,7 +27,7 @@ def test_a_policy_is_valid_and_yet_nothing_is_run_without_the_operator_that_read
 def test_a_number_that_is_no_port_is_refused(command: tuple[str, ...], port: str) -> None:
     done = penstock(*command, port)
     assert done.returncode == 2
-    assert f"error: argument {command[-1]}: {port} is not a port; give a number from 0 to 65535\n" in done.stderr
+    assert f"error: argument {command[-1]}: {port} is not a port; use a number from 0 to 65535\n" in done.stderr
 
 
 def test_a_first_port_that_leaves_none_for_later_tasks_is_refused(tmp_path: Path) -> None:
@@ -35,7 +35,10 @@ def test_a_first_port_that_leaves_none_for_later_tasks_is_refused(tmp_path: Path
     file.write_text(f"{MANIFEST.replace('NAME', 'a')}---\n{MANIFEST.replace('NAME', 'b')}")
     done = penstock("run", file, "--metrics-port", "65535", "--data-dir", tmp_path / "data")
     assert done.returncode == 5
-    assert "--metrics-port 65535 leaves no port for each of 2 tasks: choose 65534 or less, or 0" in done.stderr
+    assert (
+        "cannot assign metrics ports to 2 tasks: --metrics-port 65535 is too high; use 65534 or less, or 0"
+        in done.stderr
+    )
     assert not (tmp_path / "data").exists()
 
 
@@ -49,16 +52,16 @@ def test_a_log_level_that_there_is_not_is_refused(command: tuple[str, ...]) -> N
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (("list", "FILE"), "--bootstrap-servers: is missing: name the Kafka that has the offsets"),
+        (("list", "FILE"), "--bootstrap-servers: is missing; set the brokers that have the offsets"),
         (("reset", "FILE", "--secrets", "nowhere"), "--secrets: nowhere is not a folder"),
-        (("alter", "-", "--offsets", "-", "--bootstrap-servers", "k:1"), "--offsets: is missing: standard input holds"),
+        (("alter", "-", "--offsets", "-", "--bootstrap-servers", "k:1"), "--offsets: is missing: standard input has"),
         (
             ("alter", "FILE", "--offsets", "gone.json", "--bootstrap-servers", "k:1"),
             "gone.json: cannot be read: No such",
         ),
         (("alter", "FILE", "--bootstrap-servers", "k:1"), "the following arguments are required: --offsets"),
         (("list", "gone.yaml", "--bootstrap-servers", "k:1"), "gone.yaml: cannot be read: No such file"),
-        (("list", "FILE", "--connector", "b", "--bootstrap-servers", "k:1"), "there is no connector b; there are: a"),
+        (("list", "FILE", "--connector", "b", "--bootstrap-servers", "k:1"), "there is no connector b; available: a"),
     ],
 )
 def test_wrong_options_of_offsets_are_reported_before_kafka_is_asked(

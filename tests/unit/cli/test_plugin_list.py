@@ -83,7 +83,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             "shop_raises:Raises",
             "shop_raises:Raises (shop_raises:Raises of distribution shop-plugins 1.2) is installed but ",
         ),
-        ("HoistFeild", "There is no plugin HoistFeild. Did you mean HoistField? penstock plugins lists all."),
+        ("HoistFeild", "cannot find plugin HoistFeild; did you mean HoistField? `penstock plugins` lists all plugins"),
         (
             "nowhere.at:All",
             "Class nowhere.at:All could not be found: no plugin has that name, and there is no Python module nowhere.",
@@ -276,11 +276,15 @@ def test_the_configuration_that_a_plugin_version_has_published_is_shown(tmp_path
         (
             [],
             PACKED.digest,
-            "ConfigMap ticker-definitions-1, which holds the configuration of PluginVersion ticker-1.0.0",
+            "cannot show the configuration of PluginVersion ticker-1.0.0: ConfigMap ticker-definitions-1, which holds it,",
         ),
         ([config_map()], "sha256:0", "cannot read ConfigMap ticker-definitions-1 of PluginVersion ticker-1.0.0"),
         ([config_map(b"")], PACKED.digest, "the content does not match the digest"),
-        ([config_map(pack([]).content)], pack([]).digest, "has not published the configuration of Ticker 1.0.0"),
+        (
+            [config_map(pack([]).content)],
+            pack([]).digest,
+            "cannot show the configuration of Ticker 1.0.0: PluginVersion ticker-1.0.0 has not published it",
+        ),
     ],
 )
 def test_a_configuration_that_was_not_given_or_is_another_than_the_status_names_is_not_shown(
@@ -294,7 +298,10 @@ def test_a_configuration_that_was_not_given_or_is_another_than_the_status_names_
 
 def test_a_plugin_version_that_has_published_nothing_says_where_to_look(versions: Path) -> None:
     shown = penstock("plugins", "Ticker", "--version", "1.9", "--plugin-versions", str(versions)).stdout
-    assert "ticker-1.9.0 has not published its configuration; kubectl describe pluginversion ticker-1.9.0 says" in shown
+    assert (
+        "PluginVersion ticker-1.9.0: it has not published it; run `kubectl describe pluginversion ticker-1.9.0`"
+        in shown
+    )
 
 
 def test_without_kubectl_a_namespace_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

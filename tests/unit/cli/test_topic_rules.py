@@ -60,8 +60,8 @@ def test_each_topic_has_its_rule_with_its_place_or_the_limits_that_refuse_it(fil
     files.write()
     done = files.topics("shop.orders", "shop.a.table", "orders")
     assert done.stdout.splitlines() == [
-        "shop.orders: default of the TopicCreationPolicy shop: 2 partitions, replicas as the brokers have them by "
-        "default, retention.ms=60000",
+        "shop.orders: default of the TopicCreationPolicy shop: 2 partitions, the brokers' default number of replicas, "
+        "retention.ms=60000",
         "shop.a.table: refused: limits.maxPartitions of the TopicCreationPolicy shop is 3, but group tables of the "
         "TopicCreationPolicy shop requests 5",
         r"orders: refused: limits.topics of the TopicCreationPolicy shop allows shop\..*; use a topic whose whole "
@@ -141,7 +141,7 @@ def test_what_the_cluster_would_refuse_is_refused(
 @pytest.mark.parametrize(
     ("config", "policy", "with_policy", "told"),
     [
-        ({}, "shop", False, "--policy: is missing: the Connector names the policy shop; give its file"),
+        ({}, "shop", False, "--policy: is missing: the Connector names the policy shop; pass its file"),
         ({}, "other", True, "spec.topicCreationPolicyRef: names other, but"),
         ({}, None, True, "spec.topicCreationPolicyRef: is missing, and no policy of "),
         (

@@ -36,7 +36,7 @@ def test_each_link_of_the_repository_leads_to_a_page_and_a_heading_and_each_page
         ("#nothing-like-it", "the page has no such heading"),
         ("/b.md", "its path is absolute; make it relative to the page"),
         ("../outside.md", "the file is outside of the repository"),
-        ("code.py#L3", "only pages of this check have headings; name the file without an anchor"),
+        ("code.py#L3", "only pages of this check have headings; link to the file without an anchor"),
     ],
 )
 def test_a_link_without_a_target_is_reported_with_its_line_and_cause(tmp_path: Path, target: str, cause: str) -> None:

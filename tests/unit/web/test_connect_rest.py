@@ -240,7 +240,7 @@ def test_names_from_other_namespaces_are_not_shown(client: Client, resources: Re
 def test_offsets_that_were_not_listed_name_the_way_to_list_them(client: Client) -> None:
     status, body = client("GET", "/connectors/broken/offsets")
     assert status == 404
-    assert "kubectl penstock offsets broken" in body["message"]
+    assert "kubectl penstock offsets list broken" in body["message"]
 
 
 def test_an_api_server_that_does_not_answer_is_an_error_with_its_cause(client: Client, resources: Resources) -> None:
@@ -295,7 +295,7 @@ def test_each_error_is_reported_at_its_property(client: Client) -> None:
         (b'{"name": "x"}', 400, "contains no connector type"),
         (b'{"name": "x", "connector.class": "FileStreamSource"}', 400, "does not match request type"),
         (json.dumps({f"p{n}": "" for n in range(2_001)}).encode(), 413, "more than 2000 properties"),
-        (b'{"a": "' + b"x" * (2 << 20) + b'"}', 413, "larger than an object"),
+        (b'{"a": "' + b"x" * (2 << 20) + b'"}', 413, "larger than a Kubernetes object"),
     ],
 )
 def test_a_request_that_cannot_be_read_is_refused_with_the_reason(

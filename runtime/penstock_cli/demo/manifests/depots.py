@@ -1,4 +1,4 @@
-"""Transform of the demo, written as users write theirs: it adds the nearest depot to each order."""
+"""Transform of the demo, as a user would write it: adds the nearest depot to each order."""
 
 from math import asin, cos, radians, sin, sqrt
 
@@ -35,7 +35,7 @@ def nearest(record: Record) -> Record | None:
 
 
 def distance(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the distance of two places, in kilometers along the surface (haversine); the places are in radians."""
+    """Return the distance between two places, in kilometers along the surface (haversine); coordinates are in radians."""
     north, east = other[0] - one[0], other[1] - one[1]
     half = sin(north / 2) ** 2 + cos(one[0]) * cos(other[0]) * sin(east / 2) ** 2
     return 2 * EARTH * asin(sqrt(half))

@@ -1,12 +1,11 @@
-// The console's script: changes of the page while it is open, the filter, the keyboard, and actions. Without it, pages are read by
-// loading them again.
+// The console's script: live updates, the filter, the keyboard, and actions. Without it, pages are updated by loading them again.
 "use strict";
 
 const byId = (id) => document.getElementById(id);
 const root = document.documentElement;
 root.classList.add("script");
 
-// Times: how long ago, instead of a date in UTC.
+// Times: relative to now, instead of a date in UTC.
 const UNITS = [[86400, "d"], [3600, "h"], [60, "m"]];
 
 function ago(date) {
@@ -24,7 +23,7 @@ function showTimes(within = document) {
   }
 }
 
-// Parts of the page that are replaced keep the focus, opened details and the place to which they were scrolled.
+// Parts of the page that are replaced keep the focus, opened details and the scroll position.
 function parsed(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
@@ -57,7 +56,7 @@ function isSelecting(element) {
   return !selection.isCollapsed && (element.contains(selection.anchorNode) || element.contains(selection.focusNode));
 }
 
-const waiting = new Map(); // parts in which text is selected: they change once it is not
+const waiting = new Map(); // parts with selected text, which change when it is no longer selected
 function change(id, html) {
   const element = byId(id);
   if (!element) return;
@@ -96,7 +95,7 @@ function apply(changes) {
   if (changes.order || Object.keys(parts).some((id) => id.startsWith("row:"))) changeRows(parts, changes.order);
   for (const [id, html] of Object.entries(parts)) if (!id.startsWith("row:")) change(id, html);
   const after = document.querySelector("[data-state]")?.dataset;
-  if (before && after && before.state !== after.state) say(`The state is ${after.state} now.`);
+  if (before && after && before.state !== after.state) say(`The state is now ${after.state}.`);
   if (before && after && (before.state !== after.state || before.wanted !== after.wanted)) load(byId("actions"));
   if ("requests" in parts) load(byId("offsets"));
 }
@@ -126,7 +125,7 @@ function follow() {
   own.onerror = () => {
     showLive(false);
     if (own.readyState !== EventSource.CLOSED || own !== stream) return;
-    stream = null; // refused: too many pages are open, or the server is another one
+    stream = null; // refused: too many pages are open, or the server was replaced
     setTimeout(follow, 10000);
   };
 }
@@ -157,7 +156,7 @@ async function load(element) {
       replace(element, text);
     } else if (!answer.ok) element.textContent = text;
   } catch {
-    if (!element.loaded) element.textContent = "This part could not be loaded.";
+    if (!element.loaded) element.textContent = "Cannot load this part.";
   }
 }
 
@@ -168,7 +167,7 @@ async function post(address, body) {
     body: JSON.stringify(body),
   });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(text.trim() || `the server answers ${answer.status}`);
+  if (!answer.ok) throw new Error(text.trim() || `the server responded with ${answer.status}`);
   return text;
 }
 
@@ -204,7 +203,7 @@ async function act(button) {
     result = await post(button.dataset.action, body);
     if (button.closest("#preview")) byId("preview").replaceChildren();
   } catch (error) {
-    result = `Not done: ${error.message}`;
+    result = `Failed: ${error.message}`;
   }
   button.disabled = false;
   const place = byId("action-result");

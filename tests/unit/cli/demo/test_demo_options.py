@@ -64,7 +64,7 @@ def test_a_full_disk_is_reported_before_anything_is_downloaded(
     monkeypatch.setattr("shutil.disk_usage", lambda _: Usage(free=7_000_000))
     done = penstock("demo")
     assert (done.returncode, [*nothing_starts.iterdir()]) == (5, [])
-    assert "7 MB are free, and 500 MB are needed; make room there, or name another folder" in done.stderr
+    assert "7 MB are free, and 500 MB are needed; free space there, or set another folder" in done.stderr
 
 
 class Usage:
@@ -116,7 +116,7 @@ def test_a_count_knows_missing_doubled_and_unknown_records(tmp_path: Path) -> No
     assert last_in_file(file) == 9
     count = Count.of(Counter([0, 2, 2, 9]), 4)
     assert (str(count), count.is_complete, count.is_exact) == (
-        "2 missing, 1 doubled, 1 that nobody sent",
+        "2 missing, 1 duplicated, 1 unexpected",
         False,
         False,
     )

@@ -75,7 +75,7 @@ def test_a_fetch_that_does_not_bring_exactly_the_pinned_files_leaves_nothing(
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "file"))
-    with pytest.raises(ConnectError, match="let PENSTOCK_CACHE name a folder that can be written"):
+    with pytest.raises(ConnectError, match="set PENSTOCK_CACHE to a writable folder"):
         jars.kafka_jars(ivy_that(tmp_path, "exit 1"), lambda _: None)
 
 

@@ -33,7 +33,7 @@ def test_warnings_of_the_api_server_are_printed(cluster: Cluster, caplog: pytest
 @pytest.mark.parametrize("out", ["Logged in as me\n{}", "[]", ""])
 def test_other_output_than_json_is_an_error(cluster: Cluster, out: str) -> None:
     cluster.answers("get", out=out)
-    with pytest.raises(ConnectError, match="cannot read the output of kubectl get: it is not only JSON"):
+    with pytest.raises(ConnectError, match="cannot read the output of kubectl get: it is not valid JSON"):
         Kubectl().connector("orders")
 
 

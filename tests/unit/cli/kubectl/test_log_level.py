@@ -25,8 +25,8 @@ def test_options_can_be_anywhere(cluster: Cluster, words: list[str], value: str 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["orders"], "write either LEVEL or --reset"),
-        (["orders", "DEBUG", "--reset"], "write either LEVEL or --reset"),
+        (["orders"], "specify either LEVEL or --reset"),
+        (["orders", "DEBUG", "--reset"], "specify either LEVEL or --reset"),
         (["orders", "--reset", "--tasks", "3"], "--reset applies to all tasks; remove --tasks"),
         (["orders", "DEBUG", "INFO"], "unrecognized arguments: INFO"),
         (["orders", "DEBUG", "--such"], "unrecognized arguments: --such"),

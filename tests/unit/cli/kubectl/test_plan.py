@@ -41,8 +41,8 @@ def test_a_changed_password_is_named_and_not_shown() -> None:
     ("changes", "effect"),
     [
         ({"state": "Paused"}, "tasks pause, without a restart"),
-        ({"state": "Stopped", "tasksMax": 5}, "all tasks end"),
-        ({"tasksMax": 5}, "all tasks restart, if the plugin makes another number of tasks"),
+        ({"state": "Stopped", "tasksMax": 5}, "all tasks stop"),
+        ({"tasksMax": 5}, "all tasks restart, if the plugin returns a different number of tasks"),
         ({"autoscaling": {"max": 5}}, "all tasks restart, if their number is not within the limits"),
         (
             {"config": {}},

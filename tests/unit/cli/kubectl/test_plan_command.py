@@ -116,7 +116,7 @@ def test_policies_that_may_not_be_read_hinder_no_plan(
     cluster.answers("apply", out=connector(20))
     cluster.answers("topiccreationpolicies.penstock.dev", err="Error: forbidden\n", code=1)
     assert main(["plan", "-f", file]) == 0
-    assert "The rules are not known: kubectl get: Error: forbidden\n" in capsys.readouterr().out
+    assert "The rules are unknown: kubectl get: Error: forbidden\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_internal_topics_that_a_source_names_are_listed() -> None:
 def test_the_topic_is_named_even_if_the_rules_are_not_known(config: Json, policies: Any, cause: str) -> None:
     text = planned_topics(connector({"topic": "orders", **config}), None, policies)
     assert "\norders   -            -             -          -\n" in text
-    assert "The rules are not known: " in text
+    assert "The rules are unknown: " in text
     assert cause in text
 
 

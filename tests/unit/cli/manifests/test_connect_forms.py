@@ -64,9 +64,9 @@ def test_what_a_form_stands_for_is_reported_in_one_line(tmp_path: Path) -> None:
     _, (tasks, warning) = plans([str(tmp_path / "a.json")], worker_from({}).config, None)
     assert "has no effect above 1" in tasks
     assert warning == (
-        f"{tmp_path / 'a.json'}, connector a: is Kafka Connect's form of {{kind: Connector, metadata: {{name: "
-        f"a}}, spec: {{class: {CONFIG['connector.class']}, tasksMax: 2, config: {{the other properties}}}}}}, which is what "
-        f"kubectl takes"
+        f"{tmp_path / 'a.json'}, connector a: is in Kafka Connect's format; the equivalent manifest, which kubectl takes, "
+        f"is {{kind: Connector, metadata: {{name: a}}, spec: {{class: {CONFIG['connector.class']}, tasksMax: 2, config: "
+        f"{{the other properties}}}}}}"
     )
 
 
@@ -105,7 +105,7 @@ def test_problems_have_the_names_that_kafka_connect_has(tmp_path: Path) -> None:
     text = posted(**{"connector.class": "Nope", "tasks.max": "x", "connector.plugin.version": "[1", "topic": None})
     found = reported(tmp_path, text.replace('"name": "a"', '"initial_state": "On", "confg": {}'))
     assert set(found) == {"confg", "name", "connector.class", "tasks.max", "initial_state", "topic"}
-    assert found["confg"] == "is not a field of Kafka Connect's form; did you mean config?"
+    assert found["confg"] == "is not a field of Kafka Connect's format; did you mean config?"
     assert found["connector.class"].startswith("Invalid value Nope for configuration connector.class: Class Nope could")
     assert found["initial_state"] == "must be RUNNING, PAUSED or STOPPED"
 
@@ -120,12 +120,12 @@ def test_two_names_are_one_too_many(tmp_path: Path) -> None:
 
 def test_a_name_that_is_elsewhere_in_the_url_is_asked_for(tmp_path: Path) -> None:
     ((name, message),) = reported(tmp_path, json.dumps(CONFIG)).items()
-    assert (name, message) == ("name", "is missing; where Kafka Connect takes it from the URL, add it here")
+    assert (name, message) == ("name", "is missing; add it even if Kafka Connect takes it from the URL")
 
 
 def test_a_worker_configuration_is_known_for_what_it_is(tmp_path: Path) -> None:
     found = reported(tmp_path, "bootstrap.servers=h:1\ngroup.id=g\n", "worker.properties")
-    assert found["connector.class"] == "is missing; a worker configuration is given with --worker"
+    assert found["connector.class"] == "is missing; pass a worker configuration with --worker"
 
 
 def test_json_with_a_mistake_is_reported_as_json(tmp_path: Path) -> None:

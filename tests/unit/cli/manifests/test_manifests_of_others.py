@@ -29,4 +29,4 @@ def test_validate_and_transform_name_import_for_a_connector_of_another_operator(
     done = penstock(command, file)
     assert done.returncode != 0
     assert done.stdout == ""
-    assert f"{kind} is a resource of {api_version.partition('/')[0]}; `penstock import FILE` makes a" in done.stderr
+    assert f"{kind} is a resource of {api_version.partition('/')[0]}; `penstock import FILE` converts it" in done.stderr

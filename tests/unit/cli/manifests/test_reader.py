@@ -166,11 +166,11 @@ def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind: Conector\n", "Conector is not known; did you mean Connector?"),
-        ("kind: 1\n", "1 is not known; write kind: Connector"),
+        ("kind: Conector\n", "Conector is unknown; did you mean Connector?"),
+        ("kind: 1\n", "1 is unknown; write kind: Connector"),
         (
             "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n",
-            "KafkaConnector is a resource of kafka.strimzi.io; `penstock import FILE` makes a Connector of it",
+            "KafkaConnector is a resource of kafka.strimzi.io; `penstock import FILE` converts it to a Connector",
         ),
         (
             "apiVersion: eventstreams.ibm.com/v1beta2\nkind: KafkaConnector\n",
@@ -178,7 +178,7 @@ def test_every_problem_of_every_file_is_reported_together(tmp_path: Path) -> Non
         ),
         (
             "apiVersion: platform.confluent.io/v1beta1\nkind: Connector\n",
-            "Connector is a resource of platform.confluent.io; `penstock import FILE` makes a Connector of it",
+            "Connector is a resource of platform.confluent.io; `penstock import FILE` converts it to a Connector",
         ),
         ("apiVersion: x\n", "kind: is missing"),
         ("kind: Connector\nmetadata: {name: a}\n", "apiVersion: is missing; write apiVersion: penstock.dev/v1alpha1"),
@@ -195,7 +195,7 @@ def test_what_is_no_connector_is_reported(text: str, message: str) -> None:
 @pytest.mark.parametrize("kind", ["KafkaConnector", "CONNECTOR", "Conector", "TopicCreatonPolicy"])
 def test_an_unknown_kind_of_penstock_is_reported_and_not_skipped(kind: str) -> None:
     text = f"apiVersion: penstock.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: b}}\n---\n{GOOD}"
-    assert f"{kind} is not known" in problems(text)[0]
+    assert f"{kind} is unknown" in problems(text)[0]
 
 
 def test_resources_of_other_kinds_are_skipped_and_counted() -> None:
@@ -205,13 +205,21 @@ def test_resources_of_other_kinds_are_skipped_and_counted() -> None:
     assert found.note == "skipped 3 resources of other kinds: 2 Namespace, 1 PluginVersion"
     assert read_manifests(["-"], io.StringIO(GOOD)).note is None
     with pytest.raises(
-        ConfigError, match=r"no Connector was found; .* \(skipped 1 resource of other kinds: 1 Namespace\)"
+        ConfigError, match=r"cannot find a Connector; .* \(skipped 1 resource of other kinds: 1 Namespace\)"
     ):
         read("kind: Namespace\n")
 
 
+def test_flaw_in_a_document_of_another_kind_is_the_only_problem_reported_there() -> None:
+    other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 1\n  replicas: 2\n"
+    assert problems(f"{GOOD}---\n{other}") == [
+        "standard input, document 2 (line 7), Deployment web: line 12: the key replicas occurs here a second time; remove "
+        "one of them"
+    ]
+
+
 def test_files_without_a_connector_are_refused() -> None:
-    with pytest.raises(ConfigError, match="no Connector was found"):
+    with pytest.raises(ConfigError, match="cannot find a Connector"):
         read("# nothing\n---\n")
 
 

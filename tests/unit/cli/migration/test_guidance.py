@@ -122,7 +122,7 @@ def test_pods_that_run_two_images_or_one_of_no_registry_decide_nothing() -> None
         _, brought = moved(kafka_connect(build=BUILD), kafka_connector(), *pods)
         assert (brought.versions, [i.reference for i in brought.by_tag]) == ((), [TAGGED])
     report = text(guidance(kafka_connect(build=BUILD), kafka_connector(), *two))
-    assert f"its pods run 2 images, as while they are rolled: a/b@{DIGEST}, a/b@sha256:{'1' * 64}" in report
+    assert f"its pods run 2 images, as during a rollout: a/b@{DIGEST}, a/b@sha256:{'1' * 64}" in report
 
 
 def test_an_image_that_strimzi_mounts_is_a_plugin_version_of_its_own() -> None:
@@ -140,12 +140,12 @@ def test_without_an_image_the_archives_of_the_build_are_fetched_checked_and_made
     plugins = [{"name": "debezium", "artifacts": [*DEBEZIUM["artifacts"], jar, maven]}]
     stream = {"output": {"type": "imagestream", "image": "my-connect:latest"}, "plugins": plugins}
     found = guidance(kafka_connect(build=stream), kafka_connector())
-    (build,) = [s for s in found if s.what.startswith("Make an image")]
+    (build,) = [s for s in found if s.what.startswith("Build an image")]
     assert build.lines == (
         f"curl -fLO {ARCHIVE}",
         "echo 'abc  debezium-connector-postgres-3.6.1.Final-plugin.tar.gz' | sha512sum --check",
         "curl -fLO https://repo.example/x.jar",
-        "get io.apicurio:converter:2.6.13 with all that it depends on too",
+        "get io.apicurio:converter:2.6.13 with all dependencies too",
         "penstock plugin build debezium-connector-postgres-3.6.1.Final-plugin.tar.gz x.jar --image REGISTRY/debezium "
         "--out debezium",
         "skopeo copy --preserve-digests oci-archive:debezium/debezium.tar docker://REGISTRY/debezium",
@@ -181,7 +181,7 @@ def test_how_its_clients_connect_belongs_to_the_release_and_is_said_without_a_se
         "sasl.mechanism: SCRAM-SHA-512",
         "sasl.jaas.config: user u, whose password is in Secret s, key p",
         "ssl.truststore.*: trusted certificates are in Secret ca, key ca.crt",
-        "offset.storage.topic: connect-cluster-offsets, where the positions are",
+        "offset.storage.topic: connect-cluster-offsets, which has the positions",
         "producer.compression.type: set for all its connectors",
     )
     pair = {"type": "tls", "certificateAndKey": {"secretName": "s", "certificate": "c", "key": "k"}}
@@ -194,13 +194,13 @@ def test_the_list_is_in_the_order_in_which_things_are_done() -> None:
         kafka_connect(image=f"r/c@{DIGEST}"), kafka_connector(**{"db.password": "hunter22"}), are_recorded=False
     )
     assert [s.what.split(",")[0].partition(":")[0] for s in found] == [
-        "Give the release's worker configuration what Kafka Connect's has",
+        "Set in the release's worker configuration",
         "Create the Secrets",
         "Apply the PluginVersions",
-        "Stop the connectors there",
-        "Import sources once more while they are stopped",
-        "Apply the Connectors; spec.state says which of them run",
-        "When they run here",
+        "Stop the connectors in Kafka Connect",
+        "Repeat the import of sources while they are stopped",
+        "Apply the Connectors; those whose spec.state is Running start",
+        "When the connectors run here",
     ]
     lines = text(found)
     assert "kubectl apply -f connectors.yaml --selector app.kubernetes.io/part-of=my-connect" in lines
@@ -224,7 +224,7 @@ def test_a_plugin_of_a_running_kafka_connect_is_brought_once_in_the_version_that
     ]
     documents = (running("a", POSTGRES, **unwrap), running("b", "Postgres"), running("c", "com.acme.Sink"), listed)
     found = guidance(*documents, url="http://connect:8083")
-    (build,) = [s for s in found if s.what.startswith("Make an image")]
+    (build,) = [s for s in found if s.what.startswith("Build an image")]
     assert build.lines == (
         f"for {POSTGRES}, {unwrap['transforms.a.type']} version 3.6.1.Final",
         f"curl -fLO {ARCHIVE}",
@@ -243,7 +243,7 @@ def test_a_plugin_of_a_running_kafka_connect_is_brought_once_in_the_version_that
 
 def test_of_a_class_whose_version_is_not_known_the_report_says_so() -> None:
     lines = text(guidance(running("c", "com.acme.Sink")))
-    assert "get the archive or image with com.acme.Sink, in the version that runs there" in lines
+    assert "get the archive or image with com.acme.Sink, in the version that Kafka Connect runs" in lines
 
 
 def test_transforms_of_debezium_come_with_the_archive_of_the_connector() -> None:

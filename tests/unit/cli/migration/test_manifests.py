@@ -85,7 +85,7 @@ def test_a_converter_has_class_and_properties_of_one_place_as_in_kafka_connect()
     assert "value.converter.schemas.enable" not in config
     one = made({**PLAIN, "value.converter.schemas.enable": "true"}, of_worker=OF_WORKER)
     assert one.manifest["spec"]["config"]["value.converter.schemas.enable"] == "false"
-    assert "value.converter.schemas.enable: has no effect without value.converter, and is left out" in report(one)
+    assert "value.converter.schemas.enable: has no effect without value.converter, and is omitted" in report(one)
 
 
 @pytest.mark.parametrize("place", ["key.converter", "value.converter", "header.converter"])
@@ -162,7 +162,7 @@ def test_a_secret_is_taken_out_and_is_in_no_manifest_and_no_report(name: str, te
     one = made({"connector.class": "io.debezium.X", name: text})
     assert one.manifest["spec"]["config"][name] == f"${{secret:in-imported:{name}}}"
     assert one.secrets["in-imported"][name] == text
-    assert f"{name}: may be a secret, and was taken out" in report(one)
+    assert f"{name}: may be a secret, and was extracted" in report(one)
     assert "hunter22" not in report(one)
 
 
@@ -209,7 +209,7 @@ def test_variable_of_a_secret_that_only_pods_have_is_accepted() -> None:
     one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}"})
     assert "cannot be resolved" not in report(one)
     one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}${vault:x:y}"})
-    assert "give the release's worker configuration the config provider vault" in report(one)
+    assert "add the config provider vault to the release's worker configuration" in report(one)
 
 
 def test_variables_of_files_and_of_the_environment_are_remarks_and_are_not_looked_up_here(

@@ -39,7 +39,7 @@ def test_without_a_known_state_the_manifest_says_stopped_so_that_nothing_starts_
     for value in (INFO, {"name": "in", **CONFIG}):
         found = only(value)
         assert found.form["initial_state"] == "STOPPED"
-        assert [str(n) for n in found.notes] == ["state: it is not in what was read; the manifest says Stopped"]
+        assert [str(n) for n in found.notes] == ["state: is not in the input; it is Stopped in the manifest"]
 
 
 def test_the_kind_is_the_one_that_kafka_connect_reports() -> None:
@@ -94,7 +94,7 @@ def test_lists_within_a_list_are_one_problem_however_many_aliases_multiply_them(
     (document,) = documents(text)
     (problem,) = found_in("f", document.value)
     assert isinstance(problem, Problem)
-    assert problem.message.startswith("has lists within a list")
+    assert problem.message.startswith("has nested lists")
 
 
 def test_connectors_next_to_a_list_within_a_list_are_read() -> None:
@@ -172,9 +172,9 @@ def test_the_configuration_of_a_strimzi_resource_does_not_override_its_fields() 
     found = only(strimzi(tasksMax=2, config=config))
     assert found.form["config"] == {"connector.class": "X", "tasks.max": 2, "topic": "t"}
     assert [str(c) for c in found.changes] == [
-        "spec.config.connector.class: is ignored, as Strimzi does: spec.class counts",
-        "spec.config.tasks.max: is ignored, as Strimzi does: spec.tasksMax counts",
-        "spec.config.name: is ignored, as Strimzi does: metadata.name counts",
+        "spec.config.connector.class: is ignored, as in Strimzi: spec.class is used",
+        "spec.config.tasks.max: is ignored, as in Strimzi: spec.tasksMax is used",
+        "spec.config.name: is ignored, as in Strimzi: metadata.name is used",
     ]
 
 
@@ -183,7 +183,7 @@ def test_secrets_of_one_other_namespace_are_one_problem_with_its_remedy() -> Non
     resource = strimzi(config=config)
     del resource["metadata"]["namespace"]
     assert [str(p) for p in only(resource).problems] == [
-        "user, password: name a Secret of namespace db, but a Connector can use only those of its own namespace: import "
+        "user, password: name a Secret of namespace db, but a Connector can use only those of its own namespace; import "
         "with --namespace db"
     ]
     (found,) = found_in("f", resource, "db")
@@ -214,7 +214,7 @@ def test_a_connector_of_confluent_for_kubernetes_is_read() -> None:
         "initial_state": "RUNNING",
     }
     assert (found.namespace, found.is_live, found.restart) == ("confluent", True, {})
-    assert [str(c) for c in found.changes] == ["spec.configs.tasks.max: is ignored: spec.taskMax counts"]
+    assert [str(c) for c in found.changes] == ["spec.configs.tasks.max: is ignored: spec.taskMax takes precedence"]
     assert [n.property for n in found.notes] == ["spec.mystery"]
     assert only(confluent(name="Pages_V2")).name == "Pages_V2"
 

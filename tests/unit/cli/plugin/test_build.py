@@ -156,7 +156,7 @@ def test_a_build_that_fails_says_what_pip_says_and_leaves_nothing(
     with pytest.raises(ConfigError) as raised:
         build(sources, NAME, tmp_path / "out")
     message = str(raised.value)
-    assert message.startswith(f"pip cannot build {sources}, with hatchling==0.0.1 fetched for it. pip says:\n")
+    assert message.startswith(f"cannot build {sources} with hatchling==0.0.1; the output of pip:\n")
     assert "No matching distribution found for hatchling==0.0.1" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]
 
@@ -177,12 +177,12 @@ def test_what_is_no_project_is_refused_before_anything_is_built(tmp_path: Path) 
     (tmp_path / "notes.txt").write_text("")
     for wrong in (tmp_path, tmp_path / "notes.txt", tmp_path / "nothing.whl"):
         with pytest.raises(
-            ConfigError, match=r"is not a project of plugins: neither a wheel nor a folder with a pyproject"
+            ConfigError, match=r"is not a plugin project: it is neither a wheel nor a folder with a pyproject"
         ):
             build(wrong, NAME, tmp_path / "out")
     for name in ("shop.whl", "shop-1.0-py3-none-any.whl"):
         (tmp_path / name).write_text("no archive")
-        with pytest.raises(ConfigError, match=f"{name} is not an installable wheel: "):
+        with pytest.raises(ConfigError, match=f"cannot install {name}: it is not a valid wheel: "):
             build(tmp_path / name, NAME, tmp_path / "out")
 
 
@@ -192,7 +192,7 @@ def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path, capsys: pyte
         ([tmp_path], f"cannot make an image of {tmp_path}: no file in it is a jar, and it has no pyproject.toml; "),
         (
             [sources, tmp_path],
-            f"cannot make one image of {sources}, {tmp_path}: it would hold more than the project {sources};",
+            f"cannot make one image of {sources}, {tmp_path}: it would have more than the project {sources};",
         ),
     ):
         command = ["plugin", "build", *map(str, arguments), "--image", NAME, "--out", str(tmp_path / "out")]

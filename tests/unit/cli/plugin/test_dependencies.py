@@ -91,7 +91,7 @@ def test_native_code_is_that_for_the_python_and_the_machine_of_the_runtime(
 def test_a_dependency_without_a_wheel_for_that_python_is_reported_by_its_name(index: Path, tmp_path: Path) -> None:
     wheel(index, "shop-native", "2.0", tag="cp312-cp312-manylinux_2_28_x86_64")
     (problem,) = refused(project(tmp_path / "project", "shop-native"))
-    assert "cannot be installed for the runtime, which is CPython 3.11 on Linux" in problem
+    assert "for the runtime, which is CPython 3.11 on Linux" in problem
     assert "No matching distribution found for shop-native" in problem
 
 

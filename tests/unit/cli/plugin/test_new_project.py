@@ -58,14 +58,14 @@ def test_new_projects_are_clean_in_the_eyes_of_ruff_and_mypy(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Acme", "it must be lower-case letters and digits"),
-        ("acme/files", "it must be lower-case letters and digits"),
-        ("-acme", "it must be lower-case letters and digits"),
-        ("acme_files", "it must be lower-case letters and digits"),
-        ("acme--files", "it must be lower-case letters and digits"),
-        ("a" * 46, "it must be lower-case letters and digits"),
-        ("cast", "the plugin would be called Cast, which is the name of a built-in plugin"),
-        ("hoist-field", "the plugin would be called HoistField"),
+        ("Acme", "it must be at most 45 lower-case letters and digits"),
+        ("acme/files", "it must be at most 45 lower-case letters and digits"),
+        ("-acme", "it must be at most 45 lower-case letters and digits"),
+        ("acme_files", "it must be at most 45 lower-case letters and digits"),
+        ("acme--files", "it must be at most 45 lower-case letters and digits"),
+        ("a" * 46, "it must be at most 45 lower-case letters and digits"),
+        ("cast", "the plugin would get the name Cast, which is the name of a built-in plugin"),
+        ("hoist-field", "the plugin would get the name HoistField"),
         ("json", "its module json would not be found, since Python's own is imported"),
         ("penstock-kafka", "its module penstock_kafka would not be found, since Penstock's own"),
         ("pydantic", "the runtime has a package of that name"),
@@ -80,7 +80,9 @@ def test_a_name_that_would_make_trouble_later_is_refused_immediately(name: str, 
 
 
 def test_a_kind_that_has_no_function_form_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="A predicate is a class: only source, sink, transform can be a function"):
+    with pytest.raises(
+        ConfigError, match="cannot write a predicate as a function: only source, sink, transform can be one"
+    ):
         new_project("acme", "predicate", tmp_path, form="function")
     assert not [*tmp_path.iterdir()]
 
@@ -90,7 +92,7 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "acme" / "notes").write_text("mine")
     (tmp_path / "shop").symlink_to(tmp_path / "elsewhere")
     for name in ("acme", "shop"):
-        with pytest.raises(ConfigError, match="already; choose another name, or remove it"):
+        with pytest.raises(ConfigError, match="already exists; choose another name, or remove it"):
             new_project(name, "sink", tmp_path)
     assert [p.name for p in (tmp_path / "acme").iterdir()] == ["notes"]
 
@@ -103,7 +105,7 @@ def test_a_plugin_that_no_suite_tests_is_reported_with_its_suite(
     (folder / "tests" / "test_acme.py").write_text("def test_nothing() -> None: ...\n")
     assert main(["plugin", "check", str(folder)]) == 2
     assert (
-        "penstock: Acme: no suite tests it; write a class TestAcme(SinkSuite) with `plugin = acme`"
+        "penstock: Acme: it has no suite; write a class TestAcme(SinkSuite) with `plugin = acme`"
         in capfd.readouterr().err
     )
 
@@ -125,7 +127,7 @@ def test_names_that_mean_something_else_already_are_reported(tmp_path: Path, cap
     assert "SqlSource: penstock-sql " in told
     assert "which is installed here, has a plugin of that name (penstock_sql" in told
     for name in ("connector.class", "transforms", "transforms.mine"):
-        assert f"SqlSource: its property {name} has the name of one that Penstock reads for every source" in told
+        assert f"SqlSource: its property {name} has the name of a property that Penstock reads for every source" in told
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_names_that_mean_something_else_already_are_reported(tmp_path: Path, cap
 )
 def test_a_property_is_taken_where_penstock_reads_it(kind: str, name: str, *, is_taken: bool) -> None:
     looked = InspectedPlugin(alias="Acme", type=kind, properties=(name,))
-    with pytest.raises(ConfigError, match="would get the value that a user sets") if is_taken else nullcontext():
+    with pytest.raises(ConfigError, match="a value would be used for both") if is_taken else nullcontext():
         refuse_taken_names("acme", [looked])
 
 
@@ -169,7 +171,7 @@ def test_tests_that_fail_are_reported_and_so_is_that_there_are_none(
     assert "test_it_is_perfect" in capfd.readouterr().err
     test.unlink()
     assert main(["plugin", "check", str(folder)]) == 2
-    assert f"{folder} has no tests." in capfd.readouterr().err
+    assert f"cannot check {folder}: it has no tests; " in capfd.readouterr().err
 
 
 @pytest.mark.slow
@@ -185,7 +187,9 @@ def test_one_mistake_is_reported_once_by_the_lines_of_its_author_and_last_of_all
     assert printed.count(f"E   {told}") == 1
     assert "in acme\n    place = cursor.place if cursor else 0\n" in printed
     assert "penstock/testing" not in printed
-    assert re.search(rf"= what is wrong =+\n\d+ tests: {told} \(first in tests/test_acme.py::TestAcme::test_", printed)
+    assert re.search(
+        rf"= causes of failures =+\n\d+ tests: {told} \(first in tests/test_acme.py::TestAcme::test_", printed
+    )
     assert len(printed.splitlines()) < 60
 
 

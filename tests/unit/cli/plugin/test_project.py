@@ -41,9 +41,9 @@ def test_all_that_is_missing_is_reported_together(tmp_path: Path) -> None:
         ("[project]\nname = 'shop'\nversion = 'one'\n" + ENTRY, "project.version: 'one' is not a version"),
         (
             "[project]\nname = 'PSUtil'\nversion = '1'\n" + ENTRY,
-            "project.name: PSUtil is a package that the runtime has",
+            "project.name: PSUtil is the name of a package of the runtime",
         ),
-        ("[project]\nname = 'penstock'\nversion = '1'\n" + ENTRY, "project.name: penstock is a package"),
+        ("[project]\nname = 'penstock'\nversion = '1'\n" + ENTRY, "project.name: penstock is the name of a package"),
         ("[tool.poetry]\nname = 'shop'\n", "project: is missing"),
         (
             "[project]\nname = 'shop'\nversion = '1'\nentry-points = 3\n",
@@ -85,15 +85,15 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
         (
             ('"shop:Shop"', '"shop:Shopp"'),
             'Shop: project.entry-points."penstock.plugins": Shop = "shop:Shopp" names Shopp, which the module shop does not '
-            "have. Did you mean Shop?",
+            "have; did you mean Shop?",
         ),
-        (('"shop:Shop"', '"shop:Gone"'), "names Gone, which the module shop does not have. There is Shop."),
+        (('"shop:Shop"', '"shop:Gone"'), "names Gone, which the module shop does not have; available: Shop"),
         (
             ('"shop:Shop"', '"shopp:Shop"'),
-            '"shopp:Shop" names the module shopp, which the project does not have. Did you mean shop?',
+            '"shopp:Shop" names the module shopp, which the project does not have; did you mean shop?',
         ),
-        (('"shop:Shop"', '"shop.gone:Shop"'), "the module shop.gone, which the project does not have. There is shop."),
-        (('"shop:Shop"', '"shop.Shop"'), '"shop.Shop" names only a module; write "module:Name", as "shop:Shop"'),
+        (('"shop:Shop"', '"shop.gone:Shop"'), "the module shop.gone, which the project does not have; available: shop"),
+        (('"shop:Shop"', '"shop.Shop"'), '"shop.Shop" names only a module; write "module:Name", such as "shop:Shop"'),
         (('"shop:Shop"', '"shop:ShopConfig"'), "is not a plugin: it is not a subclass of penstock.Plugin"),
     ],
 )
@@ -115,9 +115,9 @@ def test_a_class_that_a_pod_would_refuse_is_refused(
         ("raise SystemExit(3)", "is installed but cannot be imported: SystemExit: 3"),
         (
             "import os; print('so long', flush=True); os._exit(3)",
-            "The import of Shop ended its process with exit code 3. It printed:\nso long",
+            "cannot import Shop: its process exited with code 3; its output:\nso long",
         ),
-        ("import os; os.kill(os.getpid(), 9)", "The import of Shop ended its process by SIGKILL."),
+        ("import os; os.kill(os.getpid(), 9)", "cannot import Shop: its process was killed by SIGKILL"),
     ],
 )
 def test_a_module_that_ends_the_process_is_reported(code: str, told: str, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_the_command_line_leads_there(tmp_path: Path) -> None:
 def test_its_help_says_what_records_are() -> None:
     done = penstock("transform", "--help")
     assert "topic, key, value, headers, timestamp, partition, offset" in done.stdout
-    assert "exit codes: 0 all records went through" in done.stdout
+    assert "exit codes: 0 all records were transformed" in done.stdout
 
 
 def test_each_stage_is_a_line_of_json(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_of_several_connectors_one_is_named(tmp_path: Path) -> None:
     both = tmp_path / "both.yaml"
     both.write_text(one.read_text() + "---\n" + two.read_text())
     assert problems(both) == ["--connector: is missing: there are several connectors: one, two; name one"]
-    assert problems(both, connector="three") == ["--connector: there is no connector three; there are: one, two"]
+    assert problems(both, connector="three") == ["--connector: there is no connector three; available: one, two"]
     assert lines(tried(both, "1", connector="two", as_json=True)[1])[0]["outcome"] == "dropped"
 
 
@@ -251,9 +251,7 @@ def test_records_come_from_a_file_where_the_manifest_is_standard_input(tmp_path:
     options = TransformOptions("-", records=str(tmp_path / "r.json"))
     assert transform(options, io.StringIO(file.read_text()), out) == 0
     assert out.getvalue().endswith("2 records: 2 went through, 0 dropped, 0 failed\n")
-    assert problems(Path("-")) == [
-        "--records: is missing: standard input holds the manifest, so name a file of records"
-    ]
+    assert problems(Path("-")) == ["--records: is missing: standard input has the manifest; pass a file of records"]
     assert "cannot be read" in problems(file, records=str(tmp_path / "none.json"))[0]
 
 

@@ -66,9 +66,11 @@ def test_one_task_may_read_it(file: Path) -> None:
 
 def test_two_may_not(file: Path) -> None:
     (problem,) = refused(file, manifest("a"), manifest("b"))
-    assert "Connector b: file: is not set, so standard input is read, and a-0 reads it already: " in problem
+    assert "Connector b: file: is not set, so the task reads standard input, which a-0 already reads; " in problem
 
 
 def test_none_may_where_manifests_come_from_it(file: Path) -> None:
     (problem,) = refused(file, manifest("a"), manifest("b", "    file: /x\n"), typed=True)
-    assert "Connector a: file: is not set, so standard input is read, and manifests were read from it" in problem
+    assert (
+        "Connector a: file: is not set, so the task reads standard input, which the manifests are read from" in problem
+    )
