@@ -197,7 +197,7 @@ FAULTS: Final = (
     Fault(
         "a policy forbids the topic",
         "`limits.topics` of the policy does not match a source's topic",
-        Says("TasksFailed", ("limits.topics of the TopicCreationPolicy topics", "may not be created")),
+        Says("TasksFailed", ("limits.topics of the TopicCreationPolicy topics", "cannot create topic")),
         "write to another topic, or have the limit widened; the connector starts automatically",
         _with_policy("other"),
         remove=_policy(".*"),
