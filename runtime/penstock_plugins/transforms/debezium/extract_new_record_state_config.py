@@ -12,7 +12,7 @@ __all__ = ["Deletes", "ExtractNewRecordStateConfig"]
 
 
 class Deletes(NamedTuple):
-    """Results of deletions."""
+    """Handling of deletions."""
 
     delete: str
     """Result of the change event: `drop`, `null` (with the row's schema), `rewrite` or `tombstone` (without a schema)."""
@@ -30,7 +30,7 @@ _OLD_MODES: Final = {"drop": "drop", "none": "null", "rewrite": "rewrite"}
 _PREFIX: Final = "Prefix of the names of the {}."
 _REFERENCES: Final = (
     "{} to add, from the change event: `op`, `ts_ms`, a field of `source` (`table`, `lsn`) or of `transaction` (`id`), or a "
-    "path (`source.ts_ms`, named `__source_ts_ms`). A colon gives another name: `op:operation`. Fields that the event does "
+    "path (`source.ts_ms`, named `__source_ts_ms`). A colon sets another name: `op:operation`. Fields that the event does "
     "not have are not added."
 )
 
@@ -39,11 +39,11 @@ class ExtractNewRecordStateConfig(Config):
     mode: Annotated[str, words(*_MODES, any_case=True)] = prop(
         "delete.tombstone.handling.mode",
         "tombstone",
-        doc="How to handle deletions. A deletion is a change event, which Debezium's source lets a tombstone follow. drop: "
-        "remove both. tombstone: the event becomes a record with a null value and the row's schema, and the tombstone is "
-        "removed. rewrite: the event becomes the old row with the field `__deleted`, which is `true`, and `false` for all "
-        "other rows; the tombstone is removed. rewrite-with-tombstone: the same, but the tombstone stays. "
-        "delete-to-tombstone: the event becomes a tombstone, and the other one is removed.",
+        doc="How to handle deletions. A deletion is a change event that is followed by a tombstone. drop: remove both. "
+        "tombstone: the event becomes a record with a null value and the row's schema, and the tombstone is removed. "
+        "rewrite: the event becomes the old row with the field `__deleted`, which is `true`, and `false` for all other "
+        "rows; the tombstone is removed. rewrite-with-tombstone: the same, but the tombstone stays. delete-to-tombstone: "
+        "the event becomes a tombstone, and Debezium's tombstone is removed.",
         importance=Importance.MEDIUM,
     )
     drop_tombstones: bool | None = prop(
@@ -56,15 +56,15 @@ class ExtractNewRecordStateConfig(Config):
     delete_handling: Annotated[str | None, words(*_OLD_MODES, any_case=True)] = prop(
         "delete.handling.mode",
         None,
-        doc="What a deletion's change event becomes, as in Debezium before 3.2, if delete.tombstone.handling.mode is not "
-        "set. drop (the default): nothing. none: a record with a null value. rewrite: the old row with the field "
-        "`__deleted`.",
+        doc="How to handle the change event of a deletion, as in Debezium before 3.2, if delete.tombstone.handling.mode is "
+        "not set. drop (the default): remove it. none: it becomes a record with a null value. rewrite: it becomes the old "
+        "row with the field `__deleted`.",
         importance=Importance.LOW,
     )
     route: str = prop(
         "route.by.field",
         "",
-        doc="Field of the row whose text is the new topic. A blank text or null keeps the topic.",
+        doc="Field of the row with the new topic. A blank string or null keeps the topic.",
         importance=Importance.LOW,
     )
     field_prefix: str = prop("add.fields.prefix", "__", doc=_PREFIX.format("added fields"), importance=Importance.LOW)
@@ -76,7 +76,7 @@ class ExtractNewRecordStateConfig(Config):
     drop_header: str | None = prop(
         "drop.fields.header.name",
         None,
-        doc="Name of a header with a list of names of fields, which are removed from the row.",
+        doc="Name of a header that lists the fields to remove from the row.",
         importance=Importance.LOW,
     )
     drop_from_key: bool = prop(
@@ -94,13 +94,13 @@ class ExtractNewRecordStateConfig(Config):
     replace_null: bool = prop(
         "replace.null.with.default",
         True,
-        doc="Whether nulls of fields with a default are replaced by it. Only the modes that add `__deleted` do that.",
+        doc="Whether nulls are replaced with the default of their field. Applies only in modes that add `__deleted`.",
         importance=Importance.LOW,
     )
 
     @property
     def deletes(self) -> Deletes:
-        """Results of deletions; the older properties count only if the newer one is not set."""
+        """Handling of deletions; the older properties apply only if the newer one is not set."""
         old = self.drop_tombstones is not None or self.delete_handling is not None
         if old and "mode" not in self.model_fields_set:
             return Deletes(_OLD_MODES[self.delete_handling or "drop"], self.drop_tombstones is not False)

@@ -89,7 +89,9 @@ def test_a_file_without_permission_is_refused_with_file_and_user(path: Path, mon
             raise PermissionError(13, "Permission denied", name)
 
         monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(ConnectError, match=f"No permission to read file {path} as user {file_handles.user_name()}"):
+    with pytest.raises(
+        ConnectError, match=f"cannot read file {path}: user {file_handles.user_name()} has no permission"
+    ):
         Task(path)
 
 

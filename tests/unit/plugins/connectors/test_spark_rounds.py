@@ -154,7 +154,7 @@ def test_what_is_no_offset_of_a_part_is_reported_wherever_it_is_met(number: Any,
     offset = {**Round({"row": 1}, {"row": 9}, 4, "d").offset, **change}
     offsets = {SourcePartition({**SOURCE, "part": number}): offset}
     with pytest.raises(
-        ConnectError, match="is not a part of a round, as this connector writes them: remove the offsets of"
+        ConnectError, match="is not a part of a round as this connector writes it; remove the offsets of"
     ):
         life(offsets).latest_offsets(offsets, MANY)
     with pytest.raises(ConnectError, match="is not a part of a round"):

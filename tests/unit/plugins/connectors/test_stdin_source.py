@@ -149,7 +149,7 @@ def test_an_input_that_cannot_be_read_is_tried_again() -> None:
     reading, writing = os.pipe()
     os.close(writing)
     os.close(reading)
-    with pytest.raises(RetriableError, match="Cannot read standard input: Bad file descriptor"):
+    with pytest.raises(RetriableError, match="cannot read standard input: Bad file descriptor"):
         list(StdinSource("t", 10, None, reading).read({}, PLENTY))
 
 
