@@ -317,7 +317,7 @@ def test_a_new_file_that_may_not_be_read_yet_is_tried_again(path: Path, monkeypa
             raise PermissionError(13, "Permission denied", name)
 
         patch.setattr(os, "open", refuse)
-        with pytest.raises(ConnectError, match="No permission") as caught:
+        with pytest.raises(ConnectError, match="has no permission") as caught:
             task.source.latest_offsets(task.at, PLENTY)
         assert type(caught.value).__name__ == "RetriableError"
     assert os.open is real

@@ -166,7 +166,7 @@ def test_offsets_of_parts_may_be_put_back_and_removed() -> None:
     assert len(offsets) == 3
     for given in (offsets, dict.fromkeys(offsets)):
         assert SparkDataSource().alter_offsets(config(), given) is False
-    with pytest.raises(ConnectError, match=r"is .*backlogs:Spans.*, except for the parts of a backlog"):
+    with pytest.raises(ConnectError, match=r"only the partition .*backlogs:Spans.*, and the parts of a backlog"):
         SparkDataSource().alter_offsets(config(), {SourcePartition({"source": "x", "part": 0}): {"row": 1}})
 
 
