@@ -108,7 +108,7 @@ def test_references_that_lead_back_to_themselves_fail_the_record_and_are_asked_f
     converter.close()
 
 
-@pytest.mark.parametrize(("branches", "cause"), [(1, "nested more than 100 levels deep"), (200, "more than 10000 references")])
+@pytest.mark.parametrize(("branches", "cause"), [(1, "more than 100 levels deep"), (200, "more than 10000 references")])
 def test_references_without_end_are_refused(branches: int, cause: str) -> None:
     def fetch(number: int) -> tuple[Reference, list[int]]:
         is_leaf = branches > 1 and number > branches**2
