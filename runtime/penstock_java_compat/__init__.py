@@ -1,1 +1,1 @@
-"""Behavior of Java that Kafka Connect depends on, in Python. Independent of Penstock."""
+"""Java behavior that Kafka Connect depends on, in Python. Independent of Penstock."""

@@ -1,4 +1,4 @@
-"""Java's dates in UTC: Julian before 15 October 1582, Gregorian from then on, in the range of 64 bits of milliseconds."""
+"""Java's dates in UTC: Julian before 15 October 1582, Gregorian from then on, for 64-bit milliseconds."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -95,7 +95,7 @@ def civil(millis: int) -> CivilTime:
 def civil_day(days: int) -> CivilDay:
     """Return the calendar fields of a day since 1970-01-01.
 
-    In 1582 only existing days count: October 15 is day 278 of the year and day 5 of its month.
+    In 1582, only existing days are counted: October 15 is day 278 of the year and day 5 of its month.
     """
     year, month, day = _from_days(days)
     new_year = _first_of(year, 1)
@@ -138,11 +138,11 @@ def millis_of(year: int, month: int, day: int, hour: int = 0, minute: int = 0, s
 
 
 def calendar_days(year: int, count: Callable[[bool], int], *, of_year: bool = False) -> int:
-    """Return the day in the calendar that Java uses for it.
+    """Return a day, counted in the calendar that Java uses for it.
 
     Args:
         year: year before any field rolls over.
-        count: returns the day in one calendar; its argument is True for the Gregorian calendar.
+        count: function that returns the day in one calendar; its argument is True for the Gregorian calendar.
         of_year: whether days or weeks are counted from New Year, which was Julian in 1582.
     """
     if year > 1582 or (year == 1582 and not of_year):

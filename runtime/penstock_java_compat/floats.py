@@ -1,4 +1,4 @@
-"""Doubles and floats as Java 17 prints them (`Double.toString`, `Float.toString`).
+"""Print doubles and floats like Java 17 (`Double.toString`, `Float.toString`).
 
 Java before 19 does not print the shortest digits that identify a number: it prints 2e23 as 1.9999999999999998E23. This
 module implements its algorithm, `jdk.internal.math.FloatingDecimal.dtoa`, with Python's integers.
@@ -17,7 +17,7 @@ _MAX_SMALL, _MIN_SMALL = 62, -21
 _LEAST_NORMAL: Final = 2.0**-1022
 _LONG_5_POWERS: Final = 27
 _FIVE_BITS: Final = tuple((5**n).bit_length() if n else 0 for n in range(_LONG_5_POWERS))
-# Decimal digits that are insignificant in a number with so many insignificant low bits.
+# Number of insignificant decimal digits, by the number of insignificant low bits.
 _INSIGNIFICANT: Final = (
     *(0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9),
     *(9, 9, 10, 10, 10, 11, 11, 11, 12, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15, 15, 16, 16, 16),
@@ -35,7 +35,7 @@ def plain_range(number: float) -> bool:
 
 
 def plain_ranges(numbers: Sequence[float]) -> bool:
-    """Return True only if `plain_range` is true for all. Compares only minimum and maximum, so False proves nothing."""
+    """Return True only if `plain_range` is true for all. Compares only minimum and maximum: False may mean unknown."""
     return min(numbers) >= 1e-3 and max(numbers) < 1e7 and not math.isnan(sum(numbers))
 
 
@@ -121,7 +121,7 @@ def _float_text(number: float) -> str:
 
 
 def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
-    """Return the digits, and the position of the decimal point in them. Variables have the names of `dtoa`, shortened."""
+    """Return the digits, and the position of the decimal point in them. Variables are named as in `dtoa`, shortened."""
     tail = (fraction & -fraction).bit_length() - 1
     used = _EXP_SHIFT + 1 - tail
     tiny = max(0, used - exponent - 1)
@@ -153,7 +153,7 @@ def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
         point -= 1
     else:
         digits.append(digit)
-    if point < -3 or point >= 8:  # the E form has a digit after the point even where it needs none
+    if point < -3 or point >= 8:  # the E form has a digit after the point even if it needs none
         high = low = False
     while not low and not high:
         digit, b = b // s, 10 * (b % s)

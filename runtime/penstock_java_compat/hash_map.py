@@ -9,7 +9,7 @@ _K = TypeVar("_K", str, str | None)
 
 
 def in_hash_order(keys: Iterable[_K]) -> list[_K]:
-    """Return the distinct texts (and null) in the iteration order of a `HashMap` into which they were put one by one."""
+    """Return the distinct strings (and null) in the iteration order of a `HashMap` into which they were put one by one."""
     distinct = list(dict.fromkeys(keys))
     buckets = 16
     while len(distinct) > buckets * 3 // 4:

@@ -18,7 +18,7 @@ _SEPARATOR: Final = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""Return the properties, in the order of the file. If several have the same name, the last counts.
+    r"""Return the properties, in the order of the file. If several have the same name, the last one wins.
 
     Raises:
         ValueError: a `\u` is not followed by four hexadecimal digits; the message names the property's first line.
@@ -27,7 +27,7 @@ def parse_properties(text: str) -> dict[str, str]:
     for number, line in _logical_lines(text):
         key = _KEY.match(line)
         separator = _SEPARATOR.match(line, key.end()) if key else None
-        if key is None or separator is None:  # both patterns match the empty text
+        if key is None or separator is None:  # never, as both patterns match the empty string
             continue
         try:
             properties[_unescaped(key[0])] = _unescaped(line[separator.end() :])

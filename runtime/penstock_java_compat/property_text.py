@@ -1,4 +1,4 @@
-"""Read property texts as Java does: which characters are blanks, and how lists are split."""
+"""Parse property values like Java: trim blanks and split lists."""
 
 import re
 from typing import Final
@@ -16,6 +16,6 @@ def trimmed(text: str) -> str:
 
 
 def items(text: str) -> list[str]:
-    """Return the trimmed items of a list, split as in `ConfigDef.parseType`. The empty text is the empty list."""
+    """Return the trimmed items of a list, split as in `ConfigDef.parseType`. The empty string is the empty list."""
     text = trimmed(text)
     return _COMMA.split(text) if text else []

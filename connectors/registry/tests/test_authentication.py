@@ -129,15 +129,15 @@ def test_user_and_password(kind: type[AvroConverter], write: Write, proxy: Proxy
         return {"basic.auth.credentials.source": "USER_INFO", "basic.auth.user.info": f"ann:{password}"}
 
     assert write(proxy.url, user("s3cret:x")) is not None
-    refused(write, proxy.url, user("wr0ng"), r"refuses the credentials \(status 401\); check (basic|apicurio)\.auth\.")
-    refused(write, proxy.url, {}, r"refuses the credentials \(status 401\)")
+    refused(write, proxy.url, user("wr0ng"), r"rejects the credentials \(status 401\); check (basic|apicurio)\.auth\.")
+    refused(write, proxy.url, {}, r"rejects the credentials \(status 401\)")
 
 
 @pytest.mark.parametrize("kind", [AvroConverter], indirect=True)
 def test_user_and_password_in_the_url(write: Write, proxy: Proxy) -> None:
     proxy.accepts = lambda headers: headers.get("authorization") == BASIC
     assert write(proxy.url.replace("http://", "http://ann:s3cret%3Ax@"), {}) is not None
-    refused(write, proxy.url.replace("http://", "http://ann:wr0ng@"), {}, "refuses the credentials")
+    refused(write, proxy.url.replace("http://", "http://ann:wr0ng@"), {}, "rejects the credentials")
 
 
 def test_a_token(kind: type[AvroConverter], write: Write, proxy: Proxy) -> None:
@@ -149,7 +149,7 @@ def test_a_token(kind: type[AvroConverter], write: Write, proxy: Proxy) -> None:
         return {"bearer.auth.credentials.source": "STATIC_TOKEN", "bearer.auth.token": token}
 
     assert write(proxy.url, bearer("t0ken")) is not None
-    refused(write, proxy.url, bearer("wr0ng"), "refuses the credentials")
+    refused(write, proxy.url, bearer("wr0ng"), "rejects the credentials")
 
 
 def oauth(kind: type[AvroConverter], url: str, secret: str) -> dict[str, str]:
@@ -200,7 +200,7 @@ def test_keycloak_is_named_by_its_realm(write: Write, proxy: Proxy, tokens: Toke
         "apicurio.auth.service.url": tokens.url.partition("/realms")[0]
     }
     assert write(proxy.url, given | {"apicurio.auth.realm": "shop"}) is not None
-    with pytest.raises(ConfigError, match=r"service\.url needs the realm"):
+    with pytest.raises(ConfigError, match=r"service\.url requires the realm"):
         write(proxy.url, given)
 
 

@@ -39,13 +39,13 @@ def test_a_format_of_decimals_that_does_not_exist_is_refused() -> None:
     [
         ({}, "schema.registry.url"),
         ({"schema.registry.url": "registry:8081"}, "must begin with http"),
-        ({**URL, "value.subject.name.strategy": "com.example.Mine"}, "strategies in Java cannot be used here"),
-        ({**URL, "basic.auth.credentials.source": "USER_INFO"}, "basic.auth.user.info: USER_INFO needs"),
+        ({**URL, "value.subject.name.strategy": "com.example.Mine"}, "other strategies in Java are not supported"),
+        ({**URL, "basic.auth.credentials.source": "USER_INFO"}, "basic.auth.user.info: USER_INFO requires"),
         ({**URL, "basic.auth.credentials.source": "SASL_INHERIT"}, "set USER_INFO"),
-        ({**URL, "bearer.auth.credentials.source": "STATIC_TOKEN"}, "bearer.auth.token: STATIC_TOKEN needs"),
+        ({**URL, "bearer.auth.credentials.source": "STATIC_TOKEN"}, "bearer.auth.token: STATIC_TOKEN requires"),
         ({**URL, "bearer.auth.credentials.source": "CUSTOM"}, "String must be one of: STATIC_TOKEN, OAUTHBEARER"),
-        ({**URL, "value.schema.id.serializer": "com.example.Mine"}, "serializers in Java cannot be used here"),
-        ({**URL, "value.schema.id.deserializer": "ConfigSchemaIdDeserializer"}, "nor one id for all messages"),
+        ({**URL, "value.schema.id.serializer": "com.example.Mine"}, "other serializers in Java are not supported"),
+        ({**URL, "value.schema.id.deserializer": "ConfigSchemaIdDeserializer"}, "nor is one id for all messages"),
         ({**URL, "use.latest.with.metadata": "x"}, "expected name=value"),
     ],
 )

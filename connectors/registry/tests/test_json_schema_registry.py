@@ -129,7 +129,7 @@ def test_an_incompatible_schema_fails_its_records_in_words(json_schema: Json, to
     message = written(converter, topic, ORDER, {"id": 1, "name": "a"})
     other = struct({"id": STRING, "name": OPTIONAL_STRING}, name="shop.Order")
     for _ in range(2):
-        with pytest.raises(DataError, match=rf"subject {topic}-value: it is not compatible"):
+        with pytest.raises(DataError, match=rf"subject {topic}-value: the registry rejects it as incompatible"):
             converter.from_connect(topic, other, {"id": "x", "name": None})
     assert converter.from_connect(topic, ORDER, {"id": 1, "name": "a"}) == message
 
@@ -191,7 +191,7 @@ def test_a_message_of_another_format_fails(json_schema: Json, topic: str) -> Non
 
 def test_a_schema_of_another_kind_is_named(json_schema: Json, registry: Registry, topic: str) -> None:
     number = registry.register(f"{topic}-value", {"type": "record", "name": "R", "fields": []})
-    with pytest.raises(DataError, match="it is one of AVRO, and the converter is for JSON"):
+    with pytest.raises(DataError, match="its type is AVRO, and the converter is for JSON"):
         json_schema().to_connect(topic, prefix(number) + b"{}")
 
 

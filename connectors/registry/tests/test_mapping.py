@@ -49,7 +49,7 @@ def test_different_types_of_one_name_are_refused() -> None:
     with pytest.raises(DataError, match=r"two different types have the name shop\.In"):
         avro_json(schema, PLAIN)
     within = struct({"a": struct({"x": INT32}, name="shop.Out")}, name="shop.Out")
-    with pytest.raises(DataError, match=r"a struct with the name shop\.Out contains another one"):
+    with pytest.raises(DataError, match=r"a struct with the name shop\.Out contains another struct"):
         avro_json(within, PLAIN)
 
 

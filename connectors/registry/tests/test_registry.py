@@ -96,7 +96,7 @@ def test_an_incompatible_schema_fails_its_records_in_words(avro: Avro, topic: st
     message = written(converter, topic, ORDER, {"id": 1, "name": "a"})
     required = struct({"id": INT64, "price": INT64}, name="shop.Order")
     for _ in range(2):
-        with pytest.raises(DataError, match=rf"subject {topic}-value: it is not compatible .*price"):
+        with pytest.raises(DataError, match=rf"subject {topic}-value: the registry rejects it as incompatible .*price"):
             converter.from_connect(topic, required, {"id": 1, "price": 2})
     assert converter.from_connect(topic, ORDER, {"id": 1, "name": "a"}) == message
 
@@ -192,7 +192,7 @@ def test_bytes_that_do_not_fit_the_schema_fail_the_record(avro: Avro, topic: str
 
 def test_a_schema_of_another_kind_is_named(avro: Avro, registry: Registry, topic: str) -> None:
     number = registry.register(f"{topic}-value", {"$schema": "http://json-schema.org/draft-07/schema#"}, kind="JSON")
-    with pytest.raises(DataError, match="it is one of JSON, and the converter is for AVRO"):
+    with pytest.raises(DataError, match="its type is JSON, and the converter is for AVRO"):
         avro().to_connect(topic, prefix(number) + b"\x02")
 
 

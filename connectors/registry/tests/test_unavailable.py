@@ -19,8 +19,8 @@ ROW = struct({"id": INT64}, name="shop.Row")
     [
         ((500, "application/json", '{"error_code": 50001, "message": "store"}'), "status 500: store"),
         ((503, "text/html", "<html>down</html>"), "status 503"),
-        ((401, "application/json", '{"error_code": 401, "message": "who"}'), r"refuses the credentials \(status 401\)"),
-        ((403, "text/html", "<html>no</html>"), r"refuses the credentials \(status 403\)"),
+        ((401, "application/json", '{"error_code": 401, "message": "who"}'), r"rejects the credentials \(status 401\)"),
+        ((403, "text/html", "<html>no</html>"), r"rejects the credentials \(status 403\)"),
         ((200, "text/html", "<html>Please log in</html>"), "not that of a registry"),
         ((200, "application/json", '{"hello": "world"}'), "not that of a registry"),
         ((404, "text/html", "<html>Not here</html>"), "status 404"),

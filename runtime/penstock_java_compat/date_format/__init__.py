@@ -3,9 +3,9 @@
 format          the class itself
 pattern         a pattern as pieces
 printing        instants as text
-parsing         texts as fields; numbers, letters and zones read parts of them
+parsing         text as fields; numbers, letters and zones read parts of it
 fields          fields as an instant
-standard_texts  a fast path for texts like 2024-02-29 14:34:56
+standard_texts  a fast path for text like 2024-02-29 14:34:56
 zone_names      the names of time zones
 """
 

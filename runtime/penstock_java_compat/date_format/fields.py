@@ -1,4 +1,4 @@
-"""Fields read from a text, and their instant: Java's `CalendarBuilder` and a lenient `GregorianCalendar`."""
+"""Fields read from text, and their instant: Java's `CalendarBuilder` and a lenient `GregorianCalendar`."""
 
 from enum import IntEnum, auto
 from typing import Final
@@ -10,7 +10,7 @@ __all__ = ["Name", "ReadFields"]
 
 
 class Name(IntEnum):
-    """Calendar fields that a text can set."""
+    """Calendar fields that text can set."""
 
     ERA = auto()
     YEAR = auto()
@@ -38,7 +38,7 @@ _OF_DAY: Final = (Name.MINUTE, 60_000), (Name.SECOND, 1000), (Name.MILLI, 1)
 
 
 class ReadFields:
-    """Fields in the order in which they were set. Of conflicting fields, the latest counts."""
+    """Fields in the order in which they were set. Of conflicting fields, the latest one applies."""
 
     def __init__(self) -> None:
         self._values: dict[Name, int] = {}
@@ -63,7 +63,7 @@ class ReadFields:
         values = self._values
         wall = _wall(values)
         if Name.WEEK_YEAR in values and [n for n in values if n in _YEARS][-1] is Name.WEEK_YEAR:
-            # First, only the other fields determine the era of the year; then the day counts as set after them.
+            # First, only the other fields determine the era of the year; then the day is treated as set after them.
             day = civil_day(_by_week_year(values, before_christ=civil_day(wall // DAY).year < 1))
             others = {n: v for n, v in values.items() if n not in (Name.ERA, Name.YEAR, Name.MONTH, Name.DAY)}
             wall = _wall(others | {Name.YEAR: day.year, Name.MONTH: day.month - 1, Name.DAY: day.day})
@@ -103,7 +103,7 @@ def _hours(values: dict[Name, int], stamps: dict[Name, int]) -> int:
 
 
 def _day_field(stamps: dict[Name, int]) -> Name:
-    """Return the field that determines the day: from the complete group with the latest member, otherwise any."""
+    """Return the field that determines the day: that of the complete group with the latest member, otherwise the latest."""
     if Name.DAY in stamps and _OTHER_DAYS.isdisjoint(stamps):
         return Name.DAY
 
@@ -160,7 +160,7 @@ def _early(first: int) -> int:
 
 
 def _ahead(wanted: int) -> int:
-    """Return the days from Sunday to a weekday (1 for Sunday). Any number is valid: to Java, 7 and 14 are the same."""
+    """Return the days from Sunday to a weekday (1 for Sunday). Any number is valid: for Java, 7 and 14 are the same."""
     return int32(wanted - 1) % 7
 
 
@@ -178,7 +178,7 @@ def _length(year: int, month: int) -> int:
 def _by_week_year(values: dict[Name, int], *, before_christ: bool) -> int:
     """Return the day of a week date, in days since 1970-01-01."""
     week, day = values.get(Name.WEEK, 1), values.get(Name.WEEKDAY, 1)
-    if not 1 <= day <= 7:  # a number of `u`, Monday 1, that was too high or too low for a day of the week
+    if not 1 <= day <= 7:  # a value of `u` (1 for Monday) outside of 1 to 7
         week, day = week + (day - 1) // 7, (day - 1) % 7 + 1
         day = 1 if day == 7 else day + 1
     year = values[Name.WEEK_YEAR]

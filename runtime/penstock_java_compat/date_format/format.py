@@ -19,21 +19,21 @@ _YEARS_BACK: Final = 80
 class SimpleDateFormat:
     """Java 17's `java.text.SimpleDateFormat`, locale en_US, zone UTC, lenient.
 
-    As in Java, the object is stateful: after a text with a time zone (fields `z` and `Z`), later texts are read and printed
-    in that zone, until a text has another one.
+    As in Java, the object is stateful: after text with a time zone (fields `z` and `Z`), later text is read and printed in
+    that zone, until text has another one.
 
     Args:
         pattern: see `pattern`.
-        now: milliseconds; two-digit years range from 80 years before to 20 years after it. The current time if None.
+        now: milliseconds; two-digit years range from 80 years before to 20 years after it. None for the current time.
 
     Raises:
-        PatternError: the pattern is wrong.
+        PatternError: the pattern is invalid.
     """
 
     def __init__(self, pattern: str, now: int | None = None) -> None:
         pieces = compile_pattern(pattern)
         self.zone: Zone = UTC
-        """Zone of the next text. Reset it before reading texts again after an error."""
+        """Zone of the next text. Restore it before parsing the same text again after an error."""
         self.reads_zone_names: Final = any(isinstance(p, Field) and p.letter in "zZ" for p in pieces)
         """Whether the pattern has fields that accept names of zones."""
         self._printer = Printer(pieces)
@@ -51,7 +51,7 @@ class SimpleDateFormat:
         return [self._printer.text(m, self.zone) for m in millis]
 
     def parse(self, text: str) -> int:
-        """Return the instant, in milliseconds, at the start of a text.
+        """Return the instant, in milliseconds, with which the text begins.
 
         Raises:
             TextError: the text does not match the pattern.
@@ -63,7 +63,7 @@ class SimpleDateFormat:
         return self._parser.parse(text, self.zone, self._keep)
 
     def parse_all(self, texts: Sequence[str]) -> list[int]:
-        """Return the instants of many texts, in order; as `parse`."""
+        """Return the result of `parse` for many texts, in order."""
         if self._standard is not None and self.zone is UTC:
             millis = self._standard.all_millis(texts)
             if millis is not None:

@@ -4,7 +4,7 @@ __all__ = ["folded"]
 
 
 def folded(text: str) -> str:
-    """Return the text with each character replaced by the lower case of its upper case; the length stays the same."""
+    """Return the text with each character converted to upper and then to lower case; the length stays the same."""
     return text.lower() if text.isascii() else "".join(map(_fold, text))
 
 

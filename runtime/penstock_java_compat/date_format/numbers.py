@@ -1,4 +1,4 @@
-"""Numbers in text as Java's `NumberFormat.getIntegerInstance` finds them for `SimpleDateFormat`."""
+"""Parse numbers in text like Java's `NumberFormat.getIntegerInstance`, as `SimpleDateFormat` does."""
 
 import re
 import unicodedata
@@ -18,8 +18,8 @@ _LEAST, _GREATEST = -(2**31), 2**31 - 1
 def integer_at(text: str, start: int, end: int) -> tuple[int, int] | None:
     """Return the number that starts at `start`, as an `int`, and its end; None if there is none.
 
-    A number beyond 64 bits, infinite or with a fraction is converted through a `double`, and saturates. A whole number
-    beyond 32 bits keeps its low bits. An exponent after E counts.
+    A number beyond 64 bits, infinite or with a fraction is converted through a `double`, and saturates. An integer beyond
+    32 bits keeps its low bits. An exponent after E is applied.
     """
     found = _USUAL.match(text, start, end)
     if found is not None:

@@ -1,4 +1,4 @@
-"""Read instants from text, leniently, as `SimpleDateFormat.parse` does."""
+"""Parse instants leniently, as `SimpleDateFormat.parse` does."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ _NUMBERS: Final[Mapping[str, Name]] = {
 
 
 class _Words:
-    """Names of the values of a field, in any case. If two match, the longer one counts."""
+    """Names of the values of a field, in any case. If two match, the longer one wins."""
 
     def __init__(self, field: Name, *of_value: tuple[int, str]) -> None:
         self.field = field
@@ -43,7 +43,7 @@ class _Words:
         self._any = re.compile("|".join(sorted(self._values, key=len, reverse=True)))
 
     def at(self, folded_text: str, start: int) -> tuple[int, int] | None:
-        """Return the value of the name at `start`, and where the name ends."""
+        """Return the value of the name at `start`, and the end of the name; None if there is none."""
         match = self._any.match(folded_text, start)
         return None if match is None else (self._values[match.group()], match.end())
 
@@ -59,7 +59,7 @@ _WORDS: Final[Mapping[str, _Words]] = {
 
 
 class TextError(ValueError):
-    """Raised when the beginning of a text does not match the pattern (Java: `ParseException`)."""
+    """Raised when the beginning of the text does not match the pattern (Java: `ParseException`)."""
 
 
 def _is_number(piece: Piece) -> bool:
@@ -67,7 +67,7 @@ def _is_number(piece: Piece) -> bool:
 
 
 class _Reading:
-    """State of reading one text."""
+    """State of parsing one text."""
 
     def __init__(self, text: str, zone: Zone) -> None:
         self.text = text
@@ -75,20 +75,20 @@ class _Reading:
         self.zone = zone
         self.fields = ReadFields()
         self.first_of_window = False
-        """Whether the last two-digit year was the one in which the window begins."""
+        """Whether the last two-digit year is the first year of the window."""
 
 
 class Parser:
-    """Parser of texts for one pattern.
+    """Parser for one pattern.
 
     Args:
         pieces: the pattern.
-        window: first instant of the hundred years of two-digit years.
+        window: first instant of the hundred years to which two-digit years belong.
     """
 
     def __init__(self, pieces: Sequence[Piece], window: int) -> None:
         after = (*pieces[1:], "")
-        # A number directly followed by another has at most as many characters as the pattern has letters.
+        # A number directly followed by another number has at most as many characters as the pattern has letters.
         self._pieces = [(p, _is_number(p), _is_number(following)) for p, following in zip(pieces, after, strict=False)]
         self._window = window
         self._window_year = civil(window).year_of_era
@@ -97,8 +97,8 @@ class Parser:
         """Return the instant in milliseconds.
 
         Args:
-            text: may be longer than the pattern describes.
-            zone: zone of a text that names none.
+            text: text, which may continue after the instant.
+            zone: zone for text without a zone.
             keep: called with a zone that the text names, even if the rest of the text is invalid.
 
         Raises:
@@ -155,7 +155,7 @@ class Parser:
 
 
 def _other(reading: _Reading, field: Field, start: int, at: int) -> int:
-    """Read a field that is not a number, and return the place after it. `at` is the place after the blanks at `start`."""
+    """Read a field that is not a number, and return its end. `at` is the position after the blanks at `start`."""
     letter, width = field
     if letter in "zZ":
         return _zone(reading, start, at)

@@ -26,7 +26,7 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
     """Return the pieces of a pattern.
 
     Raises:
-        PatternError: an unknown letter outside quotes, a quote that is not closed, more than three X.
+        PatternError: there is an unknown letter outside quotes, an unclosed quote, or more than three X.
     """
     pieces: list[Piece] = []
     quoted = open_run = False
@@ -59,7 +59,7 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
     if quoted:
         raise PatternError("Unterminated quote: quoted text must end with a single quote; '' is a literal quote")
     if any(isinstance(p, Field) and p.letter == "X" and p.width > 3 for p in pieces):
-        raise PatternError("invalid ISO 8601 format: only X, XX and XXX are supported")
+        raise PatternError("Invalid ISO 8601 format: only X, XX and XXX are supported")
     return tuple(pieces)
 
 

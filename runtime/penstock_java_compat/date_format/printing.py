@@ -66,7 +66,7 @@ def _zone_text(letter: str, count: int, zone: Zone, offset: int, *, summer: bool
     minutes = abs(offset) // 60_000
     hours, minutes = divmod(minutes, 60)
     if letter == "Z":
-        # Fractions of a minute are cut off before the sign is chosen: -00:00:30 is +0000.
+        # Fractions of a minute are dropped before the sign is chosen: -00:00:30 is +0000.
         return f"{'-' if offset <= -60_000 else '+'}{hours:02}{minutes:02}"
     if offset == 0:
         return "Z"
@@ -190,7 +190,7 @@ class Printer:
 
 
 def _keys(kind: str, millis: Sequence[int]) -> list[int]:
-    # Written out: a function call for each instant would cost more than the division.
+    # Inlined: a function call for each instant would cost more than the division.
     if kind == "day":
         return [m // DAY for m in millis]
     if kind == "whole minute":

@@ -1,4 +1,4 @@
-"""Fast path for texts in which every field has its full width: 2024-02-29 14:34:56, 20240229, 29 Feb 2024 02:34 PM.
+"""Fast path for text in which every field has its full width: 2024-02-29 14:34:56, 20240229, 29 Feb 2024 02:34 PM.
 
 Most texts are like that, and most share their date or their minute with others. A text is cut at fixed positions, and the
 milliseconds of each part are cached, so that a text costs one look-up per part. A part is cached only if it has exactly the
@@ -20,7 +20,7 @@ _MOST: Final = 20_000
 _MONTHS: Final = tuple(m[:3] for m in MONTHS)
 _OFFSET: Final = "(?P<sign>[+-])(?P<hours>[01][0-9]|2[0-3])"
 _NAMED: Final = f"(?:UTC|GMT|{_OFFSET}(?P<minutes>[0-5][0-9]))"
-# Fields: the part that each belongs to (4 belongs to any), its length, and its form.
+# For each field: its part (4 for any part), its length and its form.
 _FIELDS: Final = {
     Field("y", 4): (0, 4, "(?P<y>[0-9]{4})"),
     Field("M", 2): (0, 2, "(?P<M>[0-9]{2})"),
@@ -38,8 +38,8 @@ _FIELDS: Final = {
     Field("X", 3): (4, 0, f"(?:Z|{_OFFSET}:(?P<minutes>[0-5][0-9]))"),
     **{Field(letter, n): (4, 0, _NAMED) for letter in "zZ" for n in (1, 2, 3)},
 }
-_SAME: Final = {"h": "H", "z": "X", "Z": "X"}  # letters of which a pattern has one
-_GOES_ON: Final = re.compile(r"[\dE]")  # text that would continue a number before it
+_SAME: Final = {"h": "H", "z": "X", "Z": "X"}  # letters that exclude each other in a pattern
+_CONTINUES_NUMBER: Final = re.compile(r"[\dE]")  # text that would continue a number before it
 _UNITS: Final = (("H", 3_600_000), ("m", 60_000), ("s", 1000), ("S", 1))
 
 
@@ -94,7 +94,7 @@ class _Minutes(dict[str, int]):
 
 
 class StandardTexts:
-    """Parser of such texts for one pattern.
+    """Parser of full-width text for one pattern.
 
     Args:
         parts: length of each part in characters, and its form; the last part extends to the end of the text.
@@ -113,14 +113,14 @@ class StandardTexts:
 
     @classmethod
     def of(cls, pieces: Sequence[Piece]) -> Self | None:
-        """Return the fast path for a pattern; None if the pattern has other fields, or in another order."""
+        """Return the fast path for a pattern; None if the pattern has other fields, or a different order."""
         parts: list[tuple[int, str]] = [(0, "")]
         reached, seen = 0, set[str]()
         before: Piece = ""
         for piece in pieces:
             if isinstance(piece, str):
                 after_word = isinstance(before, Field) and (before.letter in "EaXzZ" or before == Field("M", 3))
-                if _GOES_ON.search(piece) or (after_word and (piece[0].isalpha() or piece[0] in "+-")):
+                if _CONTINUES_NUMBER.search(piece) or (after_word and (piece[0].isalpha() or piece[0] in "+-")):
                     return None
                 part, width, form = reached, len(piece), re.escape(piece)
             else:
@@ -136,14 +136,14 @@ class StandardTexts:
         return cls(parts) if {"y", "M", "d"} <= seen else None
 
     def millis(self, text: str) -> int | None:
-        """Return the instant; None if the text is not of this kind."""
+        """Return the instant; None if the text does not have full width."""
         try:
             return sum([part[text[where]] for where, part in self._parts])
         except KeyError:
             return None
 
     def all_millis(self, texts: Sequence[str]) -> list[int] | None:
-        """Return the instants; None if any text is not of this kind."""
+        """Return the instants; None if a text does not have full width."""
         try:
             columns = [map(part.__getitem__, [t[where] for t in texts]) for where, part in self._parts]
             return list(reduce(partial(map, add), columns))

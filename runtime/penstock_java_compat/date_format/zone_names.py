@@ -1,8 +1,8 @@
 """English names of time zones, in the order in which Java 17 searches them.
 
 One zone per line: the name of its rules (`GMT-8` if the offset is fixed), the minutes that summer time adds today, the long
-and the short name, then both for summer. Only zones that have a name which no zone above begins with. From Java 17.0.15,
-locale en_US (`DateFormatSymbols.getZoneStrings`).
+and the short name, then both for summer. A zone is left out if all its names begin with names of zones above. From Java
+17.0.15, locale en_US (`DateFormatSymbols.getZoneStrings`).
 """
 
 from typing import Final

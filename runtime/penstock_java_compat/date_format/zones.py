@@ -24,7 +24,7 @@ _CYCLE: Final = 146_097 * DAY  # 400 years, after which weekdays and leap years 
 
 @dataclass(frozen=True, eq=False)
 class Zone:
-    """Time zone. Offsets are in milliseconds, positive east of UTC; the second of a pair is the part of summer time."""
+    """Time zone. Offsets are in milliseconds, positive east of UTC; the second of a pair is the summer time part."""
 
     key: str
     names: tuple[str, str, str, str]
@@ -41,17 +41,17 @@ class Zone:
         return self.names[2 * summer + (not long)]
 
     def named_at(self, text: str, start: int) -> int:
-        """Return the index (0 to 3) of the name at a position of a folded text; -1 if there is none."""
+        """Return the index (0 to 3) of the name at a position of folded text; -1 if there is none."""
         return next((i for i, name in enumerate(self._folded) if text.startswith(name, start)), -1)
 
     def offset_at(self, millis: int) -> tuple[int, int]:
-        """Return the total offset at an instant, and the part of summer time in it."""
+        """Return the total offset at an instant, and the summer time part of it."""
         if millis < _FIRST:
             return self._before_rules()
         return self._split((_EPOCH + timedelta(milliseconds=_within(millis))).astimezone(_rules(self.key)))
 
     def offset_by_wall(self, millis: int) -> tuple[int, int]:
-        """Return the same as `offset_at` for a local time; the later offset if the local time occurs twice or never."""
+        """Return the offsets, as `offset_at`, for a local time; the later offset if the local time occurs twice or never."""
         if millis - self._before_rules()[0] < _FIRST:
             return self._before_rules()
         wall = (_WALL_EPOCH + timedelta(milliseconds=_within(millis))).replace(tzinfo=_rules(self.key))
@@ -96,12 +96,12 @@ def rules_are_there() -> bool:
 
 
 def named_zone(text: str, start: int, current: Zone) -> tuple[Zone, int] | None:
-    """Return the zone whose name is at a position of a text, and the index of the name; None if there is none.
+    """Return the zone whose name is at a position of the text, and the index of the name; None if there is none.
 
     Args:
         text: folded text.
         start: position of the name.
-        current: zone whose names are tried first; the others follow in Java's order, and the first match counts.
+        current: zone whose names are tried first; the others follow in Java's order, and the first match wins.
     """
     for zone in (current, UTC):
         name = zone.named_at(text, start)

@@ -1,7 +1,7 @@
 """Java's regular expressions, which configurations of Kafka Connect contain: topics, topic groups, routers, predicates.
 
 compiled     `compile_java` and the methods of a compiled pattern
-translation  a Java pattern as the `regex` package writes it
+translation  a Java pattern in the syntax of the `regex` package
 scanner, escapes, sets, classes  the parts of a pattern
 """
 

@@ -20,16 +20,16 @@ __all__ = ["JavaPattern", "PatternError", "compile_java"]
 
 
 _MOST_COST: Final = 200_000
-"""Characters of a pattern with its counted repeats written out, which take 60 MB. No option compiles more."""
+"""Maximum characters of a pattern with its counted repeats expanded, which take 60 MB. It cannot be configured."""
 _end: Final[ContextVar[float | None]] = ContextVar("end", default=None)
-"""Monotonic time at which matching ends; None: never."""
+"""Monotonic time at which matching times out; None for never."""
 
 
 @contextmanager
 def matching_within(seconds: float) -> Iterator[None]:
-    """Limit the time that all calls of `JavaPattern.matches` in the block take together.
+    """Limit the total time of all calls of `JavaPattern.matches` in the block.
 
-    For untrusted patterns: a small one (`(a|aa)+b`) can take years.
+    Use it for untrusted patterns: a small one (`(a|aa)+b`) can take years.
     """
     token = _end.set(time.monotonic() + seconds)
     try:
@@ -44,7 +44,7 @@ class JavaPattern:
 
     Attributes:
         text: the pattern as the user wrote it.
-        names: numbers of the named groups.
+        names: indexes of the named groups.
     """
 
     text: str
@@ -72,7 +72,7 @@ class JavaPattern:
 
         Raises:
             ValueError: the replacement is malformed or names a group that does not exist (IllegalArgumentException).
-            IndexError: it has the number of a group that does not exist (IndexOutOfBoundsException).
+            IndexError: it has the index of a group that does not exist (IndexOutOfBoundsException).
         """
         match = self.compiled.search(text)
         if match is None:
@@ -100,7 +100,7 @@ class JavaPattern:
         return "".join(pieces)
 
     def _reference(self, text: str, at: int) -> tuple[int, int]:
-        """Return the number of the group after a dollar sign, and the position after it."""
+        """Return the index of the group after a dollar sign, and the position after it."""
         if at == len(text):
             raise ValueError("Illegal group reference: group index is missing")
         if text[at] == "{":
@@ -140,4 +140,4 @@ def compile_java(text: str) -> JavaPattern:
     try:
         return JavaPattern(text, names, regex.compile(translated, regex.V1))
     except regex.error as e:
-        raise PatternError(f"Invalid regex: {e.msg} (this part of Java's syntax is not supported here): {text}") from e
+        raise PatternError(f"Invalid regex: {e.msg} (this part of Java's syntax is not supported): {text}") from e

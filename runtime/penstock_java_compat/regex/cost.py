@@ -1,4 +1,4 @@
-"""Limit the memory that compiling a pattern takes, before it is compiled. Pure.
+"""Limit the memory for compiling a pattern, before it is compiled.
 
 Counted repeats are expanded when a pattern is compiled: `(?:a{900}){900}` takes 230 MB. Check untrusted patterns here before
 compiling them.
@@ -10,7 +10,7 @@ from typing import Final
 __all__ = ["MOST_COST", "MOST_DEPTH", "too_costly"]
 
 MOST_COST: Final = 10_000
-"""Maximum characters of a pattern with all counted repeats written out."""
+"""Maximum characters of a pattern with all counted repeats expanded."""
 MOST_DEPTH: Final = 50
 """Maximum depth of nested groups and classes."""
 _PART: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\{(\d*)(?:,(\d*))?\}|.", re.DOTALL)
@@ -22,16 +22,16 @@ def too_costly(pattern: str, most: int = MOST_COST) -> str | None:
 
     Args:
         pattern: in Java's syntax.
-        most: maximum characters with all counted repeats written out.
+        most: maximum characters with all counted repeats expanded.
     """
-    open_groups: list[list[int]] = [[0, 0]]  # for each: its cost so far, and that of its last part
+    open_groups: list[list[int]] = [[0, 0]]  # for each: its cost so far, and the cost of its last part
     for part in _PART.finditer(pattern):
         text = part[0]
         group = open_groups[-1]
         if text in ("(", "["):
             open_groups.append([0, 0])
             if len(open_groups) > MOST_DEPTH:
-                return f"has more than {MOST_DEPTH} groups or classes within each other"
+                return f"nests groups or classes more than {MOST_DEPTH} levels deep"
             continue
         if text in (")", "]") and len(open_groups) > 1:
             inner = open_groups.pop()[0] + 1
@@ -44,5 +44,5 @@ def too_costly(pattern: str, most: int = MOST_COST) -> str | None:
         else:
             group[0], group[1] = group[0] + len(text), len(text)
         if sum(g[0] for g in open_groups) > most:
-            return f"comes to more than {most:,} characters when its counted repeats ({{n}}) are written out"
+            return f"has more than {most:,} characters when its counted repeats ({{n}}) are expanded"
     return None

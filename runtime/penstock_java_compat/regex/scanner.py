@@ -63,11 +63,11 @@ class Scanner:
 
     @property
     def more(self) -> bool:
-        """Return whether characters are left."""
+        """Return whether there are more characters."""
         return self._at < len(self._text)
 
     def failed(self, what: str) -> PatternError:
-        """Return an error at the current position."""
+        """Return the error for a problem at the current position."""
         return PatternError(f"Invalid regex: {what} near index {self._at}\n{self._original}")
 
     def _peek(self) -> str:

@@ -10,7 +10,7 @@ class Sets(Escapes):
     """Scanner of sets in square brackets."""
 
     def _set(self) -> str:
-        """Read the set after an opening bracket, including its closing bracket; return a complete set of the package."""
+        """Read the set after an opening bracket, including its closing bracket; return a set in the package's syntax."""
         negated = False
         if self._peek() == "^":
             self._at += 1

@@ -1,7 +1,7 @@
 """Translate the syntax of `java.util.regex.Pattern` (Java 17) to that of the `regex` package, flag V1.
 
-The reader follows `Pattern`'s parser and rejects the same patterns with the same messages. It uses no flag of the package
-that means something else in Java: ASCII classes, Java's line ends and ASCII case are spelled out.
+The reader follows `Pattern`'s parser and rejects the same patterns with the same messages. It uses no flags of the package
+that have a different meaning in Java: ASCII classes, Java's line endings and ASCII case are written out.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _MOST: Final = 2**31 - 1
 
 @dataclass(slots=True)
 class _Node:
-    """Translated piece and how long its match can be, for lookbehinds."""
+    """Translated piece, and the maximum length of its match, for lookbehinds."""
 
     text: str
     longest: int
@@ -35,7 +35,7 @@ class _Node:
 
 
 def translate(text: str) -> tuple[str, dict[str, int]]:
-    """Return the pattern in the package's syntax, and the numbers of its named groups.
+    """Return the pattern in the package's syntax, and the indexes of its named groups.
 
     Raises:
         PatternError: Java rejects the pattern, or it cannot be translated.

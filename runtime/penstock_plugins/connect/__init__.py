@@ -1,1 +1,1 @@
-"""Connect's values as Java treats them: validation, numbers, texts, literals."""
+"""Connect's values as in Java: validation, numbers, text, literals."""

@@ -9,7 +9,7 @@ __all__ = ["encode_instant"]
 
 
 def encode_instant(name: str | None, millis: int) -> int:
-    """Return an instant's number by `Date.fromLogical`, `Time.fromLogical` or `Timestamp.fromLogical`, by schema name.
+    """Return the number of an instant, as the `fromLogical` of Date, Time or Timestamp does; the schema name selects it.
 
     Raises:
         DataError: a date has a time of day, or a time has a date.

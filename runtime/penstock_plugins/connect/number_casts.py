@@ -1,4 +1,4 @@
-"""Casts between Java's numbers: `(short) number`, `(float) number`, `BigDecimal.doubleValue` and the like."""
+"""Casts between Java's numbers, such as `(short) number`, `(float) number` and `BigDecimal.doubleValue`."""
 
 import math
 import struct
@@ -13,7 +13,7 @@ from penstock_plugins.connect.values import BOUNDS
 __all__ = ["double_value", "float_value", "low_bits", "narrow", "to_float32", "to_float32s", "truncate"]
 
 _EXACT: Final = 2**53
-"""Up to this number, a float64 represents each integer exactly."""
+"""Largest integer up to which a float64 represents each integer exactly."""
 
 
 def narrow(number: int, kind: Type) -> int:
@@ -42,7 +42,7 @@ def to_float32(number: float) -> float:
 
 
 def to_float32s(numbers: Sequence[float]) -> list[float]:
-    """Return the same as `to_float32`, for many numbers."""
+    """Return `to_float32` of many numbers."""
     if isinstance(numbers[0], int) and (min(numbers) < -_EXACT or max(numbers) > _EXACT):
         return list(map(to_float32, numbers))
     return array("f", numbers).tolist()

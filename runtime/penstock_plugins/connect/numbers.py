@@ -1,7 +1,7 @@
-"""Numbers from texts, as Java reads them: `parseInt`, `parseDouble`, `new BigDecimal`.
+"""Parse numbers like Java: `parseInt`, `parseDouble`, `new BigDecimal`.
 
 Where Java raises NumberFormatException, these functions raise ValueError. Both languages round to the nearest number, so
-Python's own conversions give the same value wherever they accept the same texts.
+Python's own conversions return the same value wherever they accept the same strings.
 """
 
 import math
@@ -59,18 +59,18 @@ def parse_big_integer(text: str) -> int:
         ValueError: the text is not such a number.
     """
     if not _INTEGER.fullmatch(text) or max(text) > _LAST_CHAR:
-        raise ValueError("no integer")
+        raise ValueError("not an integer")
     if len(text) <= _SHORT:
         return int(text)
     sign = -1 if text[0] == "-" else 1
     digits = "".join([str(int(c)) for c in text.lstrip("+-")]).lstrip("0")
     return sign * int(
         Decimal(digits or "0")
-    )  # `int` of a text is limited to some thousand digits; of a Decimal it is not
+    )  # `int` of a string is limited to a few thousand digits; `int` of a Decimal is not
 
 
 def parse_integers(texts: Sequence[str], kind: Type) -> list[int]:
-    """Parse as `parse_integer`, for many texts, most of which are plain digits."""
+    """Parse many strings as `parse_integer` does; fast if most are plain digits."""
     if not _have_only(texts, b"0123456789+-"):
         return [parse_integer(t, kind) for t in texts]
     numbers = list(map(int, texts))
@@ -108,15 +108,15 @@ def parse_float(text: str) -> float:
 
 
 def parse_doubles(texts: Sequence[str]) -> list[float]:
-    """Parse as `parse_double`, for many texts, most of which are plain decimal numbers."""
-    # With these characters, `float` and Java read the same numbers and reject the same texts.
+    """Parse many strings as `parse_double` does; fast if most are plain decimal numbers."""
+    # With these characters, `float` and Java read the same numbers and reject the same strings.
     return list(map(float if _have_only(texts, b"0123456789+-.eE") else parse_double, texts))
 
 
 def parse_floats(texts: Sequence[str]) -> list[float]:
-    """Parse as `parse_float`, for many texts, most of which are plain decimal numbers."""
+    """Parse many strings as `parse_float` does; fast if most are plain decimal numbers."""
     doubles = parse_doubles(texts)
-    # Rounding first to 64 and then to 32 bits gives the nearest float32, unless the 64-bit number lies exactly half way
+    # Rounding first to 64 and then to 32 bits gives the nearest float32, unless the 64-bit number lies exactly halfway
     # between two of them, or is below the normal range.
     return [
         parse_float(text) if bits & _REST == _HALF or 0 < abs(number) < _LEAST_NORMAL else rounded
@@ -135,10 +135,10 @@ def _parse_word_or_hex(text: str, of_hex: Callable[[int, int], float]) -> float:
     if word := _WORD.fullmatch(text):
         return math.nan if word[2] == "NaN" else -math.inf if word[1] == "-" else math.inf
     if (match := _HEX.fullmatch(text)) is None:
-        raise ValueError("no number")
+        raise ValueError("not a number")
     sign, plain, whole, fraction, power = match.groups()
     mantissa = int(plain or whole + fraction, 16)
-    # With an exponent beyond this limit the number is infinite or zero, however many digits the mantissa has.
+    # With an exponent beyond this limit, the number is infinite or zero, regardless of the digits of the mantissa.
     limit = 4 * len(text) + 5000
     exponent = max(-limit, min(limit, _bounded_exponent(power))) - 4 * len(fraction or "")
     number = of_hex(mantissa, exponent)
@@ -161,7 +161,7 @@ def _hex_double(mantissa: int, exponent: int) -> float:
 def _hex_float(mantissa: int, exponent: int) -> float:
     spare = mantissa.bit_length() - 40
     if spare > 0:
-        # These low bits affect the rounding to 24 bits only by being zero or not: keep one bit for all of them.
+        # For rounding to 24 bits, it matters only whether these low bits are all zero: keep one bit for all of them.
         mantissa = mantissa >> spare << 1 | (mantissa & ((1 << spare) - 1) != 0)
         exponent += spare - 1
     try:
@@ -177,7 +177,7 @@ def parse_big_decimal(text: str) -> Decimal:
         ValueError: the text is not such a number.
     """
     if not _BIG_DECIMAL.fullmatch(text) or max(text) > _LAST_CHAR:
-        raise ValueError("no number")
+        raise ValueError("not a number")
     _, marked, power = text.lower().partition("e")
     if marked and not -(2**31) <= Decimal(power) < 2**31:
         raise ValueError("exponent out of range")

@@ -89,7 +89,7 @@ def _map_text(schema: Schema | None, value: Mapping[Any, Any]) -> str:
 
 
 def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
-    """Return `java_text` of many values of one schema; fast for texts, numbers and dicts with the same keys."""
+    """Return `java_text` of many values of one schema; fast for strings, numbers and dicts with the same keys."""
     fields = Fields.of(values)
     if fields is None:
         return list(_column_texts(schema, values, frozenset(map(type, values))))
@@ -97,7 +97,7 @@ def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
 
 
 def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
-    """Return the texts of rows: join the columns' texts with those between them."""
+    """Return the texts of rows: join the texts of the columns with the text between them."""
     struct = schema is not None and schema.type is Type.STRUCT
     schemas: Sequence[Schema | None] = [None] * len(fields.columns)
     if schema is not None and struct:
@@ -137,7 +137,7 @@ def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
 
 
 def _column_texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[str]:
-    """Return the column as texts. msgspec writes all numbers together."""
+    """Return the text of each value of the column. msgspec writes all numbers together."""
     if types == _STR:
         return column
     if types == _INT:

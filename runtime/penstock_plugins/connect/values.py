@@ -33,7 +33,7 @@ BOUNDS: Final[Mapping[Type, tuple[int, int]]] = {
     Type.INT32: (-(2**31), 2**31 - 1),
     Type.INT64: (-(2**63), 2**63 - 1),
 }
-"""Lowest and highest number of each integer type."""
+"""Minimum and maximum of each integer type."""
 
 CLASSES: Final[Mapping[Type, type]] = {Type.INT8: Int8, Type.INT16: Int16, Type.INT32: Int32, Type.INT64: Int64}
 """Class that marks an integer of that width."""
@@ -102,7 +102,7 @@ _BOXED: Final[Mapping[Type, str]] = {
 
 
 def java_class(schema: Schema | None, value: object) -> str:
-    """Return the name of the value's class in Kafka Connect, as error messages there give it."""
+    """Return the name of the value's class in Kafka Connect, as in its error messages."""
     if type(value) is int:
         if schema is not None and schema.type in BOUNDS and is_of_type(schema.type, value):
             return _BOXED[schema.type]

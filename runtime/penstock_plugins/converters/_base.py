@@ -12,6 +12,6 @@ class ConverterConfig(Config):
     converter_type: Annotated[str | None, words("key", "value", "header")] = prop(
         "converter.type",
         None,
-        doc="How this converter will be used. It follows from the place of the converter; there is no need to set it.",
+        doc="How this converter will be used. It is set automatically.",
         importance=Importance.LOW,
     )

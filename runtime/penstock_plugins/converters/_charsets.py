@@ -31,9 +31,9 @@ euc_jp extended_unix_code_packed_format_for_japanese cseucpkdfmtjapanese eucjis 
 euc_kr 5601 cseuckr ksc5601-1987 ksc5601_1987 ksc_5601 / gb18030 gb18030-2022 / gbk windows-936 /
 iso2022_jp csjisencoding jis jis_encoding / shift_jis ms_kanji x-sjis / tis-620 tis620.2533
 """
-"""Python's codecs that map every character and byte as Java does, each with those Java names of it that Python does not have
-or uses for another one. The codecs from big5 on differ in a few rare characters, and in the number of U+FFFD for malformed
-bytes."""
+"""Python's codecs that map every character and byte as Java does, each with the Java names that Python lacks, or uses for
+a different codec. The codecs from big5 on differ in a few rare characters, and in the number of U+FFFD for malformed bytes.
+"""
 _ROWS: Final = [row.split() for row in _TABLE.split("/")]
 _CODECS: Final = frozenset(codec for codec, *_ in _ROWS)
 _JAVAS_OWN: Final = {name: codec for codec, *names in _ROWS for name in names}
@@ -44,7 +44,7 @@ _MALFORMED: Final = re.compile("[\ud800-\udbff].?|[\udc00-\udfff]", re.DOTALL)
 
 
 def _replacement(match: re.Match[str]) -> str:
-    """Return U+FFFD, twice if needed: Java counts the UTF-16 unit after a lone high surrogate as malformed too."""
+    """Return U+FFFD, twice if needed: Java counts the UTF-16 unit after a lone high surrogate as malformed, too."""
     return "\ufffd" * (2 if match[0][1:] > "\uffff" else 1)
 
 
@@ -68,7 +68,7 @@ class Charset:
             raise ConfigError(Problem("converter.encoding", f"Unsupported encoding {name}"))
 
     def encode(self, text: str) -> bytes:
-        """Return the bytes of a text. Characters outside the set become `?`; lone surrogates become U+FFFD in UTF-16."""
+        """Return the encoded text. Characters outside the set become `?`; lone surrogates become U+FFFD in UTF-16."""
         if self.codec == "utf-16":
             return b"\xfe\xff" + _SURROGATES.sub("\ufffd", text).encode("utf-16-be") if text else b""
         if self.codec.startswith(("utf-16", "utf-32")):
@@ -77,7 +77,7 @@ class Charset:
         return text.encode(self.codec, "replace")
 
     def decode(self, data: bytes) -> str:
-        """Return the text of bytes. Malformed bytes become U+FFFD."""
+        """Return the decoded text. Malformed bytes become U+FFFD."""
         if self.codec == "utf-8":
             return java_text.utf8_text(data)
         if self.codec.startswith("utf-16"):

@@ -1,4 +1,4 @@
-"""Header converters made from the converters of keys and values: in Java one class is both.
+"""Header converters made from the converters of keys and values: in Java, one class implements both.
 
 The configuration names the converter, for instance `header.converter: JsonConverter`. Plugin discovery then selects the
 class of this module with the same Java class name.
@@ -43,7 +43,7 @@ class ConvertedHeaders(HeaderConverter):
         cls.java_names = cls.converter.java_names
 
     def configure(self, config: Any) -> None:
-        """Configure the converter. Raises as the converter does."""
+        """Configure the converter. Raises the errors of the converter."""
         self._converter = self.converter()
         self._converter.configure(config, is_key=False)
 

@@ -1,4 +1,4 @@
-"""Converters for messages of one number or boolean, in the big-endian format of Kafka's serializers."""
+"""Converters for messages that are one number or boolean, in the big-endian format of Kafka's serializers."""
 
 import math
 from collections.abc import Sequence
@@ -181,6 +181,6 @@ class BooleanConverter(Converter):
         self, topic: str, data: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         try:
-            return _OPTIONAL_BOOLEAN, [_TRUTH[d] for d in data]  # type: ignore[index]  # None is no key either
+            return _OPTIONAL_BOOLEAN, [_TRUTH[d] for d in data]  # type: ignore[index]  # None is not a key either
         except KeyError:
             return super().to_connect_batch(topic, data)

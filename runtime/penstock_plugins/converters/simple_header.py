@@ -12,7 +12,7 @@ from penstock_plugins.connect.text import utf8_text
 __all__ = ["SimpleHeaderConverter"]
 
 _PLAIN_STRING: Final = re.compile(rb'(?!(?:null|true|false)[\x00-\x20]*\Z)[A-Za-z][^:,{}\[\]"\x80-\xff]*\Z')
-"""Texts that are strings without parsing: they do not begin like a number, and contain no list, map or quote."""
+"""Literals that are strings without parsing: they do not begin like a number, and contain no list, map or quote."""
 
 _new_tuple: Final = tuple.__new__  # takes half the time of `Header(...)`
 
@@ -20,7 +20,7 @@ _new_tuple: Final = tuple.__new__  # takes half the time of `Header(...)`
 class SimpleHeaderConverter(HeaderConverter):
     """Writes values as literals, and derives the type of a value from its literal, as Connect's `Values` does.
 
-    Reading never fails: a text that is not a literal is a string.
+    Reading never fails: text that is not a literal becomes a string.
     """
 
     java_names = ("org.apache.kafka.connect.storage.SimpleHeaderConverter",)

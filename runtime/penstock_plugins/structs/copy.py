@@ -4,7 +4,7 @@ Reading replaces a null with the field's default if `replace.null.with.default` 
 rejects a null even if the field has a default, and a value must be of the class that its new schema accepts.
 
 A default that is a struct can be read but not put: the default's schema is the field's schema without the default, and
-Connect requires equal schemas. Such a record fails in Kafka Connect, and here.
+Connect requires equal schemas. Such a record fails, as in Kafka Connect.
 
 A transform may change a value between reading and putting. Values that keep their schema are not validated again, since
 they were validated when the old struct was made.
@@ -105,7 +105,7 @@ class FieldChange(NamedTuple):
 
 
 class FieldCopy(NamedTuple):
-    """Field of the new struct: the field that is read, the field that is put, and the change in between."""
+    """Field of the new struct: the field to read, the field to put, and the change between the two."""
 
     source: Field
     target: Field
@@ -113,7 +113,7 @@ class FieldCopy(NamedTuple):
 
 
 class _Put(NamedTuple):
-    """Put of the values of a field that may have to be replaced, changed or validated."""
+    """Put operation for a field whose values may have to be replaced, changed or validated."""
 
     source: Field
     target: Field
@@ -121,9 +121,9 @@ class _Put(NamedTuple):
     fill: Any
     """Default that replaces a null."""
     new_schema: bool
-    """The target has another schema than the source, so values are validated."""
+    """Whether the schemas of target and source differ, so that values are validated."""
     every_value: bool
-    """Every value must be checked, not only nulls."""
+    """Whether every value must be checked, not only nulls."""
 
     def value(self, value: Any) -> Any:
         """Return the value to put for a value that was read."""
@@ -215,7 +215,7 @@ class StructCopy:
         """Copy as `row` does, for many structs. Return None if some are not structs or lack a field.
 
         Raises:
-            DataError: as for `row`, for one of them.
+            DataError: a value of one of them is invalid for its field.
         """
         fields = structs if isinstance(structs, Fields) else self._read(structs)
         if fields is None or not all(old in fields.columns for _, old in self._names):
@@ -226,7 +226,7 @@ class StructCopy:
         return with_columns(fields, columns)
 
     def keeps_values(self, structs: Sequence[Any]) -> bool:
-        """Return whether all are structs without nulls to replace or reject. False may also mean unknown."""
+        """Return whether all are structs without nulls to replace or reject. False may also mean that this is unknown."""
         if isinstance(structs, Fields):
             columns = structs.columns
             return all(p.source.name in columns and _NULL not in structs.types(p.source.name) for p in self._puts)
@@ -249,7 +249,7 @@ class StructCopy:
 
 
 def with_columns(fields: Fields, columns: Mapping[str, Column]) -> list[dict[str, Any]] | Fields:
-    """Return the rows of `fields` with these columns instead of their own."""
+    """Return the rows of `fields` with these columns instead."""
     return fields.having(columns) if columns else [{} for _ in range(len(fields))]
 
 
@@ -261,7 +261,7 @@ def _put_of(copy: FieldCopy, *, replace_null: bool) -> _Put:
 
 
 def _validate_class(name: str, source: Schema, target: Schema, value: Any) -> None:
-    """Validate a value that moves from one schema to another, as `ConnectSchema.validateValue`.
+    """Validate a value that moves from one schema to another, like `ConnectSchema.validateValue`.
 
     The old schema determines its Java class. A plain `int` fits any width, but Java's boxed numbers do not.
     """

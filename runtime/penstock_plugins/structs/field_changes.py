@@ -41,7 +41,7 @@ class FieldValueTransform(KeyValueTransform):
         """Return the new field for a field of a struct, and the change of its values."""
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """Return the copy from structs of this schema to the new ones. `copies` caches it."""
+        """Return the copier of structs of this schema into the new ones. `copies` caches it."""
         moves = [self.move(f) for f in schema.fields]
         unchanged = all(m.source is m.target for m in moves)
         new = schema if unchanged else replace(schema, fields=tuple(m.target for m in moves))

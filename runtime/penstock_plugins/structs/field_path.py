@@ -25,7 +25,7 @@ _ESCAPED: Final = re.compile(r"\\`(?=\.)")
 
 
 def read_path(path: str) -> tuple[str, ...]:
-    """Return the steps of a path; none for the empty path. Two dots in a row, or one at an end, mean an empty field name.
+    """Return the steps of a path; none for the empty path. Adjacent dots, or one at the start or end, mean an empty name.
 
     Raises:
         ValueError: a backtick that opens a step is not closed.
@@ -37,7 +37,7 @@ def read_path(path: str) -> tuple[str, ...]:
         match = (_QUOTED if quoted else _BARE).match(path, start)
         if match is None:
             raise ValueError(
-                f"Incomplete backtick pair in path: [{path}]. Close the backtick at start {start} before a dot or at the "
+                f"Incomplete backtick pair in path: [{path}]. Close the backtick at index {start} before a dot or at the "
                 "end, or put a step that starts with a backtick in backticks itself."
             )
         steps.append(_ESCAPED.sub("`", match[1]) if quoted else match[1])

@@ -1,4 +1,4 @@
-"""Flattening of nested structs: the flat schema, and the copy of values into it."""
+"""Flatten nested structs: the flat schema, and the copy of values into it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +81,7 @@ class FlatStruct:
         """Flatten as `row` does, for many structs. Return None if some are not structs or lack a field.
 
         Raises:
-            DataError: as for `row`, for one of them.
+            DataError: a required field of one of them is null.
         """
         flat: dict[str, Column] = {}
         try:

@@ -17,7 +17,7 @@ def header_column(length: int, name: str, schema: Schema | None, column: Column)
 
 
 def appended_headers(batch: RecordBatch, added: list[list[Header]]) -> list[tuple[Header, ...]]:
-    """Return the headers of each record, followed by one of each of these columns of headers."""
+    """Return the headers of each record, followed by its headers from these columns."""
     rows = zip(*added, strict=True)
     if not batch.headers:
         return list(rows)

@@ -10,7 +10,7 @@ _MOST: Final = 10
 
 
 def known_fields(schema: Schema | None) -> str:
-    """Return a part of a sentence with the fields of a struct. Without a schema it is empty: keys of maps may be data."""
+    """Return a clause that lists the fields of a struct. Without a schema it is empty: keys of maps may be data."""
     if schema is None:
         return ""
     names = [f.name for f in schema.fields]

@@ -32,7 +32,7 @@ class SchemaCache(Generic[T]):
             result = self._known[schema]
         else:
             result = self._make(schema)
-            if len(self._known) >= _MAX_SCHEMAS:  # a source may make new schemas forever
+            if len(self._known) >= _MAX_SCHEMAS:  # a source may create new schemas forever
                 self._known.clear()
             self._known[schema] = result
         self._last = (schema, result)

@@ -1,4 +1,4 @@
-"""Casts of columns of values: the same results as `_cast_values.cast`, in a few passes over the column."""
+"""Cast columns of values with the same results as `_cast_values.cast`, in a few passes over the column."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: f
     """Cast every value of a column. `kinds` are the Python types of its values.
 
     Raises:
-        Exception: a value cannot be cast, or may not be; `cast` decides.
+        Exception: a value is or may be impossible to cast; `cast` decides.
     """
     if _NULL in kinds:
         return map_present(lambda present: cast_column(schema, target, present, kinds - {_NULL}), column)
@@ -89,7 +89,7 @@ def _cast_doubles(target: Type, column: list[Any]) -> list[Any]:
 
 
 def _cast_floats(target: Type, column: list[Any]) -> list[Any]:
-    """Cast float32 values: a Python float has more digits than Java's float, so they are cut off first."""
+    """Cast float32 values: a Python float has more digits than Java's float, so it is rounded first."""
     numbers = to_float32s(column)
     if target is Type.STRING:
         return list(map(float_text, numbers))

@@ -34,7 +34,7 @@ def cast(schema: Schema | None, target: Type, value: Any) -> Any:
     With a schema an integer is a plain `int`, without one it has the class of its width (`Int8` and so on).
 
     Raises:
-        DataError: the value's type cannot be cast, or its text is not a number, or one out of range.
+        DataError: the value's type cannot be cast, or it is a string that is not a number of the target type.
         TypeError: the schema names a date or time but the value is not one (ClassCastException in Java).
     """
     if value is None:
@@ -49,7 +49,7 @@ def cast(schema: Schema | None, target: Type, value: Any) -> Any:
     except ValueError as e:
         # Kafka Connect's message contains the value. This one does not, because it may be a secret.
         raise DataError(
-            f"A text cannot be cast to {target}: it is not a {target} as Java writes it, or out of range"
+            f"cannot cast a string to {target}: it is not a {target} as Java writes it, or out of range"
         ) from e
     width = width_class(target) if schema is None else None
     return casted if width is None else width(casted)
@@ -63,7 +63,7 @@ def _require_castable(schema: Schema | None, value: Any) -> None:
             " which is not supported by Connect's data API"
         )
     if kind not in _CASTABLE_FROM:
-        raise DataError(f"Cast transformation does not support casting from {kind.upper()}; cast its parts before")
+        raise DataError(f"Cast transformation does not support casting from {kind.upper()}; exclude it from the cast")
 
 
 def logical_number(name: str, value: Any) -> int:
@@ -74,12 +74,12 @@ def logical_number(name: str, value: Any) -> int:
         TypeError: the value is not an instant (ClassCastException in Java).
     """
     if type(value) is not Instant:
-        raise TypeError(f"{java_class(None, value)} under a schema named {name}: it must be an Instant")
+        raise TypeError(f"cannot encode a {java_class(None, value)} as {name}: it must be an Instant")
     return encode_instant(name, value)
 
 
 def width_class(target: Type) -> Callable[[Any], Any] | None:
-    """Return the class that marks the width of a number without a schema; None if Python's class does."""
+    """Return the class that marks the width of a number without a schema; None if Python's class suffices."""
     if target is Type.FLOAT32:
         return Float32
     return None if target is Type.INT64 else CLASSES.get(target)
@@ -138,7 +138,7 @@ def _text(value: Any) -> str:
 
 
 def instant_text(value: int) -> str:
-    """Return a time, a date or both, by the instant only, as header converters write it. Texts of days are cached."""
+    """Return the text of an instant as header converters write it: a time, a date or both. Dates are cached."""
     days, millis = divmod(value, DAY)
     if days < 1 or not millis:
         return write_literal(None, Instant(value))

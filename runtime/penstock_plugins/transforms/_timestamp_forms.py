@@ -95,7 +95,7 @@ class TimestampFormat:
     Args:
         target: one of `SCHEMAS`.
         precision: one of `PRECISIONS`, for Unix time that is read or written.
-        pattern: pattern of texts, for SimpleDateFormat; None if none is configured.
+        pattern: SimpleDateFormat pattern of strings; None if none is configured.
     """
 
     def __init__(self, target: str, precision: str, pattern: str | None) -> None:
@@ -112,8 +112,8 @@ class TimestampFormat:
             form: its form; None to derive it from its class.
 
         Raises:
-            DataError: the value is not of a class of the form, or is a text that does not match the pattern.
-            TypeError: the value is a text, and there is no pattern.
+            DataError: the value is not of a class of the form, or is a string that does not match the pattern.
+            TypeError: the value is a string, and there is no pattern.
         """
         if value is None:
             return None
@@ -124,14 +124,14 @@ class TimestampFormat:
         return self._write(self._read([value], form))[0]
 
     def convert_column(self, values: Sequence[Any], form: str | None) -> list[Any]:
-        """Convert as `convert` does, for many values. Errors do not say which value failed."""
+        """Convert as `convert` does, for many values. Errors do not name the failed value."""
         kinds = set(map(type, values)) - {_NULL}
         if not kinds:
             return [None] * len(values)
         present = values if type(values) is list and None not in values else [v for v in values if v is not None]
         text_to_text = str in kinds and self._target == "string"
         if (form is None and len(kinds) > 1) or (text_to_text and self._text_format().reads_zone_names):
-            return [self.convert(value, form) for value in values]  # output is in the zone of the text before
+            return [self.convert(value, form) for value in values]  # output is in the zone of the previous string
         if form is None:
             form = _form_of_class(present[0])
         if not kinds <= _CLASSES[form] or (form == "unix" and not _LEAST <= min(present) <= max(present) <= _GREATEST):
@@ -147,7 +147,9 @@ class TimestampFormat:
             try:
                 return self._text_format().parse_all(values)
             except TextError:
-                raise DataError(f"Could not parse timestamp: a text does not match pattern ({self._pattern})") from None
+                raise DataError(
+                    f"Could not parse timestamp: a string does not match pattern ({self._pattern})"
+                ) from None
         return _scale(values, self._up, self._down) if form == "unix" and self._up != self._down else values
 
     def _write(self, millis: list[int]) -> list[Any]:
@@ -161,10 +163,10 @@ class TimestampFormat:
         if target == "Time":
             return [Instant(m % DAY) for m in millis]
         starts = [m // DAY * DAY for m in millis]
-        # The first day within 64 bits begins before them; Java's sum overflows there, and so does this.
+        # The first day in the 64-bit range starts before the range; Java's sum overflows there, and so does this one.
         return list(map(Instant, starts if min(starts) >= _LEAST else map(int64, starts)))
 
     def _text_format(self) -> SimpleDateFormat:
         if self.format is None:
-            raise TypeError("a timestamp is a text, and TimestampConverter has no format to read it by; set 'format'")
+            raise TypeError("cannot parse a string as a timestamp: TimestampConverter has no format; set 'format'")
         return self.format

@@ -82,7 +82,7 @@ class Cast(FieldValueTransform):
         self.change_fields(changes, replace_null=config.replace_null)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """Return the key or value, cast; null passes with its schema.
+        """Return the key or value, cast; a null passes through with its schema.
 
         Raises:
             DataError: a value cannot be cast, the key or value is not a struct or map, or a required field is null.
@@ -106,7 +106,7 @@ class Cast(FieldValueTransform):
         return new_schema, cast_column(schema, self._whole, values, kinds), False
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """Return the copy of structs of this schema.
+        """Return the copier of structs of this schema.
 
         Raises:
             DataError: the schema has a default, which would have to be cast.
@@ -116,7 +116,7 @@ class Cast(FieldValueTransform):
         return super().copy_of(schema)
 
     def move(self, field: Field) -> FieldCopy:
-        """Return the field with the target type; its default is cast too."""
+        """Return the field with the target type; its default is cast, too."""
         target = self._targets.get(field.name)
         if target is None:
             return FieldCopy(field, field)
@@ -129,8 +129,8 @@ class Cast(FieldValueTransform):
         default = cast(schema, self._whole, schema.default)
         if default is not None and schema.name in LOGICAL:
             raise SchemaBuilderError(
-                f"Invalid default value: the schema is still named {schema.name}, which a {self._whole} is not. Cast "
-                "without a default, or remove the name with SetSchemaMetadata before"
+                f"Invalid default value: the schema is still named {schema.name}, which a {self._whole} does not fit. "
+                "Remove the default from the schema"
             )
         return Schema(self._whole, schema.optional, schema.name, schema.version, schema.doc, schema.parameters, default)
 

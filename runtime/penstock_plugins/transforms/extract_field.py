@@ -1,4 +1,4 @@
-"""ExtractField: replace a key or value by one of its fields."""
+"""ExtractField: replace a key or value with one of its fields."""
 
 from typing import Annotated, Any, Final, NamedTuple, Self
 
@@ -27,7 +27,7 @@ class ExtractFieldConfig(Config):
     syntax: Annotated[str, words("v1", "v2", any_case=True)] = prop(
         "field.syntax.version",
         "V1",
-        doc="Defines the version of the syntax to access fields. V1: the text is the name of a field. V2: dots separate "
+        doc="Defines the version of the syntax to access fields. V1: the name of a field. V2: a path; dots separate "
         "the names of nested fields; a name with dots is written in backticks.",
         importance=Importance.HIGH,
     )

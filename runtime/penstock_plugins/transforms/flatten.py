@@ -57,7 +57,7 @@ class Flatten(KeyValueTransform):
         self._flats = SchemaCache(lambda schema: FlatStruct(schema, config.delimiter))
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """Return the flat struct or map; null passes with its schema.
+        """Return the flat struct or map; a null passes through with its schema.
 
         Raises:
             DataError: the key or value is not a struct or map, or contains a field that cannot be flattened.
@@ -98,11 +98,13 @@ class Flatten(KeyValueTransform):
                 if name is not None:
                     self._flatten(item, self._prefix(name), flat)
                 elif item:
-                    raise TypeError("The null key of a map holds a map. Flatten only maps that have texts as keys.")
+                    raise TypeError(
+                        "cannot flatten a map: its null key holds a map; flatten only maps with string keys"
+                    )
             elif type_of(item) is None:
                 raise DataError(
                     f"Flatten transformation was passed a value of type class {java_class(None, item)} for the field "
-                    f"'{name}': such values have no type without a schema. Remove the field before (ReplaceField)."
+                    f"'{name}': such values have no type without a schema. Remove the field first, with ReplaceField."
                 )
             else:
                 flat[name] = item
@@ -133,9 +135,9 @@ class Flatten(KeyValueTransform):
 
 
 def _unusual_name(prefix: str, key: Any) -> str | None:
-    """Return the name for a key that is not a plain `str`. A null key at the top stays null; below it is named `null`."""
+    """Return the name for a key that is not a plain `str`. A null key at the top stays null; below, it is named `null`."""
     if key is not None and not isinstance(key, str):
         raise TypeError(
-            f"A key of a map is a {type(key).__name__}, but field names are texts. Flatten only maps with texts as keys."
+            f"cannot flatten a map: a key is a {type(key).__name__}, not a string; flatten only maps with string keys"
         )
     return prefix + ("null" if key is None else key) if prefix else key

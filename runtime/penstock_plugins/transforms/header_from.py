@@ -54,7 +54,7 @@ class HeaderFromConfig(Config):
 
 
 class _Source(NamedTuple):
-    """Field that a header is made of: a field of a struct, or of maps without a schema."""
+    """Field from which a header is made: a field of a struct, or of maps without a schema."""
 
     header: str
     name: str

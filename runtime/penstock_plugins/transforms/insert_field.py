@@ -1,4 +1,4 @@
-"""InsertField: add the record's topic, partition, offset or timestamp, or a fixed text, as fields."""
+"""InsertField: add the record's topic, partition, offset or timestamp, or a fixed string, as fields."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Self
@@ -105,7 +105,7 @@ class InsertField(Transform):
         self._copies = SchemaCache(self._copy)
 
     def apply(self, record: Record) -> Record:
-        """Return the record with the fields added to its key or value. A null key or value passes.
+        """Return the record with the fields added to its key or value. A null key or value passes through.
 
         Raises:
             DataError: the key or value is not a struct or map, a required field is null, or the record has no offset.
@@ -194,7 +194,7 @@ class InsertField(Transform):
         return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
 
     def _copy(self, schema: Schema) -> StructCopy:
-        """Return the copy of the old fields. The new schema contains the inserted fields too."""
+        """Return the copier of the old fields. The new schema contains the inserted fields, too."""
         added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
         new = copy_schema_basics(schema, (*schema.fields, *added))
         return StructCopy(new, (FieldCopy(f, f) for f in schema.fields), replace_null=self._replace_null)
@@ -208,7 +208,7 @@ class InsertField(Transform):
         return item
 
     def _column(self, insertion: _Insertion, batch: RecordBatch) -> Any:
-        """Return one item for all rows, or a list with one for each."""
+        """Return one value for all rows, or a list with one for each row."""
         if insertion.source == "static":
             return self._static
         column = getattr(batch, insertion.source)
@@ -232,7 +232,7 @@ def _no_offset() -> DataError:
 
 
 def _typed(insertion: _Insertion, item: Any, schema: Schema | None) -> Any:
-    """Return the item as Connect's class: the partition is an int32, the timestamp a Timestamp only under a schema."""
+    """Return the value in Connect's class: the partition is an int32, the timestamp a Timestamp only with a schema."""
     if item is None:
         return None
     if insertion.source == "partition":

@@ -1,4 +1,4 @@
-"""MaskField: replace the values of fields with zero, an empty text or a configured replacement."""
+"""MaskField: replace the values of fields with zero, an empty string or a configured replacement."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -52,7 +52,7 @@ class MaskFieldConfig(Config):
 
 
 class MaskField(FieldValueTransform):
-    """Mask fields with zero or an empty value of their type, or numbers and texts with a replacement; nulls stay."""
+    """Mask fields with zero or an empty value of their type, or numbers and strings with a replacement; nulls stay."""
 
     Config = MaskFieldConfig
     java_names = ("org.apache.kafka.connect.transforms.MaskField",)
@@ -121,6 +121,6 @@ class MaskField(FieldValueTransform):
         except ValueError as e:
             raise DataError(f"Unable to convert the replacement to a number, for a field of class {java}") from e
         raise DataError(
-            f"Cannot mask value of type class {java} with custom replacement; only texts and numbers can be replaced. "
+            f"Cannot mask value of type class {java} with custom replacement; only strings and numbers can be replaced. "
             "Mask this field without a replacement, in a second MaskField"
         )

@@ -1,4 +1,4 @@
-"""RegexRouter: rename topics by a Java regular expression."""
+"""RegexRouter: rename topics with a Java regular expression."""
 
 from pydantic import field_validator
 

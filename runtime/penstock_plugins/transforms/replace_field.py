@@ -28,7 +28,7 @@ _RENAMED: Final = {"blacklist": "exclude", "whitelist": "include"}
 
 
 def _pair(text: str) -> tuple[str, str]:
-    """Split `old:new` as Java's `String.split` does: empty parts at the end do not count."""
+    """Split `old:new` as Java's `String.split` does: trailing empty parts are dropped."""
     parts = text.rstrip(":").split(":")
     if len(parts) != 2:
         raise ValueError(f"Invalid rename mapping: {text}. Write the old and the new name with a colon between them.")
@@ -72,7 +72,7 @@ class ReplaceFieldConfig(Config):
         problems = [
             Problem(
                 f"{prefix}{old}",
-                f"is ignored by Kafka 4, which would let all fields through; write {prefix}{new} instead",
+                f"is ignored by Kafka 4, so that all fields would pass; write {prefix}{new} instead",
             )
             for old, new in _RENAMED.items()
             if old in texts
@@ -101,7 +101,7 @@ class ReplaceField(KeyValueTransform):
         self._copies = SchemaCache(self._copy)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """Return the fields that are kept, with their new names; null passes with its schema.
+        """Return the remaining fields, with their new names; a null passes through with its schema.
 
         Raises:
             DataError: the key or value is not a struct or map, or a value is invalid for its new field.
@@ -134,8 +134,8 @@ class ReplaceField(KeyValueTransform):
         for name in value:
             if name is not None and not isinstance(name, str):
                 raise TypeError(
-                    f"A key of the map is a {type(name).__name__}, but field names are texts. Keep such records from this "
-                    "transform with a predicate."
+                    f"cannot replace fields of a map: a key is a {type(name).__name__}, not a string; exclude such records "
+                    "with a predicate"
                 )
         return {self._new_name(name): item for name, item in value.items() if self._is_kept(name)}
 
@@ -146,7 +146,7 @@ class ReplaceField(KeyValueTransform):
         return self._renames.get(name, name)
 
     def _copy(self, schema: Schema) -> StructCopy:
-        """Return the copy into structs of the new schema.
+        """Return the copier into structs of the new schema.
 
         Connect copies by the new names: for each it reads the field that `renames` maps to it, not the field whose schema it
         took. The two differ if a field already has the new name of a field that is dropped or absent.

@@ -1,4 +1,4 @@
-"""TimestampConverter: convert timestamps between text, Unix time and Connect's Date, Time and Timestamp."""
+"""TimestampConverter: convert timestamps between strings, Unix time and Connect's Date, Time and Timestamp."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ __all__ = ["TimestampConverter"]
 class TimestampConverter(FieldValueTransform):
     """Convert timestamps between different formats such as Unix epoch, strings, and Connect Date/Timestamp types.
 
-    Applies to individual fields or to the entire value. The same `format` is used for reading and for writing texts.
+    Applies to individual fields or to the entire value. The same `format` is used to parse and to format strings.
     """
 
     Config = TimestampConverterConfig
@@ -44,8 +44,8 @@ class TimestampConverter(FieldValueTransform):
             raise ConfigError(
                 Problem(
                     "format",
-                    "The letters z and Z read names of time zones, and this machine has no time zone database. Install "
-                    "its package tzdata, or use X, which takes offsets such as Z and +02.",
+                    "The letters z and Z parse names of time zones, and this machine has no time zone database. Install "
+                    "its package tzdata, or use X, which accepts offsets such as Z and +02.",
                 )
             )
 
@@ -53,10 +53,10 @@ class TimestampConverter(FieldValueTransform):
         """Return the key or value with its timestamp converted; null stays null.
 
         Raises:
-            DataError: the class of the timestamp is not supported, its text does not match `format`, the key or value is not
+            DataError: the class of the timestamp is not supported, it does not match `format`, the key or value is not
                 a struct or map, or a required field is null.
             ConnectError: the schema of the timestamp is not supported.
-            TypeError: the timestamp is a text, and no `format` is configured.
+            TypeError: the timestamp is a string, and no `format` is configured.
         """
         if not self._field:
             return self._whole(schema), self._converted(schema, value)
@@ -73,7 +73,7 @@ class TimestampConverter(FieldValueTransform):
         if self._reads_zones and isinstance(values, Fields):
             same = values.columns.get(self._field)
             if isinstance(same, Same):
-                # A text may be another time when it is read again: see `SimpleDateFormat.zone`.
+                # A string may be a different time when it is parsed again: see `SimpleDateFormat.zone`.
                 values = values.having({**values.columns, self._field: [same.value] * len(values)})
         return super().change_values(schema, values)
 
@@ -86,11 +86,11 @@ class TimestampConverter(FieldValueTransform):
         try:
             return super().apply_batch(batch)
         except Exception:
-            dates.zone = zone  # `apply` reads the same texts again, and must start with the same zone
+            dates.zone = zone  # `apply` parses the same strings again, and must start with the same zone
             raise
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """Return the copy of structs of this schema; the default of the struct is converted too."""
+        """Return the copier of structs of this schema; the default of the struct is converted, too."""
         copy = super().copy_of(replace(schema, default=None) if schema.default is not None else schema)
         if schema.default is not None:
             copy.schema = replace(copy.schema, default=copy.row(schema.default))

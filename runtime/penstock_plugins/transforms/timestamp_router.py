@@ -28,7 +28,7 @@ class TimestampRouter(Transform):
     """Update the record's topic field as a function of the original topic value and the record timestamp, in UTC.
 
     This is mainly useful for sink connectors, since the topic field is often used to determine the equivalent entity name
-    in the destination system. A wrong `timestamp.format` fails at the first record that has a timestamp, as in Kafka
+    in the destination system. An invalid `timestamp.format` fails at the first record that has a timestamp, as in Kafka
     Connect.
     """
 
@@ -57,7 +57,7 @@ class TimestampRouter(Transform):
         return record.replace(topic=self._with_topic(record.topic).replace(_TIMESTAMP, text))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """Change as `apply` does, once for each topic and time text."""
+        """Change as `apply` does, once for each topic and formatted time."""
         if not len(batch):
             return batch
         stamps = batch.timestamp
@@ -88,6 +88,6 @@ class TimestampRouter(Transform):
 
 def _no_timestamp() -> DataError:
     return DataError(
-        "Timestamp missing on record: TimestampRouter routes by it. Give the records timestamps, or guard the transform "
+        "Timestamp missing on record: TimestampRouter needs it. Give the records timestamps, or guard the transform "
         "with a predicate."
     )

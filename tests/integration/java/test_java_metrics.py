@@ -154,7 +154,7 @@ def test_too_many_metrics_are_cut_entries_of_maps_first(probe: Probe, caplog: py
         for name in ("debezium_metrics_Length", "probe_beans_queue_Length", "kafka_connect_plugins_calls_total"):
             assert any(each.startswith(name) for each in found), name
     cut = [r.getMessage() for r in caplog.records if "more than" in r.getMessage()]
-    assert cut == ["Java plugins have more than 2000 metrics: those beyond are left out, entries of maps first"]
+    assert cut == ["Java plugins have more than 2000 metrics: the rest is omitted, entries of maps first"]
 
 
 def test_a_jvm_that_is_frozen_has_no_metrics_and_is_left_untouched(

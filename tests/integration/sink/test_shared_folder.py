@@ -142,6 +142,6 @@ def test_a_folder_without_the_right_to_write_is_named_with_its_property(lab: Lab
     produce(lab, topic, range(3))
     task = lab.processes.task(lab.spec(sink(topic, out)), before=NOBODY)
     message = failed(task)
-    assert f"The folder {out} of property `path` cannot be written: no folder can be created in it" in message
+    assert f"cannot write to folder {out} of property `path`: no folder can be created in it" in message
     assert "grant it, or set `path` to a folder where it has that" in message
     assert list(out.iterdir()) == []

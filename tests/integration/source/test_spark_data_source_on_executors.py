@@ -72,7 +72,7 @@ def test_where_an_executor_lacks_the_module_of_the_data_source_the_driver_contin
     cluster.start_workers(1, with_plugins=False)
     task = start(wide, on(cluster, wide.lab.spec(wide.resource)), 10_000)
     line = task.await_log("is not used now: A Spark executor cannot run this task: on ")
-    assert "Cannot load wide_data_source:Wide: No module named 'wide_data_source'" in line
+    assert "cannot load wide_data_source:Wide: No module named 'wide_data_source'" in line
     with Reader(wide.lab.servers, wide.topic) as reader:
         reader.count(10_000)
         task.stop()

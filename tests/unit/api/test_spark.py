@@ -184,7 +184,7 @@ def test_arrow_batches_become_the_same_values() -> None:
 
 def test_rows_of_another_shape_are_refused() -> None:
     for rows in ([(1, 2)], ["x"], [t.Row(a=1)], [pa.RecordBatch.from_pylist([{"a": 1}])]):
-        with pytest.raises(DataError, match="The data source gave"):
+        with pytest.raises(DataError, match=r"cannot convert a (row|batch) of the data source"):
             list(portions(rows, parse_ddl("id bigint"), 10))
     assert list(portions([], SHAPE, 10)) == []
 
@@ -213,5 +213,5 @@ def test_ddl_is_read_without_a_session(ddl: str, kind: str | None) -> None:
 
 @pytest.mark.parametrize("ddl", ["a", "a foo", "a array<int", "a int b", "a int,", "a int)", "a § int"])
 def test_ddl_that_is_none_is_refused(ddl: str) -> None:
-    with pytest.raises(ConnectError, match="Schema"):
+    with pytest.raises(ConnectError, match="cannot parse schema"):
         parse_ddl(ddl)

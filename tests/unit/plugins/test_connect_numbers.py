@@ -87,7 +87,7 @@ def test_not_a_number_is_written_in_one_way() -> None:
 )
 def test_a_text_that_is_no_double_is_refused(text: str) -> None:
     for read in (parse_double, parse_float):
-        with pytest.raises(ValueError, match="no number"):
+        with pytest.raises(ValueError, match="not a number"):
             read(text)
     for read_all in (parse_doubles, parse_floats):
         with pytest.raises(ValueError, match=r"."):

@@ -1,4 +1,4 @@
-"""Errors of calls to a registry, as errors of Penstock that name the registry and the cause.
+"""Convert errors of calls to a registry to Penstock's errors, which name the registry and the cause.
 
 Timeouts are in `config`. Nothing is retried here: the runtime retries after a `RetriableError`.
 """
@@ -18,22 +18,22 @@ from penstock import DataError, RetriableError
 __all__ = ["Calls", "InvalidSchemaError"]
 
 _REFUSED_SECONDS: Final = 10
-"""Seconds for which an answer that fails a record counts for the next records with the same question."""
+"""Seconds for which an error that fails a record is reused for records with the same request."""
 
 
 class InvalidSchemaError(DataError):
-    """The registry does not accept a schema as one of its format."""
+    """Raised when the registry rejects a schema as invalid."""
 
 
 class Calls:
-    """Calls to a registry. It remembers what the registry refused, for some seconds.
+    """Calls to a registry. Rejected requests are remembered for a few seconds.
 
     Args:
         where: URLs of the registry, without passwords.
-        size: number of refused questions to remember.
+        size: maximum number of rejected requests to remember.
         credentials: names of the properties with the credentials.
-        before: called before each question.
-        nonsense: called after an answer that is not that of a registry.
+        before: called before each request.
+        nonsense: called after a response that is not from a registry.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Calls:
         before: Callable[[], None] = lambda: None,
         nonsense: Callable[[], None] = lambda: None,
     ) -> None:
-        logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each request, with the password in its URL
+        logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log each request's URL with a password
         self._where = where
         self._credentials = credentials
         self._before = before
@@ -54,15 +54,15 @@ class Calls:
 
     @contextmanager
     def asking(self, what: str, question: tuple[object, ...]) -> Iterator[None]:
-        """Raise the errors of a call in words.
+        """Convert the errors of a call to Penstock's errors.
 
         Args:
-            what: what the call does, as a verb and its object.
-            question: what distinguishes it from other calls.
+            what: action of the call, as a verb and its object.
+            question: key of the request, different from that of other requests.
 
         Raises:
-            RetriableError: the registry is unavailable or refuses the credentials, which concerns all records.
-            DataError: it refuses the schema, or does not have it.
+            RetriableError: the registry is unavailable or rejects the credentials, which affects all records.
+            DataError: it rejects the schema, or does not have it.
         """
         refused = self._refusals.get(question)
         if refused is not None:
@@ -75,14 +75,19 @@ class Calls:
             if isinstance(error, DataError):
                 self._refusals[question] = error
             raise error from e
-        except DataError as e:  # of what the registry has
+        except DataError as e:  # of a schema in the registry
             self._refusals[question] = e
             raise
         except (HTTPError, OAuthError, OAuthTokenError, OSError) as e:
             raise self.unavailable(what, _cause(e)) from e
-        except (ValueError, TypeError, KeyError, AttributeError) as e:  # the answer is no JSON, or none of a registry
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+        ) as e:  # the response is not JSON, or not from a registry
             self._nonsense()
-            raise self.unavailable(what, f"its answer is not that of a registry ({type(e).__name__})") from e
+            raise self.unavailable(what, f"its response is not that of a registry ({type(e).__name__})") from e
 
     def _explained(self, what: str, error: SchemaRegistryError) -> DataError | RetriableError:
         status, code, text = error.http_status_code, error.error_code, error.error_message
@@ -90,22 +95,22 @@ class Calls:
         match status:
             case 409:
                 return DataError(
-                    f"cannot {what}: it is not compatible with the earlier versions, says the registry: {said}; change the "
+                    f"cannot {what}: the registry rejects it as incompatible with the earlier versions: {said}; change the "
                     "schema, or the compatibility of the subject"
                 )
             case 404 if code not in (
                 None,
                 SchemaRegistryError.UNKNOWN,
-            ):  # else the answer of a proxy, or of another path
-                return DataError(f"cannot {what}: it does not exist, says the registry at {self._where}: {said}")
+            ):  # otherwise, the response is from a proxy, or of another path
+                return DataError(f"cannot {what}: it does not exist in the registry at {self._where}: {said}")
             case 422:
-                return InvalidSchemaError(f"cannot {what}: it is not valid, says the registry: {said}")
+                return InvalidSchemaError(f"cannot {what}: the registry rejects it as invalid: {said}")
             case 401 | 403:
                 return self.unavailable(
-                    what, f"it refuses the credentials (status {status}); check {self._credentials}"
+                    what, f"it rejects the credentials (status {status}); check {self._credentials}"
                 )
             case _:
-                return self.unavailable(what, f"it answers with status {status}: {said[:200]}")
+                return self.unavailable(what, f"it responds with status {status}: {said[:200]}")
 
     def unavailable(self, what: str, cause: str) -> RetriableError:
         """Return the error of a registry that is unavailable for all records."""

@@ -9,9 +9,9 @@ def one_class(packages: tuple[str, ...], names: tuple[str, ...], otherwise: str)
     """Return a rule that accepts one of these classes, and removes the package.
 
     Args:
-        packages: the packages, each with a dot at its end, in which a class may be.
+        packages: the packages in which a class may be, each with a trailing dot.
         names: the names of the classes; the value of the property is one of them.
-        otherwise: what to say of other classes.
+        otherwise: remedy for other classes, for the message.
     """
 
     def known(name: str) -> str:

@@ -19,12 +19,12 @@ _HEADER: Final = "HeaderSchemaIdSerializer"
 _DUAL: Final = "DualSchemaIdDeserializer"
 _PACKAGE: Final = ("io.confluent.kafka.serializers.schema.id.",)
 _ID_WRITER: Final = one_class(
-    _PACKAGE, (_HEADER, "PrefixSchemaIdSerializer"), "serializers in Java cannot be used here"
+    _PACKAGE, (_HEADER, "PrefixSchemaIdSerializer"), "other serializers in Java are not supported"
 )
 _ID_READER: Final = one_class(
     _PACKAGE,
     (_DUAL, "PrefixSchemaIdDeserializer"),
-    "deserializers in Java cannot be used here, nor one id for all messages",
+    "other deserializers in Java are not supported, nor is one id for all messages",
 )
 
 
@@ -34,14 +34,14 @@ class RegistryConfig(Config):
     converter_type: Annotated[str | None, words("key", "value", "header")] = prop(
         "converter.type",
         None,
-        doc="How this converter will be used. It follows from the place of the converter; there is no need to set it.",
+        doc="How this converter will be used. It is set automatically.",
         importance=Importance.LOW,
     )
     urls: list[RegistryUrl] = prop(
         "schema.registry.url",
         hidden=True,
-        doc="URLs of the schema registry, separated by commas. If one does not answer, the next one is asked. The user and "
-        "password of `basic.auth.credentials.source=URL` are those of the first one.",
+        doc="URLs of the schema registry, separated by commas. If one does not respond, the next one is used. The user and "
+        "password of `basic.auth.credentials.source=URL` are those of the first URL.",
         importance=Importance.HIGH,
         min_length=1,
     )
@@ -66,14 +66,14 @@ class RegistryConfig(Config):
     latest_cache_seconds: Int = prop(
         "latest.cache.ttl.sec",
         -1,
-        doc="Seconds after which the latest schema is asked for again; -1 for never.",
+        doc="Seconds after which the latest schema is fetched again; -1 for never.",
         importance=Importance.LOW,
         ge=-1,
     )
     normalize: bool = prop(
         "normalize.schemas",
         False,
-        doc="Let the registry normalize schemas, so that equivalent ones have one id.",
+        doc="Let the registry normalize schemas, so that equivalent schemas have the same id.",
     )
     key_strategy: subject_strategy = prop(
         "key.subject.name.strategy",
@@ -114,7 +114,7 @@ class RegistryConfig(Config):
     cache_size: Annotated[Int, at_least(1)] = prop(
         "schemas.cache.config",
         1000,
-        doc="The number of schemas that are kept in memory, for each direction.",
+        doc="Maximum number of schemas in memory, for each direction.",
         importance=Importance.LOW,
     )
     basic_source: str = prop(
@@ -127,7 +127,7 @@ class RegistryConfig(Config):
         "basic.auth.user.info",
         None,
         doc="User and password, `user:password`, for `basic.auth.credentials.source=USER_INFO`. The name with the prefix "
-        "`schema.registry.` is accepted too.",
+        "`schema.registry.` is accepted, too.",
     )
     user_info_prefixed: Password | None = prop(
         "schema.registry.basic.auth.user.info",
@@ -138,14 +138,14 @@ class RegistryConfig(Config):
     bearer_source: str | None = prop(
         "bearer.auth.credentials.source",
         None,
-        doc="Where the token for the registry is from: `STATIC_TOKEN`, or `OAUTHBEARER`, which asks an OAuth server.",
+        doc="Source of the token for the registry: `STATIC_TOKEN`, or `OAUTHBEARER` for an OAuth server.",
         valid="STATIC_TOKEN, OAUTHBEARER",
     )
     bearer_token: Password | None = prop(
         "bearer.auth.token", None, doc="The token, for `bearer.auth.credentials.source=STATIC_TOKEN`."
     )
     bearer_url: Url | None = prop(
-        "bearer.auth.issuer.endpoint.url", None, doc="URL of the OAuth server's tokens, for `OAUTHBEARER`.", hidden=True
+        "bearer.auth.issuer.endpoint.url", None, doc="Token URL of the OAuth server, for `OAUTHBEARER`.", hidden=True
     )
     bearer_client: str | None = prop("bearer.auth.client.id", None, doc="Client id, for `OAUTHBEARER`.")
     bearer_secret: Password | None = prop("bearer.auth.client.secret", None, doc="Client secret, for `OAUTHBEARER`.")
@@ -153,11 +153,11 @@ class RegistryConfig(Config):
     bearer_cluster: str | None = prop(
         "bearer.auth.logical.cluster",
         None,
-        doc="The registry's name at Confluent Cloud (`target-sr-cluster`).",
+        doc="The registry's name in Confluent Cloud (`target-sr-cluster`).",
         importance=Importance.LOW,
     )
     bearer_pool: str | None = prop(
-        "bearer.auth.identity.pool.id", None, doc="Identity pool at Confluent Cloud.", importance=Importance.LOW
+        "bearer.auth.identity.pool.id", None, doc="Identity pool in Confluent Cloud.", importance=Importance.LOW
     )
     connect_timeout: Annotated[Int, at_least(1)] = prop(
         "http.connect.timeout.ms",
@@ -168,7 +168,7 @@ class RegistryConfig(Config):
     read_timeout: Annotated[Int, at_least(1)] = prop(
         "http.read.timeout.ms",
         60_000,
-        doc="Milliseconds to wait for an answer of the registry.",
+        doc="Milliseconds to wait for a response of the registry.",
         importance=Importance.LOW,
     )
     proxy_host: str | None = prop("proxy.host", None, doc="Host of an HTTP proxy.", importance=Importance.LOW)
@@ -181,7 +181,7 @@ class RegistryConfig(Config):
     keystore: str | None = prop(
         f"{_SSL}keystore.location",
         None,
-        doc="PEM file with the certificate and the private key that the registry asks for.",
+        doc="PEM file with the client certificate and its private key, for mutual TLS.",
     )
     key_password: Password | None = prop(f"{_SSL}key.password", None, doc="Password of the private key.")
 
@@ -196,21 +196,21 @@ class RegistryConfig(Config):
     @classmethod
     def _is_source(cls, source: str) -> str:
         if source not in ("URL", "USER_INFO"):
-            raise ValueError("String must be one of: URL, USER_INFO; SASL_INHERIT cannot be used here: set USER_INFO")
+            raise ValueError("String must be one of: URL, USER_INFO; SASL_INHERIT is not supported: set USER_INFO")
         return source
 
     @field_validator("bearer_source")
     @classmethod
     def _is_bearer_source(cls, source: str | None) -> str | None:
         if source not in (None, "STATIC_TOKEN", "OAUTHBEARER"):
-            raise ValueError("String must be one of: STATIC_TOKEN, OAUTHBEARER; providers in Java cannot be used here")
+            raise ValueError("String must be one of: STATIC_TOKEN, OAUTHBEARER; providers in Java are not supported")
         return source
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         problems: list[Problem] = []
         if self.basic_source == "USER_INFO" and ":" not in (self.credentials or ""):
-            problems.append(Problem("basic.auth.user.info", "USER_INFO needs `user:password` here"))
+            problems.append(Problem("basic.auth.user.info", "USER_INFO requires `user:password`"))
         needed: dict[str, dict[str, str | None]] = {
             "STATIC_TOKEN": {"bearer.auth.token": self.bearer_token},
             "OAUTHBEARER": {
@@ -221,7 +221,7 @@ class RegistryConfig(Config):
         }
         for name, value in needed.get(self.bearer_source or "", {}).items():
             if not value:
-                problems.append(Problem(name, f"{self.bearer_source} needs a value here"))
+                problems.append(Problem(name, f"{self.bearer_source} requires a value"))
         problems += pem_problems(f"{_SSL}truststore.location", self.truststore)
         problems += pem_problems(f"{_SSL}keystore.location", self.keystore)
         if problems:
@@ -238,7 +238,7 @@ class RegistryConfig(Config):
         return strategy_named(self.key_strategy if is_key else self.value_strategy)
 
     def wire_format(self, *, is_key: bool) -> WireFormat:
-        """Return how the messages of keys or values identify their schema."""
+        """Return the format in which keys or values identify their schema."""
         return ConfluentFormat(
             "__key_schema_id" if is_key else "__value_schema_id",
             reads_headers=(self.key_id_reader if is_key else self.value_id_reader) == _DUAL,
@@ -247,7 +247,7 @@ class RegistryConfig(Config):
 
     @property
     def credentials(self) -> str | None:
-        """Return `user:password`, if it is a property."""
+        """Return `user:password`; None if it is not configured."""
         given = self.user_info or self.user_info_prefixed
         return given.reveal() if given is not None else None
 
@@ -288,10 +288,10 @@ class RegistryConfig(Config):
 
 
 def pem_problems(name: str, location: str | None) -> list[Problem]:
-    """Return a problem if a file is a keystore of Java. A file that is missing now may exist in the task's pod."""
+    """Return a problem if a file is a Java keystore. A file that is missing now may exist in the task's pod."""
     if location is None or not Path(location).is_file():
         return []
     if b"-----BEGIN " in Path(location).read_bytes():
         return []
-    remedy = "convert it (keytool -exportcert -rfc, or openssl pkcs12) and name that file"
+    remedy = "convert it (keytool -exportcert -rfc, or openssl pkcs12) and set the converted file"
     return [Problem(name, f"{location} is not a PEM file: {remedy}")]

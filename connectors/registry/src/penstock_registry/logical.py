@@ -10,10 +10,10 @@ from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 __all__ = ["from_stored", "scale_of", "to_stored"]
 
 _DAY: Final = 86_400_000
-"""Milliseconds of a day."""
+"""Milliseconds per day."""
 
 _EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
-"""Context that rounds nothing, since decimals of Connect have any number of digits."""
+"""Context without rounding, since Connect's decimals may have any number of digits."""
 
 
 def scale_of(schema: Schema) -> int:
@@ -21,7 +21,9 @@ def scale_of(schema: Schema) -> int:
     try:
         return int((schema.parameters or {})["scale"])
     except (KeyError, ValueError):
-        raise DataError("cannot convert a Decimal: its schema has no parameter 'scale' with a number") from None
+        raise DataError(
+            "cannot convert a Decimal: the parameter 'scale' of its schema is missing or not a number"
+        ) from None
 
 
 def to_stored(schema: Schema) -> Callable[[Any], Any] | None:
@@ -40,7 +42,7 @@ def from_stored(schema: Schema) -> Callable[[Any], Any] | None:
 
 
 def _unscaled(scale: int) -> Callable[[Any], bytes]:
-    """Return the function that writes the digits of a number as Java's `BigInteger.toByteArray`."""
+    """Return the function that writes the digits of a number like Java's `BigInteger.toByteArray`."""
 
     def write(value: Any) -> bytes:
         if not isinstance(value, Decimal) or not value.is_finite():

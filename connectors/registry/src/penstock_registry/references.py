@@ -1,4 +1,4 @@
-"""Schemas that other schemas use."""
+"""Schemas to which other schemas refer."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Schema that another one uses by a name: a type, a file or a URI, depending on the format."""
+    """Schema to which another one refers by a name: a type, a file or a URI, depending on the format."""
 
     name: str
     text: str
@@ -24,14 +24,14 @@ class Reference:
 def collect_references(
     first: Iterable[K], fetch: Callable[[K], tuple[Reference, Iterable[K]]]
 ) -> tuple[Reference, ...]:
-    """Return the references of a schema and those of its references, each after those that it uses itself.
+    """Return the direct and indirect references of a schema, each after its own references.
 
     Args:
-        first: what identifies the schema's own references.
-        fetch: returns the reference that is identified, and what identifies its own references.
+        first: keys of the schema's direct references.
+        fetch: function that returns the reference with a key, and the keys of the references in it.
 
     Raises:
-        DataError: a reference leads back to itself, or there are too many.
+        DataError: a reference refers to itself, directly or indirectly, or there are too many.
     """
     found: dict[K, Reference] = {}
 
@@ -41,9 +41,9 @@ def collect_references(
                 continue
             reference, more = fetch(key)
             if key in path:
-                raise _refused(f"its reference {reference.name} leads back to itself")
+                raise _refused(f"its reference {reference.name} refers to itself")
             if len(path) >= _DEEPEST:
-                raise _refused(f"its references lead to others more than {_DEEPEST} times")
+                raise _refused(f"its references are nested more than {_DEEPEST} levels deep")
             if len(found) >= _MOST:
                 raise _refused(f"it has more than {_MOST} references")
             collect(more, (*path, key))

@@ -1,4 +1,4 @@
-"""Client of the schema registry, with its errors in words."""
+"""Client of the schema registry, with explanations of its errors."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +20,7 @@ __all__ = ["Found", "Registry"]
 _Key = tuple[str, str | None, int | None]
 """Name, subject and version of a reference."""
 
-_OFF: Final = ", where auto.register.schemas=false leaves it to others to register it"
+_OFF: Final = ", which must be registered already because of auto.register.schemas=false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Found:
         id: its id; the GUID for a `Registry` of GUIDs.
         kind: `AVRO`, `JSON` or `PROTOBUF`.
         text: the schema.
-        references: the schemas that it uses, each after those that it uses itself.
+        references: its direct and indirect references, each after its own references.
     """
 
     id: Id
@@ -41,15 +41,15 @@ class Found:
 
 
 class Registry:
-    """Client of the registry. It remembers a bounded number of schemas.
+    """Client of the registry. It caches a bounded number of schemas.
 
-    Every method raises a `RetriableError` while the registry is unavailable or refuses the credentials, because that
-    concerns all records, and a `DataError` if it refuses the schema or does not have it.
+    Every method raises a `RetriableError` while the registry is unavailable or rejects the credentials, because that
+    affects all records, and a `DataError` if it rejects the schema or does not have it.
 
     Args:
-        config: properties.
+        config: properties of the registry.
         kind: `AVRO`, `JSON` or `PROTOBUF`.
-        guids: whether to return the GUIDs of schemas, and not their numbers.
+        guids: whether to return the GUIDs of schemas instead of their numeric ids.
     """
 
     def __init__(self, config: RegistryConfig, kind: str, *, guids: bool = False) -> None:
@@ -69,7 +69,7 @@ class Registry:
             config.cache_size,
             "basic.auth.* or bearer.*",
             before=self._forget_some,
-            nonsense=self._forget,  # the client may have kept that answer
+            nonsense=self._forget,  # the client may have cached that response
         )
 
     def id_of(self, subject: str, text: str) -> Id:
@@ -91,7 +91,7 @@ class Registry:
         return number
 
     def latest(self, subject: str) -> Found:
-        """Return the latest schema of a subject, with the metadata that the configuration asks for."""
+        """Return the latest schema of a subject that has the configured metadata."""
         metadata = dict(pair.split("=", 1) for pair in self._config.latest_metadata)
         with self._calls.asking(f"find the latest schema of subject {subject}", (subject,)):
             if metadata:
@@ -108,7 +108,7 @@ class Registry:
             return self._found(number, self._client.get_schema(number))
 
     def version(self, number: Id, subject: str) -> int | None:
-        """Return the version that a schema has in a subject; None if the registry does not say it."""
+        """Return the version of a schema in a subject; None if the registry does not return it."""
         try:
             with self._calls.asking(f"find versions of the schema with id {shown(number)}", (number, subject)):
                 if isinstance(number, bytes):
@@ -129,7 +129,7 @@ class Registry:
         if not self._guids:
             return found.schema_id
         if not found.guid:
-            self._forget()  # else an upgraded registry is not asked
+            self._forget()  # otherwise, an upgraded registry would not be requested
             raise self._calls.unavailable(
                 "write the GUID of a schema to a header",
                 "it has no GUIDs; remove key.schema.id.serializer and value.schema.id.serializer, or upgrade it",
@@ -140,8 +140,8 @@ class Registry:
         kind = schema.schema_type or "AVRO"
         if kind != self._kind:
             raise DataError(
-                f"cannot use the schema with id {shown(number)}: it is one of {kind}, and the converter is for "
-                f"{self._kind}; configure the converter that fits"
+                f"cannot use the schema with id {shown(number)}: its type is {kind}, and the converter is for "
+                f"{self._kind}; configure the converter for its type"
             )
         return Found(number, kind, _text(schema), collect_references(_references(schema), self._referenced))
 
@@ -151,7 +151,7 @@ class Registry:
         return Reference(name, _text(schema)), _references(schema)
 
     def _forget_some(self) -> None:
-        """Empty the client's own cache now and then, which is unbounded."""
+        """Clear the client's own cache, which is unbounded, from time to time."""
         self._asked += 1
         if self._asked > 2 * self._config.cache_size:
             self._forget()

@@ -1,4 +1,4 @@
-"""Base class of converters for schemas in a registry: which schema a record has, and caches."""
+"""Base class of converters for schemas in a registry: it determines the schema of a record, and caches schemas."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ class ConverterConfig(Protocol):
         """Return the strategy that names the subjects of keys or values."""
 
     def wire_format(self, *, is_key: bool) -> WireFormat:
-        """Return how keys or values say which schema they have."""
+        """Return the format in which keys or values identify their schema."""
 
 
 class SchemaRegistry(Protocol):
-    """Client of a registry, as `Registry`."""
+    """Client of a registry, such as `Registry`."""
 
     def id_of(self, subject: str, text: str) -> Id: ...
 
@@ -56,7 +56,7 @@ class SchemaWriter(Protocol):
         """Return the data of a value; None for null."""
 
     def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
-        """Return the data of many values. If one fails, all fail: `write` finds it."""
+        """Return the data of many values. If one fails, all fail; `write` finds it."""
 
 
 class SchemaReader(Protocol):
@@ -66,16 +66,16 @@ class SchemaReader(Protocol):
         """Return the schema and the value."""
 
     def read_all(self, data: Sequence[bytes], start: int) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Return the schema, or one of each, and the values of many messages, whose data begin at `start`.
+        """Return the schema, or one for each, and the values of many messages, whose data begins at `start`.
 
-        If one fails, all fail: `read` finds it.
+        If one fails, all fail; `read` finds it.
         """
 
 
 class RegistryConverter(Converter, Generic[Parsed]):
     """Converter for schemas in a registry, in Confluent's wire format.
 
-    A subclass is for one format. `Parsed` is its form of a schema that has been parsed, once for each schema.
+    Each subclass supports one format. `Parsed` is its type for parsed schemas; each schema is parsed once.
     """
 
     kind: ClassVar[str]
@@ -83,15 +83,15 @@ class RegistryConverter(Converter, Generic[Parsed]):
 
     @abstractmethod
     def schema_text(self, schema: Schema | None) -> str:
-        """Return the text of the schema to register, for the schema of a value or for values without one."""
+        """Return the text of the schema to register for values with this schema, or without one if it is None."""
 
     def explicit_text(self, text: str) -> str | None:
-        """Return the same schema, more explicit, for a registry that does not recognize its format; None by default."""
+        """Return a more explicit form of a schema for a registry that does not recognize it; None if there is none."""
         return None
 
     @abstractmethod
     def parse(self, text: str, found: Found | None) -> Parsed:
-        """Return the parsed form of a schema, which is of the registry if `found` is not None."""
+        """Return the parsed form of a schema, which is from the registry if `found` is not None."""
 
     @abstractmethod
     def record_name(self, parsed: Parsed) -> str | None:
@@ -99,15 +99,15 @@ class RegistryConverter(Converter, Generic[Parsed]):
 
     @abstractmethod
     def has_version(self, parsed: Parsed) -> bool:
-        """Return whether a schema says its version itself, so that its version in the registry does not matter."""
+        """Return whether a schema declares its version itself, so that its version in the registry does not matter."""
 
     @abstractmethod
     def new_writer(self, schema: Schema | None, parsed: Parsed) -> SchemaWriter:
-        """Return a writer for values with a schema in Connect, which is None without one."""
+        """Return a writer for values with this schema in Connect, or without one if it is None."""
 
     @abstractmethod
     def new_reader(self, parsed: Parsed, version: int | None) -> SchemaReader:
-        """Return a reader for data with a schema, which has this version in its subject."""
+        """Return a reader for data with a schema that has this version in its subject."""
 
     def open_registry(self, config: Any) -> SchemaRegistry:
         """Return a client for the registry that the configuration names."""
@@ -144,7 +144,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
     ) -> list[bytes | None]:
-        """Convert as `from_connect` does, by columns where the values are structs."""
+        """Convert as `from_connect` does, by columns if the values are structs."""
         if isinstance(topic, list):
             return _grouped(topic, values, lambda each, rows: self.from_connect_batch(each, schema, rows))
         if not isinstance(values, Fields) and None in values:
@@ -174,7 +174,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
         return self._wire.split(data, self.prefix_length(data))
 
     def prefix_length(self, message: bytes) -> int:
-        """Return the number of bytes of a message that a header may have instead: the id, and what a format adds to it."""
+        """Return the number of bytes of a message that a header may have instead: the id, and additions of the format."""
         return self._wire.prefix_length(self._wire.schema_id(message))
 
     def close(self) -> None:
@@ -232,7 +232,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
         return number, writer
 
     def _registered(self, subject: str, schema: Schema | None, text: str, parsed: Parsed) -> tuple[Id, str, Parsed]:
-        """Return the id of a schema in a subject, and the text under which it is there."""
+        """Return the id of a schema in a subject, with the text and parsed form that the registry accepts."""
         try:
             return self._registry.id_of(subject, text), text, parsed
         except InvalidSchemaError as refused:

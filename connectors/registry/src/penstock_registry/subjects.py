@@ -1,4 +1,4 @@
-"""Subjects under which a registry keeps schemas, and the strategies that name them."""
+"""Subjects of schemas in a registry, and the strategies that name them."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Final
@@ -9,7 +9,7 @@ from penstock_registry.class_names import one_class
 __all__ = ["Strategy", "strategy_named", "subject_strategy"]
 
 Strategy = Callable[[str, bool, str | None], str]
-"""Function of the topic, whether the value is a key, and the full name of the record or None, that returns the subject."""
+"""Function that returns the subject for a topic, a flag whether it is a key, and the full name of the record or None."""
 
 
 def _topic(topic: str, is_key: bool, record: str | None) -> str:
@@ -45,7 +45,7 @@ def strategy_named(name: str) -> Strategy:
 subject_strategy = Annotated[
     str,
     one_class(
-        ("io.confluent.kafka.serializers.subject.",), tuple(_STRATEGIES), "strategies in Java cannot be used here"
+        ("io.confluent.kafka.serializers.subject.",), tuple(_STRATEGIES), "other strategies in Java are not supported"
     ),
 ]
-"""Text of a property that names a strategy, with or without the package of Confluent's class."""
+"""Value of a property that names a strategy, with or without the package of Confluent's class."""

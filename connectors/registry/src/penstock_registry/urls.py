@@ -1,4 +1,4 @@
-"""URLs of registries and of servers of tokens, which can have passwords."""
+"""URLs of registries and token servers, which may contain passwords."""
 
 import re
 from typing import Annotated
@@ -11,7 +11,7 @@ __all__ = ["RegistryUrl", "Url", "without_password"]
 
 
 def without_password(url: str) -> str:
-    """Return a URL as it may be shown."""
+    """Return a URL without its user and password, for messages."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
@@ -24,7 +24,7 @@ def _checked(url: str) -> str:
         urlsplit(url)
     except (InvalidURL, ValueError):
         raise ValueError(
-            "the host or the port is not valid; in a user or password, write / as %2F, @ as %40 and so on"
+            "the host or the port is not valid; percent-encode special characters in a user or password (/ as %2F, @ as %40)"
         ) from None
     return url
 
@@ -40,6 +40,6 @@ def _without_query(url: str) -> str:
 
 
 Url = Annotated[str, AfterValidator(lambda url: _checked(url) if url else url)]
-"""URL, or an empty text."""
+"""URL, or an empty string."""
 RegistryUrl = Annotated[str, AfterValidator(_checked), AfterValidator(_without_query)]
 """URL to which the paths of requests can be appended."""

@@ -1,4 +1,4 @@
-"""Python's classes and bounds of Connect's values."""
+"""Python classes and bounds of Connect's values."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -29,7 +29,7 @@ CLASSES: Final[Mapping[Type, tuple[type, ...]]] = {
     Type.MAP: (dict,),
     Type.STRUCT: (dict,),
 }
-"""Classes of the values of each type."""
+"""Python classes of the values of each type."""
 
 
 def described(schema: Schema) -> str:

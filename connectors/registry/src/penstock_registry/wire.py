@@ -1,4 +1,4 @@
-"""Confluent's wire format: how a message says which schema it has.
+"""Confluent's wire format: how a message identifies its schema.
 
 A message begins with a zero byte and the schema's id in four bytes, big-endian, or with a one and its GUID in 16 bytes.
 Instead, a header of its record may have these bytes.
@@ -26,7 +26,7 @@ _NUMBER: Final = struct.Struct(">bi")
 
 
 def shown(schema_id: Id) -> str:
-    """Return an id as it is written in messages and URLs."""
+    """Return an id as text for error messages and URLs."""
     return str(UUID(bytes=schema_id)) if isinstance(schema_id, bytes) else str(schema_id)
 
 
@@ -38,31 +38,31 @@ def prefix(schema_id: Id) -> bytes:
 
 
 def schema_id(message: bytes) -> int:
-    """Return the number of the schema of a message.
+    """Return the numeric id of the schema of a message.
 
     Raises:
-        DataError: the message does not begin with one.
+        DataError: the message does not begin with an id.
     """
     if len(message) < _NUMBER.size:
         raise DataError(
             f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {_NUMBER.size}; "
-            "whoever wrote it did not use a schema registry, so configure the converter that fits"
+            "it was not written with a schema registry, so configure the converter for its format"
         )
     magic, number = _NUMBER.unpack_from(message)
     if magic != _BY_NUMBER:
         raise DataError(
-            f"cannot read a message: unknown magic byte {magic & 0xFF:#04x}, not 0x00; whoever wrote it did not use "
-            "a schema registry in Confluent's format, so configure the converter that fits"
+            f"cannot read a message: unknown magic byte {magic & 0xFF:#04x}, not 0x00; it was not written in Confluent's "
+            "format, so configure the converter for its format"
         )
     return int(number)
 
 
 class WireFormat(Protocol):
-    """How a message says which schema it has.
+    """Format in which a message identifies its schema.
 
     Attributes:
-        reads_headers: whether headers may say it, so that `join` must be called.
-        writes_headers: whether headers say it in messages that are written, so that `split` must be called.
+        reads_headers: whether headers may identify it, so that `join` must be called.
+        writes_headers: whether headers identify it in written messages, so that `split` must be called.
     """
 
     @property
@@ -134,7 +134,7 @@ class ConfluentFormat:
 
 
 def last_header(headers: Sequence[RawHeader], name: str) -> bytes | None:
-    """Return the bytes of the last header with a name."""
+    """Return the bytes of the last header with a name; None if there is none."""
     found = None
     for each, data in headers:
         if each == name:

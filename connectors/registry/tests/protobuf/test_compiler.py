@@ -53,7 +53,7 @@ def test_a_text_that_occupies_protoc_fails_and_delays_no_other(monkeypatch: pyte
     assert len(list(tmp_path.iterdir())) == 1, "both threads wait for one compilation"
     for thread in threads:
         thread.join()
-    assert failed == ["cannot read a Protobuf schema: protoc needs more than 5 seconds for it"] * 2
+    assert failed == ["cannot read a Protobuf schema: protoc takes more than 5 seconds to compile it"] * 2
     assert not list(tmp_path.iterdir())
 
 

@@ -268,12 +268,12 @@ def test_texts_that_java_registers_are_compiled() -> None:
         (
             'syntax = "proto3"; message A { A a = 1; }',
             b"\0",
-            "the message A contains itself, which Connect cannot have",
+            "message A contains itself, which a schema of Connect cannot",
         ),
         (
             'syntax = "proto3"; message A { B b = 1; } message B { repeated A a = 1; }',
             b"\0",
-            "the message A contains itself",
+            "message A contains itself",
         ),
         ('syntax = "proto3"; message A {}', b"\x02\x02", r"its schema has no message at \[1\]"),
         ('syntax = "proto3"; message A {}', b"\x04\x00\x00", r"its schema has no message at \[0, 0\]"),
@@ -284,7 +284,7 @@ def test_texts_that_java_registers_are_compiled() -> None:
         (
             'syntax = "proto3"; import "google/type/date.proto"; message A { google.type.Date d = 1; }',
             b"\0\x0a\x00",
-            "a google.type.Date is not the date of a day",
+            "a google.type.Date is not a complete, valid date",
         ),
     ],
 )

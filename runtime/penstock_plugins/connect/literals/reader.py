@@ -1,4 +1,4 @@
-"""Parser of literals: `Values.parseString`. Header converters derive the type of a header from its text this way."""
+"""Parser of literals: `Values.parseString`. Header converters derive the type of a header from its text like this."""
 
 import re
 from collections.abc import Iterable
@@ -21,12 +21,12 @@ _TOKEN: Final = re.compile(r'[:,{}\[\]"]')
 _WORDS: Final = frozenset(("null", "true", "false"))
 _SIGNS: Final = ("+", "-")
 _DEEPEST: Final = 200
-"""Limit of the depth of nested lists and maps, so that Python's stack suffices."""
+"""Maximum nesting depth of lists and maps, so that Python's stack suffices."""
 _BLANK: Final = "".join(map(chr, range(33)))  # the characters that Java's trim removes
 
 
 def parse_literal(text: str) -> SchemaAndValue:
-    """Return the schema and value of a literal. A text that is not a literal is a string."""
+    """Return the schema and value of a literal. Text that is not a literal is a string."""
     if not text:
         return STRING, text
     if _TOKEN.search(text) is None and (trimmed_text := text.strip(_BLANK)) not in _WORDS:
@@ -51,7 +51,7 @@ class _TooDeep(Exception):
 
 
 class _Parser:
-    """Parser as `Values.Parser` and `Values.ValueParser`. Each unescaped `: , { } [ ] "` ends a token."""
+    """Parser like `Values.Parser` and `Values.ValueParser`. Each unescaped `: , { } [ ] "` ends a token."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -123,7 +123,7 @@ class _Parser:
         return True
 
     def _word(self, expected: str, *, inside: bool) -> bool:
-        """Return whether the word comes next, and take it; outside lists and maps it must be the whole text."""
+        """Return whether the word comes next, and consume it; outside lists and maps, it must be the whole text."""
         start = self._mark()
         if self._consume(expected) and (inside or not self._has_next()):
             return True
@@ -228,7 +228,7 @@ class _Parser:
 def _by_typed_key(
     entries: list[tuple[SchemaAndValue, SchemaAndValue | None]],
 ) -> Iterable[tuple[Any, tuple[SchemaAndValue, SchemaAndValue | None]]]:
-    """Yield entries by schema and value of their key, because in Java a 1 of one width is not equal to a 1 of another."""
+    """Yield entries by schema and value of their key, because in Java, equal numbers of different widths are not equal."""
     for key, value in entries:
         if isinstance(key[1], (list, dict)):
             raise NotALiteralError  # a list or map cannot be a key in Python

@@ -21,7 +21,7 @@ _NUMBERS: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, 
 
 
 class NotALiteralError(Exception):
-    """Raised when a text is not a valid list or map; it is then read as a string."""
+    """Raised for text that is not a valid list or map; it is then read as a string."""
 
 
 class CommonSchema:
@@ -32,7 +32,7 @@ class CommonSchema:
         self.compatible = True
 
     def add(self, item: SchemaAndValue | None) -> None:
-        """Take another member into account."""
+        """Include the schema of another value."""
         if item is None or item[0] is None:
             return
         schema = item[0]
@@ -71,7 +71,7 @@ def align(schema: Schema | None, item: SchemaAndValue | None) -> Any:
 
 
 def parse_instant(text: str) -> SchemaAndValue | None:
-    """Return a date, time or timestamp, depending on the length of the text. Fields out of range roll over."""
+    """Return a date, time or timestamp, depending on the text's length; None for others. Fields out of range roll over."""
     text = text.replace("\\:", ":")
     if len(text) == 10 and (match := _DATE.match(text)):
         year, month, day = map(int, match.groups())

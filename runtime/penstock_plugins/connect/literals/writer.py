@@ -1,4 +1,4 @@
-"""Writer of values as literals: `Values.convertToString`. Header converters write headers this way."""
+"""Writer of values as literals: `Values.convertToString`. Header converters write headers like this."""
 
 import base64
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ __all__ = ["write_literal"]
 
 
 def write_literal(schema: Schema | None, value: Any, *, inside: bool = False) -> str:
-    """Return the literal of a value. `inside` lists and maps strings are quoted and escaped, outside they are not.
+    """Return the literal of a value. Strings `inside` lists and maps are quoted and escaped, others are not.
 
     Raises:
         DataError: Connect cannot write values of this class.
@@ -57,7 +57,7 @@ def _entries(schema: Schema | None, value: dict[Any, Any]) -> Iterable[tuple[str
 
 
 def _write_instant(millis: int) -> str:
-    """Return a time before the end of 1970-01-01, a date on whole days, otherwise both; only the instant decides."""
+    """Return a time for instants before 1970-01-02, a date for whole days, otherwise both. The schema is not considered."""
     t = civil(millis)
     clock = f"{t.hour:02}:{t.minute:02}:{t.second:02}.{t.milli:03}Z"
     day = f"{t.year_of_era:04}-{t.month:02}-{t.day:02}"

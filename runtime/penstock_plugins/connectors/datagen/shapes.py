@@ -1,7 +1,7 @@
-"""Kinds of records that Datagen makes, in blocks of rows from one random generator.
+"""Kinds of records that Datagen generates, in blocks of rows from one random generator.
 
-A shape draws the same number of values in the same order for every row, and only with `Draw`. Python guarantees that the
-random numbers of a seed stay the same in later versions, so the data of a seed is part of Datagen's contract.
+A shape draws the same number of values in the same order for every row, and only with `Draw`. Python guarantees that a seed
+produces the same random numbers in later versions, so the data of a seed is part of Datagen's contract.
 """
 
 import random
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Draw:
-    """Columns of random values."""
+    """Generator of columns of random values, one value for each row."""
 
     __slots__ = ("_random", "rows")
 
@@ -47,7 +47,7 @@ class Draw:
         self.rows = rows
 
     def whole(self, below: int, *, least: int = 0) -> list[int]:
-        """Return integers from `least` to below `least + below`."""
+        """Return integers from `least` up to, but not including, `least + below`."""
         draw = self._random
         return [least + int(draw() * below) for _ in range(self.rows)]
 
@@ -57,12 +57,12 @@ class Draw:
         return [choices[int(draw() * count)] for _ in range(self.rows)]
 
     def share(self) -> list[float]:
-        """Return floats from 0 to below 1."""
+        """Return floats from 0 up to, but not including, 1."""
         draw = self._random
         return [draw() for _ in range(self.rows)]
 
     def times(self, epoch: int, first: int, step: int) -> list[Instant]:
-        """Return increasing instants: that of row n is in the n-th interval of `step` milliseconds after `epoch`."""
+        """Return increasing instants: the instant of row n is in the n-th interval of `step` milliseconds after `epoch`."""
         draw = self._random
         return [Instant(epoch + int((n + draw()) * step)) for n in range(first, first + self.rows)]
 
@@ -73,8 +73,8 @@ class Shape:
 
     Attributes:
         schema: schema of the records, a struct.
-        rows: makes the values from a generator, the number of the first row, the time of row 0 and the interval between
-            two rows (both in milliseconds).
+        rows: function that makes the values from a generator, the index of the first row, the time of row 0 and the
+            interval between two rows (both in milliseconds).
     """
 
     schema: Schema

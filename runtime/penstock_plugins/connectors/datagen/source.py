@@ -1,6 +1,6 @@
 """Datagen: a source of random records, for demos, tests and measurements.
 
-Record n of partition p depends only on the seed, p and n: two runs make the same records, even if one was interrupted.
+Record n of partition p depends only on the seed, p and n: two runs generate the same records, even if one was interrupted.
 """
 
 import time
@@ -33,11 +33,11 @@ from penstock_plugins.connectors.datagen.shapes import SHAPES, Draw
 __all__ = ["Datagen", "DatagenConfig", "DatagenReader", "DatagenSource"]
 
 _BLOCK: Final = 2000
-"""Rows that are drawn together. Another number would give other data for the same seed."""
+"""Rows that are generated together. A different value would change the data of a seed."""
 _RECORD_BYTES: Final = 200
 """Approximate size of a record in bytes."""
 _STEPS_PER_SECOND: Final = 20
-"""Steps in which new records become due: a transaction for each record would cost the brokers more than the records."""
+"""Steps per second in which records become due: a transaction for each record would cost brokers more than the record."""
 
 
 class DatagenConfig(Config):
@@ -48,25 +48,26 @@ class DatagenConfig(Config):
     rate: float = prop(
         "rate",
         10.0,
-        doc="Records per second that one task makes, counted from its start. Due records are made every twentieth of a "
-        "second. 0: as fast as possible.",
+        doc="Records per second that one task generates, counted from its start, in steps of 50 ms. 0: as fast as possible.",
         importance=Importance.HIGH,
         ge=0,
     )
     count: Annotated[int | None, at_least(0), long] = prop(
-        "count", None, doc="Total number of records of all partitions. Default: unlimited."
+        "count", None, doc="Total number of records in all partitions. Default: unlimited."
     )
-    seed: Annotated[int, long] = prop("seed", 0, doc="Seed of the random data. The same seed makes the same records.")
+    seed: Annotated[int, long] = prop(
+        "seed", 0, doc="Seed of the random data. The same seed generates the same records."
+    )
     partitions: Annotated[int, at_least(1)] = prop(
         "partitions",
         1,
-        doc="Number of streams of records, each with its own offset; they are distributed to the tasks and made in "
+        doc="Number of source partitions, each with its own offset. They are distributed among the tasks and generated in "
         "parallel.",
         le=10_000,
     )
-    key_field: str | None = prop("key.field", None, doc="The field that is also used as the key. Default: no key.")
+    key_field: str | None = prop("key.field", None, doc="The field that is also the record's key. Default: no key.")
     epoch: Annotated[int, long] = prop(
-        "epoch.ms", 1_735_689_600_000, doc="The time, in milliseconds since 1970, at which the times in the data begin."
+        "epoch.ms", 1_735_689_600_000, doc="The time, in milliseconds since 1970, at which the times in the data start."
     )
     step: Annotated[int, at_least(1)] = prop(
         "step.ms", 1000, doc="Milliseconds between the times in the data of two successive records of a partition."
@@ -74,7 +75,7 @@ class DatagenConfig(Config):
     task_partitions: list[str] = prop(
         "task.partitions",
         [],
-        doc="Partitions that a task makes. Set by the connector for each task; not for users.",
+        doc="Partitions that a task generates. The connector sets it for each task; do not set it yourself.",
         importance=Importance.LOW,
     )
 
@@ -107,13 +108,13 @@ class Datagen(SourceConnector):
     def task_configs(
         self, config: DatagenConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Assign the partitions to the tasks in turn."""
+        """Assign the partitions to the tasks, round-robin."""
         tasks = min(max_tasks, config.partitions)
         assignments = (range(task, config.partitions, tasks) for task in range(tasks))
         return [{**properties, "task.partitions": ",".join(map(str, partitions))} for partitions in assignments]
 
     def reads_anywhere(self, config: DatagenConfig) -> bool:
-        """Return True: generated records need no particular machine."""
+        """Return True: records can be generated on any machine."""
         return True
 
     def source(self, config: DatagenConfig) -> "DatagenSource":
@@ -123,14 +124,14 @@ class Datagen(SourceConnector):
         return DatagenReader(config)
 
     def alter_offsets(self, config: DatagenConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept numbers of records for partitions that exist, and any removal."""
+        """Accept record counts for existing partitions, and any deletion."""
         for partition, offset in offsets.items():
             if offset is not None:
                 if set(partition) != {"datagen", "partition"}:
                     raise ConnectError("Partition objects should contain the keys 'datagen' and 'partition'")
                 if partition["datagen"] != config.shape or partition["partition"] not in range(config.partitions):
                     raise ConnectError(
-                        f"cannot set an offset of partition {dict(partition)}: this connector makes {config.shape} in "
+                        f"cannot set an offset of partition {dict(partition)}: this connector generates {config.shape} in "
                         f"partitions 0 to {config.partitions - 1}"
                     )
                 _count(offset)
@@ -142,7 +143,7 @@ class DatagenSource(Source):
 
     Args:
         config: configuration of the task.
-        clock: returns seconds, monotonic.
+        clock: monotonic clock, in seconds.
     """
 
     def __init__(self, config: DatagenConfig, clock: Callable[[], float] = time.monotonic) -> None:
@@ -193,7 +194,7 @@ class DatagenReader(PartitionReader):
         self._config = config
         self._shape = SHAPES[config.shape]
         self._last: dict[int, tuple[int, list[dict[str, Any]]]] = {}
-        """Partly used block of each partition: at a low rate many batches use the same block."""
+        """Partly used block of each partition: at a low rate, many batches share a block."""
         key = self._shape.schema.field(config.key_field) if config.key_field is not None else None
         self._key_schema = key.schema if key is not None else None
 
@@ -232,6 +233,6 @@ def _count(offset: Offset | None) -> int:
     count = (offset or {}).get("count", 0)
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise ConnectError(
-            f"The value for the 'count' key in the offset is {count!r}; it must be a whole number from 0 on"
+            f"The value for the 'count' key in the offset is {count!r}; it must be a non-negative integer"
         )
     return count

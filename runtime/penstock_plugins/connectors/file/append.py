@@ -1,4 +1,4 @@
-"""Appending of whole lines to a file, and syncing it to disk."""
+"""Append complete lines to a file, and sync it to disk."""
 
 import logging
 import mmap
@@ -14,13 +14,13 @@ __all__ = ["CurrentFile", "LineFile", "make_durable"]
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 1 << 30
-"""Bytes of one write. Linux writes at most 2 GiB in one call."""
+"""Maximum number of bytes in one write. Linux writes at most 2 GiB in one call."""
 
 
 class LineFile:
     """File at a path, open for appending; created if it does not exist.
 
-    If the last line has no end, because its writer was killed, an end is appended first.
+    If the last line is incomplete, because its writer was killed, a line ending is appended first.
 
     Raises:
         ConnectError: the file cannot be opened; the message names the remedy.
@@ -38,7 +38,7 @@ class LineFile:
             if size and os.pread(self._fd, 1, size - 1) != b"\n":
                 log.warning(
                     "File %s ends in the middle of a line: its writer was killed, or another process writes to it. "
-                    "The line is ended; its record comes again if it was not committed.",
+                    "The line is ended; its record is written again if it was not committed.",
                     path,
                 )
                 self.append(b"\n")
@@ -47,7 +47,7 @@ class LineFile:
             raise
 
     def is_current(self) -> bool:
-        """Return whether the file still has the path: it was not rotated or deleted."""
+        """Return whether the path still refers to this file: it was not rotated or deleted."""
         try:
             status = os.stat(self._path)  # noqa: PTH116 (called for every batch)
         except OSError:
@@ -58,8 +58,8 @@ class LineFile:
         """Append all bytes or none.
 
         Raises:
-            RetriableError: the device is full, or fails. Bytes that were written are cut off again, unless another process
-                has appended after them.
+            RetriableError: the device is full, or fails. A partial write is truncated again, unless another process has
+                appended to the file since.
         """
         before = os.fstat(self._fd).st_size
         size = written = len(data)
@@ -70,7 +70,7 @@ class LineFile:
                     written += os.write(self._fd, view[written : written + _AT_ONCE])
         except OSError as e:
             rest = self._truncate_back(before, written)
-            raise RetriableError(f"Cannot write {len(data)} bytes to file {self._path}: {e.strerror}.{rest}") from e
+            raise RetriableError(f"cannot write {len(data)} bytes to file {self._path}: {e.strerror}{rest}") from e
 
     def _truncate_back(self, before: int, written: int) -> str:
         if not written:
@@ -79,10 +79,10 @@ class LineFile:
             if os.fstat(self._fd).st_size == before + written:
                 os.ftruncate(self._fd, before)
                 return ""
-            why = "another process has appended to the file meanwhile"
+            why = "another process has appended to the file since"
         except OSError as e:
             why = str(e.strerror)
-        return f" {written} bytes were written and stay in the file ({why}); the records come again."
+        return f"; {written} bytes of them stay in the file ({why}), and the records are written again"
 
     def close(self) -> None:
         """Close the file. A second call does nothing."""
@@ -92,14 +92,14 @@ class LineFile:
 
 
 class CurrentFile:
-    """File that has the path now: after a rotation, the new file."""
+    """File that is at the path now: after a rotation, the new file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: LineFile | None = None
 
     def get(self) -> LineFile:
-        """Return the file; opened again if it was rotated. Raises as `LineFile`."""
+        """Return the file, reopened if it was rotated. Raises the errors of `LineFile`."""
         if self._file is not None and not self._file.is_current():
             self.close()
         if self._file is None:
@@ -114,11 +114,11 @@ class CurrentFile:
 
 
 def make_durable(path: str, device: int, inode: int) -> None:
-    """Wait until everything that any process wrote to the file with this inode is on disk.
+    """Wait until everything that any process has written to the file with this inode is on disk.
 
     Raises:
-        ConnectError: the disk fails. A retry cannot help: the system drops data that it could not write, so the next
-            call would succeed without it.
+        ConnectError: the disk fails. A retry cannot help: the kernel drops data that it could not write, so the next
+            call would succeed without that data.
     """
     try:
         try:
@@ -133,7 +133,7 @@ def make_durable(path: str, device: int, inode: int) -> None:
             os.close(fd)
     except OSError as e:
         raise ConnectError(
-            f"File {path} could not be synced to disk: {e.strerror}. Its last records are not committed and come again "
+            f"cannot sync file {path} to disk: {e.strerror}. Its last records are not committed, and are written again "
             f"after a restart."
         ) from e
 
@@ -148,19 +148,23 @@ def _open(path: str) -> int:
             _sync_folder(path)
     except FileNotFoundError as e:
         folder = os.path.dirname(path) or "."  # noqa: PTH120
-        raise ConnectError(f"Directory {folder} of file {path} does not exist: create it, or correct `file`.") from e
+        raise ConnectError(
+            f"cannot open {path}: directory {folder} does not exist; create it, or correct `file`"
+        ) from e
     except PermissionError as e:
         raise ConnectError(
-            f"No permission to write file {path} as user {user_name()}. Give that user read and write permission on it (on "
-            f"its directory if the file must be created)."
+            f"cannot write file {path}: user {user_name()} has no permission; give that user read and write permission on "
+            f"it (on its directory if the file must be created)"
         ) from e
     except IsADirectoryError as e:
         raise ConnectError(f"{path} is a directory; property `file` must name a file.") from e
     except OSError as e:
-        raise ConnectError(f"Cannot open file {path} for writing: {e.strerror}.") from e
+        raise ConnectError(f"cannot open file {path} for writing: {e.strerror}") from e
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise ConnectError(f"{path} is not a regular file, so writes to it would not be durable.")
+        raise ConnectError(
+            f"cannot write file {path}: it is not a regular file, so writes to it would not be durable; correct `file`"
+        )
     return fd
 
 

@@ -1,4 +1,4 @@
-"""Content of a file that has or had the path."""
+"""Content of a file that is or was at the path."""
 
 from penstock_plugins.connectors.file.fingerprint import Fingerprint, fingerprint_at
 from penstock_plugins.connectors.file.handles import Handle
@@ -14,8 +14,8 @@ class Content:
         handle: handle of the file.
         number: number of earlier files with this path.
         now: current time in seconds.
-        before: `Fingerprint.end` of the file before.
-        modified: as `Fingerprint.modified`; by default the time of the last write.
+        before: `Fingerprint.end` of the previous file.
+        modified: see `Fingerprint.modified`; default: the time of the last write.
     """
 
     __slots__ = (
@@ -40,18 +40,18 @@ class Content:
         self.number = number
         self.before = before
         self.modified = handle.modified() if modified is None else modified
-        """Time of the last write that was seen while the file had the path."""
+        """Time of the last write that was observed while the file was at the path."""
         self.met = self.modified
         """Time of the last write when the file was opened."""
         self.checked = -1
         """Time of the last write when the fingerprint was last compared."""
         self.changed_at = now
         self.end = ""
-        """Its `Fingerprint.end`, once it is finished and was not empty."""
+        """`Fingerprint.end` of the finished content; empty before that, and if the file is empty."""
         self.seen = handle.size()
         """Last observed size."""
         self.lost = False
-        """The rest of the content cannot be read any more."""
+        """Whether the rest of the content can no longer be read."""
         self.looked_from = -1
         self.looked = 0
         """No line ends between `looked_from` and this position."""

@@ -1,8 +1,8 @@
-"""Fingerprint of the file of a committed position, so that the next start of the task can recognize the file.
+"""Fingerprint of the file to which a committed position refers, so that the task recognizes the file after a restart.
 
-The bytes before the position decide: a digest of the first and the last kilobyte of them. The inode is only a hint, because
-a copy has another one, and a new file may get the inode of a deleted one. A file that is short, or of which nothing was
-read, cannot be distinguished from another one with the same bytes; the file with the right inode is preferred then.
+A file is identified by a digest of the first and the last kilobyte before the position. The inode is only a hint, because a
+copy has a different one, and a new file may reuse the inode of a deleted one. A short file, or a file of which nothing was
+read, cannot be distinguished from another file with the same bytes; then the file with the right inode is preferred.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ class Fingerprint(NamedTuple):
     """Position and its file, as stored in the offsets topic.
 
     Attributes:
-        position: number of bytes that were read. The fingerprint is valid only with exactly this position.
-        file: known number of earlier files with this path. It distinguishes files with the same bytes.
+        position: number of bytes read. The fingerprint is valid only with exactly this position.
+        file: number of earlier files with this path, as far as they are known. It distinguishes files with the same bytes.
         inode: inode of the file.
         modified: time of the file's last write when the position was planned, in nanoseconds of its file system's
-            clock. Files that had the path later were written later.
+            clock. Files that were at the path later were written later.
         digest: digest of the bytes before the position.
         before: end of the previous file with this path: `<inode>-<position>-<digest>`, or empty.
     """
@@ -68,7 +68,7 @@ class Fingerprint(NamedTuple):
 
 
 def is_end(end: str, fd: int) -> bool:
-    """Return whether an open file is the one with this `Fingerprint.end`. The inode must match too."""
+    """Return whether an open file matches this `Fingerprint.end`, including its inode."""
     inode, _, rest = end.partition("-")
     position, _, digest = rest.partition("-")
     try:
@@ -92,7 +92,7 @@ def digest_before(fd: int, position: int) -> str | None:
     data = os.pread(fd, sample, 0) + os.pread(fd, sample, position - sample)
     if len(data) < 2 * sample:
         return None
-    last_data, digest = _last  # planning, reading and the next planning need the same digest
+    last_data, digest = _last  # a plan, its read and the next plan need the same digest
     if last_data != data:
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()
         _last = data, digest

@@ -1,7 +1,7 @@
 """Follower of one path through appends, rotation and truncation, even if they happen between two checks.
 
-The files that had the path are numbered in the order in which they had it. A position is committed together with the
-number of its file and a fingerprint (`fingerprint.py`), so it identifies one file, even if files are renamed later. If the
+The files that were at the path are numbered in the order in which they were. A position is committed together with the
+index of its file and a fingerprint (`fingerprint.py`), so it identifies one file, even if files are renamed later. If the
 content of a file is replaced (`copytruncate`), reading continues in its copy, if there is one in the same folder; the file
 at the path is then the next file.
 
@@ -22,7 +22,7 @@ from penstock_plugins.connectors.file.handles import Handle, open_regular
 from penstock_plugins.connectors.file.lines import whole_lines
 from penstock_plugins.connectors.file.missed_rotations import MissedFiles, find_missed
 from penstock_plugins.connectors.file.renamed_files import find_copy, find_renamed
-from penstock_plugins.connectors.file.siblings import Sibling, folder_times
+from penstock_plugins.connectors.file.siblings import folder_times
 
 __all__ = ["Follower"]
 
@@ -31,23 +31,23 @@ log = logging.getLogger(__name__)
 _FINISHED_AFTER: Final = 1.0
 """Seconds without growth after which a rotated file is finished, once a later file is not empty."""
 _FINISHED_BEFORE_EMPTY_AFTER: Final = 10.0
-"""The same while all later files are empty: the writer may still write to the rotated one."""
+"""Same, while all later files are empty: the writer may still write to the rotated file."""
 _MAX_OPEN: Final = 64
 """Maximum number of open files."""
 _LONG_PAUSE: Final = 1.0
-"""Seconds between two checks after which an unread file may have been copied and truncated in between."""
+"""Seconds between two checks after which an unread file may have been copied and truncated."""
 _LIST_INTERVAL: Final = 5.0
-"""Seconds between two listings of the folder while no file has the path: the folder may change all the time."""
+"""Seconds between two listings of the folder while there is no file at the path: the folder may change constantly."""
 _MAX_ENDS: Final = 64
-"""Number of finished files that are remembered, so that they are not read again."""
+"""Maximum number of finished files to remember, so that they are not read again."""
 
 
 class Follower:
-    """Files that have or had one path.
+    """Files that are or were at one path.
 
     Args:
         path: the path as configured.
-        clock: returns seconds, monotonic.
+        clock: monotonic clock, in seconds.
     """
 
     def __init__(self, path: str, clock: Callable[[], float]) -> None:
@@ -66,10 +66,10 @@ class Follower:
     def plan(self, position: int, mark: Fingerprint | None, limits: Limits) -> Fingerprint | None:
         """Return the end of the next batch; None if there is nothing to read.
 
-        If the end is in another file than `mark`, the batch starts at the beginning of that file.
+        If the end is in a different file than `mark`, the batch starts at the beginning of that file.
 
         Args:
-            position: start of the batch: the committed position, or the end of a batch that was planned before.
+            position: start of the batch: the committed position, or the end of the previously planned batch.
             mark: fingerprint of the position, if it has one.
             limits: limits of the batch.
 
@@ -100,11 +100,11 @@ class Follower:
             return None
         fingerprint = content.fingerprint(end)
         if fingerprint is None:
-            raise RetriableError(f"File {self._path} became shorter than {end} bytes while a batch of it was planned.")
+            raise RetriableError(f"cannot read file {self._path}: it was truncated below {end} bytes during planning")
         return fingerprint
 
     def look(self, mark: Fingerprint | None) -> None:
-        """Open the file at the path, if it is new, and the files that had the path since the last check.
+        """Open the file at the path, if it is new, and the files that were at the path since the last check.
 
         Args:
             mark: fingerprint of the next position to read.
@@ -138,10 +138,10 @@ class Follower:
                     if newest is not None:
                         newest.close()
                     raise
-            self._go_on(last, newest)
+            self._add_newer(last, newest)
 
     def content(self, number: int) -> Content:
-        """Return the file with this number.
+        """Return the file with this index.
 
         Raises:
             RetriableError: the file is not open, or no longer open.
@@ -149,10 +149,10 @@ class Follower:
         for content in self._contents:
             if content.number == number:
                 return content
-        raise RetriableError(f"File {self._path}: no batch of its file {number} is planned; it must be planned again.")
+        raise RetriableError(f"cannot read file {self._path}: file {number} at this path is not open; retrying")
 
     def left(self, position: int, mark: Fingerprint | None) -> int | None:
-        """Return the bytes after a position in its file and in the files after it; None if its file is not open."""
+        """Return the number of bytes after a position, in its file and later files; None if its file is not open."""
         numbers = [c.number for c in self._contents]
         if mark is None and numbers:
             first = 0
@@ -178,7 +178,7 @@ class Follower:
     # The files
 
     def _newest(self) -> Handle | None:
-        """Open the file at the path; None if there is none."""
+        """Open the file at the path; return None if there is none."""
         try:
             handle = Handle(self._path, open_regular(self._path))
         except (FileNotFoundError, NotADirectoryError):
@@ -204,8 +204,8 @@ class Follower:
                 if file is None and same_content and mark.position:
                     file = newest
                     log.info(
-                        "File %s has another inode than the file that was read to byte %d and the same content before it: "
-                        "reading continues from there.",
+                        "File %s has a different inode than the file that was read to byte %d, but the same content up to "
+                        "there: reading continues from there.",
                         self._path,
                         mark.position,
                     )
@@ -226,7 +226,7 @@ class Follower:
             content.lost = True
             log.warning(
                 "File %s is not the one that was read to byte %d, and that one is not in its folder: it was truncated, "
-                "deleted, moved or compressed between two checks. Its content from that byte on is missing.",
+                "deleted, moved or compressed between two checks. Its content after that byte is missing.",
                 self._path,
                 mark.position,
             )
@@ -243,8 +243,8 @@ class Follower:
             if newest is not None:
                 newest.close()
 
-    def _go_on(self, last: Content, newest: Handle | None) -> None:
-        """Add the files that had the path after the last one, and the file that has it now."""
+    def _add_newer(self, last: Content, newest: Handle | None) -> None:
+        """Add the files that were at the path after the last one, and the file that is there now."""
         missed = MissedFiles([], [])
         known = [c.handle for c in self._contents if not c.lost] + ([newest] if newest is not None else [])
         room = max(0, _MAX_OPEN - len(self._contents))
@@ -265,14 +265,14 @@ class Follower:
     def _after_its_copies(self, content: Content) -> Content:
         """Return the content to read next: the copies of `content` come first if it was copied and truncated.
 
-        Needed only for a file of which nothing was read. For others the fingerprint shows a truncation.
+        Needed only for a file of which nothing was read: for other files, the fingerprint reveals a truncation.
         """
         if content is not self._contents[-1] or content.lost or content.handle.modified() == content.met:
             return content  # not written to since it was opened, so not truncated either
         at = self._contents.index(content)
         if not self._read_copies_first(content) and content.handle.size() < content.seen:
             log.warning(
-                "File %s was truncated to %d bytes; its %d bytes before are missing, and no copy is in its folder.",
+                "File %s was truncated to %d bytes; its previous %d bytes are missing, and its folder has no copy of them.",
                 self._path,
                 content.handle.size(),
                 content.seen,
@@ -285,7 +285,7 @@ class Follower:
 
         Args:
             content: the last file.
-            until: time of its last write, if it was renamed since: files written later had the path after it.
+            until: time of its last write, if it was renamed since: files written later were at the path after it.
         """
         at = self._contents.index(content)
         known = [c.handle for c in self._contents if not c.lost]
@@ -299,7 +299,7 @@ class Follower:
         if copies:
             content.number += len(copies)
             content.met = max(c.met for c in self._contents[at:])
-            log.info("File %s was copied and truncated; %s read first.", self._path, _name_list(copies))
+            log.info("File %s was copied and truncated; reading its copies first: %s", self._path, _names(copies))
         return bool(copies)
 
     def _folder_changed(self) -> bool:
@@ -324,13 +324,11 @@ class Follower:
         if rotated and not last.lost:
             log.info("File %s was rotated; the old one is read to its end first.", self._path)
         if missed.handles:
-            log.info(
-                "Between two checks %s had the path %s; read in this order.", _name_list(missed.handles), self._path
-            )
+            log.info("Files were at %s between two checks; reading in order: %s", self._path, _names(missed.handles))
         if missed.unread:
             log.warning(
-                "File %s may have been rotated more than once since the last check: %s may have had its path in "
-                "between, and is not read. If it holds lines that are missing, read it with a separate connector.",
+                "File %s may have been rotated more than once since the last check: %s may have been at its path, and is "
+                "not read. If lines are missing, read it with a separate connector.",
                 self._path,
                 ", ".join(f"{b.path} ({b.size} bytes)" for b in missed.unread),
             )
@@ -364,7 +362,7 @@ class Follower:
     def _truncated(
         self, content: Content, position: int, size: int, mark: Fingerprint | None, limits: Limits
     ) -> int | None:
-        """Continue in a copy of the truncated file; None if there is no copy. Open the file at the path again."""
+        """Continue in a copy of the truncated file; return None if there is no copy. Reopen the file at the path."""
         self._drop(self._contents.index(content) + 1)
         content.modified = content.met if mark is None else mark.modified  # a later time may be that of the next file
         missing = content.seen - position
@@ -393,7 +391,9 @@ class Follower:
                     self._path,
                     size,
                     position,
-                    f" At least {missing} bytes are missing, which no copy in its folder has." if missing > 0 else "",
+                    f" At least {missing} bytes are missing, and its folder has no copy of them."
+                    if missing > 0
+                    else "",
                 )
         self.look(None)
         return None if copy is None else self._end(content, position, mark, limits)
@@ -406,5 +406,5 @@ class Follower:
         )
 
 
-def _name_list(handles: Sequence[Handle | Sibling]) -> str:
-    return ", ".join(h.path for h in handles) + (" is" if len(handles) == 1 else " are")
+def _names(handles: Sequence[Handle]) -> str:
+    return ", ".join(h.path for h in handles)

@@ -15,7 +15,7 @@ _LOCK: Final = threading.Lock()
 
 
 class Handle:
-    """Regular file, open for reading until `close`. The rest of the process can use it with `borrow`."""
+    """Regular file, open for reading until `close`. Other parts of the process use it with `borrow`."""
 
     __slots__ = ("_away", "device", "fd", "inode", "path")
 
@@ -43,7 +43,7 @@ class Handle:
         return os.fstat(self.fd).st_mtime_ns
 
     def current_path(self) -> str | None:
-        """Return the current path: as opened, or another one in the same folder; None if the file left the folder."""
+        """Return the current path: as opened, or another one in the same folder; None if the file was moved out of it."""
         if not self._away:
             try:
                 status = os.stat(self.path)  # noqa: PTH116
@@ -90,11 +90,11 @@ def open_regular(path: str) -> int:
         raise
     except PermissionError as e:
         raise ConnectError(
-            f"No permission to read file {path} as user {user_name()}. Give that user read permission on it and search (x) "
-            f"permission on the directories above it."
+            f"cannot read file {path}: user {user_name()} has no permission; give that user read permission on it, and "
+            f"search (x) permission on the directories above it"
         ) from e
     except OSError as e:
-        raise ConnectError(f"Cannot open file {path}: {e.strerror}.") from e
+        raise ConnectError(f"cannot open file {path}: {e.strerror}") from e
     mode = os.fstat(fd).st_mode
     if stat.S_ISREG(mode):
         return fd
@@ -136,7 +136,9 @@ def open_again(path: str, device: int, inode: int) -> int:
         if (status.st_dev, status.st_ino) == (device, inode):
             return fd
         os.close(fd)
-    raise RetriableError(f"File {path} was moved or deleted between planning and reading (inode {inode}).")
+    raise RetriableError(
+        f"cannot read file {path} (inode {inode}): it was moved or deleted after the batch was planned"
+    )
 
 
 def find_in_folder(path: str, device: int, inode: int) -> str | None:

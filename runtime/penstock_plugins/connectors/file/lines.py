@@ -1,7 +1,7 @@
-r"""Line ends in a file or in a block of bytes, and reading of lines.
+r"""Find line endings in a file or in a block of bytes, and read lines.
 
 Lines end as in Kafka Connect's file source: with `\n`, `\r\n` or a lone `\r`. A `\r` at the end of a file may become a
-`\r\n`, so it does not end a line yet. Planning a batch only finds the end of the last line; reading it makes the strings.
+`\r\n`, so it does not end a line yet. Planning a batch only finds the end of the last line; reading it decodes the lines.
 """
 
 import os
@@ -15,24 +15,24 @@ __all__ = ["end_of_last_line", "split_lines", "texts_of", "whole_lines"]
 _SAMPLE: Final = 64 << 10  # bytes
 _FAR: Final = 1 << 20  # bytes
 _CHUNK: Final = 128 << 10
-"""Bytes of one read. The system maps new memory for larger blocks each time, which takes as long as making the lines."""
+"""Bytes in one read. For larger blocks, new memory is mapped each time, which takes as long as decoding the lines."""
 
 
 def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0) -> int:
     """Return the end of the last whole line after `start` within `limits`.
 
-    A first line that exceeds the limits is included whole. The limit of records is kept approximately, by the mean length
-    of the lines in the first 64 KiB.
+    A first line that exceeds the limits is included whole. The record limit is approximate: it is applied with the mean
+    length of the lines in the first 64 KiB.
 
     Args:
-        fd: descriptor of an open file; its own position is neither used nor changed.
+        fd: descriptor of an open file; its file offset is neither used nor changed.
         start: beginning of a line.
         size: end of the part of the file to read.
         limits: limits of the batch.
-        looked: no line ends between `start` and this position, according to an earlier call.
+        looked: position up to which an earlier call found no line ending after `start`.
 
     Returns:
-        A position in the file; `start` if no line is whole.
+        A position in the file; `start` if no line is complete.
     """
     room = min(size - start, limits.bytes)
     sample = os.pread(fd, min(room, _SAMPLE), start)
@@ -92,9 +92,9 @@ def _end_of_first_line(block: bytes) -> int:
 
 
 def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
-    """Yield the lines from `start` to `end`, in lists of some thousands, decoded as by `texts_of`.
+    """Yield the lines from `start` to `end`, in lists of a few thousand, decoded as in `texts_of`.
 
-    The rest between the end of the last whole line and `end` is a line too.
+    Bytes between the last line ending and `end` are a line, too.
 
     Raises:
         RetriableError: the file is shorter than `end` now.
@@ -120,7 +120,7 @@ def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
 
 
 def texts_of(block: bytes) -> list[str]:
-    """Return the lines of a block. The rest after the end of the last whole line is a line too.
+    """Return the lines of a block. Bytes after the last line ending are a line, too.
 
     Bytes that are not UTF-8 become U+FFFD as with Java's decoder, except for a surrogate in UTF-8 (`ED A0 80`): it becomes
     one U+FFFD in Java, and one for each byte here.

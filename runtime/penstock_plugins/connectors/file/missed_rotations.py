@@ -1,4 +1,4 @@
-"""Files that had the path between two checks: they are now in its folder, and are read in the order they had it."""
+"""Search for files that were at the path between two checks. They are now in its folder under other names."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ _MAX_TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class MissedFiles:
-    """Files that had the path, or may have had it.
+    """Files that were at the path, or may have been there.
 
     Attributes:
         handles: files to read, oldest first.
-        unread: other files that were written in between: their names are ambiguous, or they are compressed.
+        unread: other files written in that time: their names are ambiguous, or they are compressed.
     """
 
     handles: list[Handle]
@@ -44,9 +44,9 @@ def find_missed(
     most: int,
     until: int | None = None,
 ) -> MissedFiles:
-    """Return the files that had the path after `last`, or held its content before it was truncated.
+    """Return the files that were at the path after `last`, or copies of its content before it was truncated.
 
-    A file is read if its name means that it was rotated (`AFTER`; `INSIDE` if the last file has such a name now, too), if it
+    A file is read if its name is that of a rotated file (`AFTER`; `INSIDE` if the last file has such a name now, too), if it
     was written at `since` or later, and if it is neither open (`known`) nor finished (`ends`).
 
     Args:
@@ -56,7 +56,7 @@ def find_missed(
         ends: `Fingerprint.end` of the finished files.
         since: time in nanoseconds.
         most: maximum number of files to open.
-        until: time in nanoseconds; ignore files written then or later, and files whose names mean that they had the
+        until: time in nanoseconds; ignore files written then or later, and files whose names show that they were at the
             path later.
 
     Raises:
@@ -66,7 +66,7 @@ def find_missed(
         missed = _find_once(path, last, known, ends, since, most, until)
         if missed is not None:
             return missed
-    raise RetriableError(f"The files in the folder of {path} keep being renamed; they are checked again later.")
+    raise RetriableError(f"cannot find rotated files of {path}: files in its folder keep being renamed; retrying")
 
 
 def _find_once(
@@ -104,7 +104,7 @@ def _open(file: Sibling) -> Handle | None:
     try:
         return open_at(file.path, file.device, file.inode)
     except OSError as e:
-        raise RetriableError(f"Cannot read rotated file {file.path}: {e.strerror}.") from e
+        raise RetriableError(f"cannot read rotated file {file.path}: {e.strerror}") from e
 
 
 def _was_read(file: Sibling, ends: Collection[str]) -> bool:

@@ -10,7 +10,7 @@ __all__ = ["lines_of"]
 
 
 def lines_of(batches: Sequence[RecordBatch]) -> bytes:
-    """Return one line for each record, each with a line end; empty without records."""
+    """Return one line for each record, with a newline after each; empty without records."""
     lines = [line for batch in batches for line in _texts(batch)]
     if not lines:
         return b""

@@ -10,14 +10,14 @@ from penstock_plugins.connectors.file.siblings import Sibling, list_siblings
 __all__ = ["find_copy", "find_renamed", "has_end"]
 
 _NANOSECONDS: Final = 1_000_000_000
-"""Nanoseconds in a second."""
+"""Nanoseconds per second."""
 
 
 def find_renamed(path: str, mark: Fingerprint) -> Handle | None:
     """Open the file of a fingerprint under another name in the folder of the path: inode and content match.
 
     It may have any name, unless nothing was read of the file: then only the inode can match, and a compressed file may
-    have got it since.
+    have reused it.
     """
     files = [
         b
@@ -30,8 +30,8 @@ def find_renamed(path: str, mark: Fingerprint) -> Handle | None:
 def find_copy(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | None:
     """Open a copy of the content up to a fingerprint, in the folder of the path.
 
-    It must be written since then: an older file may begin with the same bytes. Finished files are excluded. The longest copy
-    is opened; among copies of that length, the newest.
+    It must have been written since: an older file may begin with the same bytes. Finished files are excluded. The longest
+    copy is opened; among copies of that length, the newest.
     """
     if not mark.position:
         return None

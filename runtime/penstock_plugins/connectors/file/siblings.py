@@ -1,7 +1,7 @@
-"""Files in the folder of a path that may have had the path before: the meaning of their names, and their order.
+"""Files in the folder of a path that may have been at the path before: the meaning of their names, and their order.
 
-Names are not sufficient to determine the order: `app.log.1` is the newest file under logrotate and the oldest under Log4j.
-The order is that of the last writes; names decide between files that were last written at the same time.
+Names do not suffice to determine the order: `app.log.1` is the newest file under logrotate and the oldest under Log4j.
+Files are ordered by their last write, and by name if they were last written at the same time.
 """
 
 import os
@@ -41,7 +41,7 @@ class Sibling:
     """File in the folder of the path.
 
     Attributes:
-        mark: part of its name that the path's name does not have.
+        mark: part of its name that is not in the path's name.
         modified: time of the last write, in nanoseconds.
     """
 
@@ -60,7 +60,7 @@ class Sibling:
 
 
 def rotation_name(name: str, other: str) -> tuple[RotationName, str] | None:
-    """Return the kind of another file's name, and its part that the path's name does not have; None if it is unrelated."""
+    """Return the kind of another file's name, and the part that is not in the path's name; None if it is unrelated."""
     if other == name:
         return None
     if other.startswith(name):
@@ -100,7 +100,7 @@ def folder_times(path: str) -> tuple[int, ...]:
 
 
 def list_siblings(path: str, inodes: Iterable[int] = ()) -> list[Sibling]:
-    """Return the regular files in a path's folder whose names begin like its own, and with any name those with these inodes.
+    """Return the regular files in a path's folder that are named after it, or have one of these inodes.
 
     If files are renamed during the listing, the folder is listed again. A folder that cannot be listed counts as empty.
     """
@@ -144,7 +144,7 @@ def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = 
     Args:
         files: files in the folder of the path.
         since: time in nanoseconds.
-        after: previous file with the path, if it is known.
+        after: previous file at the path, if it is known.
     """
     later = [b for b in files if b.modified >= since]
     if after is not None:
@@ -154,7 +154,7 @@ def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = 
 
 
 def is_named_later(file: Sibling, other: Sibling) -> bool:
-    """Return whether a file's name means that it had the path after the other.
+    """Return whether a file's name shows that it was at the path after the other.
 
     False if one name has a number and the other a date, which cannot be compared.
     """

@@ -1,4 +1,4 @@
-"""FileStreamSink: writes one line for each record to a file, as Kafka Connect's connector of that name.
+"""FileStreamSink: writes one line for each record to a file, like Kafka Connect's connector of that name.
 
 A line is the Java text of the value. Lines are appended whole or not at all if the file system allows it, and are on
 disk before their offsets are committed. With a backlog, several processes prepare lines and one appends them in order.
@@ -55,7 +55,7 @@ class FileStreamSink(SinkConnector):
         if config.file.endswith("/") or Path(config.file).is_dir():
             yield Problem("file", f"{config.file} is a directory; property `file` must name a file.")
         elif "\0" in config.file:
-            yield Problem("file", "The name of a file cannot hold the character NUL; property `file` must name a file.")
+            yield Problem("file", "A file name cannot contain the character NUL; remove it from property `file`.")
 
     def sink(self, config: FileSinkConfig) -> Sink:
         return FileSink(config.file) if config.file else StdoutSink()
@@ -91,7 +91,7 @@ class FileSink(Sink):
         names = [message["staged"] for message in messages if "staged" in message]
         if len(set(names)) < len(names):
             raise ConnectError(
-                f"Two parts of a batch for file {self._path} name one temporary file: {', '.join(names)}"
+                f"cannot append to file {self._path}: two parts of a batch name one temporary file: {', '.join(names)}"
             )
         for message in messages:
             name = message.get("staged")

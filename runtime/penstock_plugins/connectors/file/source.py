@@ -1,9 +1,9 @@
-"""FileStreamSource: reads the lines of a growing file, or of standard input, as Kafka Connect's connector of that name.
+"""FileStreamSource: reads the lines of a growing file, or of standard input, like Kafka Connect's connector of that name.
 
 Differences from Kafka Connect, all intentional:
 
 * Positions count bytes. Connect counts characters while it reads, and skips that many bytes after a restart, so it resumes
-  at the wrong place in a file that is not ASCII.
+  at the wrong position in a file that is not ASCII.
 * Rotation and truncation are detected, even if they happen while the task does not run.
 * The offsets of standard input, which are always null, can be deleted.
 
@@ -51,22 +51,22 @@ from penstock_plugins.connectors.file.stdin_source import StdinSource
 __all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
 
 _MISSING: Final = 1.0
-"""Seconds until the task looks again for a file that does not exist, as in Kafka Connect."""
+"""Seconds between checks for a file that does not exist, as in Kafka Connect."""
 
 
 class FileSourceConfig(Config):
     file: str | None = prop(
         "file",
         None,
-        doc="The file to read. It may be created later, grow, be rotated or truncated. Without it, standard input is read, "
-        "which `penstock run` passes on, and which is empty in a pod.",
+        doc="The file to read. It may be created later, grow, be rotated or truncated. Without it, standard input is read: "
+        "that of `penstock run`, or an empty one in a pod.",
         importance=Importance.HIGH,
     )
     topic: str = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
     batch_size: Int = prop(
         "batch.size",
         2000,
-        doc="Maximum number of lines in one portion between the stages of a task. Below 1 it is 1, as in Kafka Connect.",
+        doc="Maximum number of lines that the source passes on together. Values below 1 count as 1, as in Kafka Connect.",
         importance=Importance.LOW,
     )
 
@@ -109,7 +109,7 @@ class FileStreamSource(SourceConnector):
         return FileReader(config.topic, _portion(config))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept byte positions of the file, and any deletion. Errors have Kafka Connect's messages, if it has one."""
+        """Accept byte positions of the file, and any deletion. Errors have Kafka Connect's messages where it has one."""
         if not config.file and any(offset is not None for offset in offsets.values()):
             raise ConnectError(
                 "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used for "
@@ -142,7 +142,7 @@ class FileSource(Source):
 
     Args:
         path: path of the file as configured, which is also its name in the offsets.
-        clock: returns seconds, monotonic.
+        clock: monotonic clock, in seconds.
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -151,7 +151,7 @@ class FileSource(Source):
         self._fingerprint_partition = SourcePartition({"filename": path, "penstock": "fingerprint"})
         self._follower = Follower(path, clock)
         self._fingerprints: deque[tuple[Offset, Fingerprint | None]] = deque(maxlen=3)
-        """Fingerprints of the last offsets: parsing one takes longer than checking the file."""
+        """Parsed fingerprints of the last offsets: parsing one takes longer than checking the file."""
 
     def start(self, offsets: Offsets) -> None:
         """Open the file of the committed position, or the file at the path if it exists."""
@@ -164,7 +164,7 @@ class FileSource(Source):
         """Return the end of the last whole line of the file, or of the next file.
 
         Raises:
-            RetriableError: no file was found at the path yet.
+            RetriableError: there is no file at the path yet.
         """
         try:
             end = self._follower.plan(self._position(start), self._fingerprint(start), limits)
@@ -208,7 +208,7 @@ class FileSource(Source):
         return None if left is None else Backlog(bytes=left)
 
     def commit(self, offsets: Offsets) -> None:
-        """Close rotated files that are read to their end and committed."""
+        """Close rotated files whose whole content is committed."""
         mark = self._fingerprint(offsets)
         if mark is not None:
             self._follower.committed(mark)
@@ -222,7 +222,7 @@ class FileSource(Source):
             return 0
         if not _is_integer(position) or position < 0:
             raise ConnectError(
-                f"File {self._path}: its offset {position!r} is not a position in a file. Alter the offset."
+                f"cannot read file {self._path}: its offset {position!r} is not a position in a file; alter the offset"
             )
         return position
 
@@ -241,7 +241,7 @@ class FileSource(Source):
         return mark if mark is not None and mark.position == position else None
 
     def _unreadable(self, error: OSError) -> RetriableError:
-        return RetriableError(f"Cannot read file {self._path}: {error.strerror}.")
+        return RetriableError(f"cannot read file {self._path}: {error.strerror}")
 
 
 class FileReader(PartitionReader):
@@ -274,11 +274,11 @@ class FileReader(PartitionReader):
             if pending:
                 yield self._batch(pending)
             if digest_before(fd, end) != data["digest"]:
-                raise RetriableError(f"its content up to byte {end} differs from when the batch was planned")
+                raise RetriableError(f"its content up to byte {end} has changed since the batch was planned")
         except RetriableError as e:
-            raise RetriableError(f"File {data['path']} was truncated while it was read: {e}.") from e
+            raise RetriableError(f"cannot read file {data['path']}: it was truncated while it was read: {e}") from e
         except OSError as e:
-            raise RetriableError(f"Cannot read file {data['path']}: {e.strerror}.") from e
+            raise RetriableError(f"cannot read file {data['path']}: {e.strerror}") from e
         finally:
             os.close(fd)
 

@@ -55,8 +55,8 @@ class PartFiles:
                 rest, end = rest[written:], end + written
         except OSError as e:
             raise RetriableError(
-                f"Cannot keep {len(data)} bytes for {self._target} in the temporary folder {self._folder}: {e.strerror}. "
-                f"Make room there, or set TMPDIR to a folder that has some (twice `batch.max.bytes`)."
+                f"cannot stage {len(data)} bytes for {self._target} in temporary folder {self._folder}: {e.strerror}; "
+                f"free space there, or set TMPDIR to a folder with enough space (twice `batch.max.bytes`)"
             ) from e
         self._size = end
 
@@ -70,7 +70,7 @@ class PartFiles:
         return part[1], size
 
     def close(self) -> None:
-        """Delete a part that has not ended. A second call does nothing."""
+        """Delete a part that is not ended. A second call does nothing."""
         part = self.end()
         if part is not None:
             with suppress(OSError):
@@ -109,7 +109,7 @@ class StagingWriter(Writer):
         return None if part is None else {"staged": part[0], "bytes": part[1]}
 
     def close(self) -> None:
-        """Delete a part that has not ended."""
+        """Delete a part that is not ended."""
         self._stage.close()
 
 
@@ -118,15 +118,15 @@ def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> 
 
     Raises:
         ConnectError: the file no longer exists.
-        Exception: as for `append`; the part is kept.
+        Exception: an error of `append`; the part is kept.
     """
     try:
         with Path(name).open("rb") as staged:
             data = mmap.mmap(staged.fileno(), size, _AT_ONCE, mmap.PROT_READ)
     except (OSError, ValueError) as e:
         raise ConnectError(
-            f"Lines that were kept in {name} cannot be read: {e}. Another process has removed them; nothing is lost: their "
-            f"records are not committed and come again after a restart."
+            f"cannot read staged lines in {name}: {e}. Another process has removed them; nothing is lost: their records "
+            f"are not committed, and are written again after a restart."
         ) from e
     append(data)
     with suppress(OSError):
@@ -134,7 +134,7 @@ def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> 
 
 
 def discard_staged(path: str, *, only_free: bool = False) -> None:
-    """Delete the staged lines for `path`, whose records come again; with `only_free`, delete only the unused files."""
+    """Delete the staged lines for `path`, whose records are delivered again; with `only_free`, only unused files."""
     with suppress(OSError):
         for staged in _folder(path).glob(f"{_FREE}*" if only_free else "*"):
             with suppress(OSError):

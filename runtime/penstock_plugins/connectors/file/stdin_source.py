@@ -1,6 +1,6 @@
 """Standard input as a source: FileStreamSource reads it if no file is configured, as Kafka Connect's connector does.
 
-Standard input cannot be read again, so offsets are null. A failed batch is repeated as long as the process lives; lines that
+Standard input cannot be read again, so offsets are null. A failed batch is repeated while the process runs; lines that
 were read but not delivered are lost if the process is killed.
 """
 
@@ -39,7 +39,7 @@ class StdinSource(PollingSource):
         self._offsets: Offsets = {SourcePartition({"filename": file}): {"position": None}}
         self._descriptor = descriptor
         self._incomplete = bytearray()
-        """Beginning of a line that has no end yet."""
+        """Beginning of a line that is not complete yet."""
         self._lines: list[str] = []
         """Lines that are not delivered yet."""
         self._in_batch = 0
@@ -82,7 +82,7 @@ class StdinSource(PollingSource):
         except BlockingIOError:  # another process has read them
             return b""
         except OSError as e:
-            raise RetriableError(f"Cannot read standard input: {e.strerror}.") from e
+            raise RetriableError(f"cannot read standard input: {e.strerror}") from e
         if not data and not self._ended:
             self._ended = True
             log.info("Standard input is at its end; the task continues and reads later input")
@@ -97,7 +97,7 @@ class StdinSource(PollingSource):
             del self._incomplete[: begin + end]
         elif len(self._incomplete) > _LONGEST:
             raise ConnectError(
-                f"A line of standard input has more than {_LONGEST >> 20} MiB and no end. Break the lines."
+                f"cannot read standard input: a line is longer than {_LONGEST >> 20} MiB; send shorter lines"
             )
 
     def _batch(self, lines: list[str]) -> RecordBatch:

@@ -1,6 +1,6 @@
 """Standard output as a sink: FileStreamSink writes to it if no file is configured, as Kafka Connect's connector does.
 
-A task's standard output is part of its log, so this is for trying things out. Only the driver writes to it, because output
+A task's standard output is part of its log, so this is meant for trials. Only the driver writes to it, because output
 of Spark's workers gets into the log out of order: with a backlog the workers stage lines, and the driver prints them.
 """
 
@@ -52,7 +52,7 @@ class StdoutWriter(StagingWriter):
 
 
 def _print(lines: bytes | mmap) -> None:
-    """Print whole lines and flush them; in pieces, because the capture of the log copies each piece several times."""
+    """Print complete lines and flush them, in pieces, because the log capture copies each piece several times."""
     start, size = 0, len(lines)
     try:
         while start < size:
@@ -61,4 +61,4 @@ def _print(lines: bytes | mmap) -> None:
             start = end
         sys.stdout.flush()
     except OSError as e:
-        raise ConnectError(f"Cannot write to standard output: {e.strerror}.") from e
+        raise ConnectError(f"cannot write to standard output: {e.strerror}") from e

@@ -1,7 +1,7 @@
 """Partitions of a reader, pickled for other processes, in parts that can be recognized after a crash.
 
 The digest of a cut depends on the contents of the partitions. It does not depend on the order in which the reader returns
-them, or on which of their values are the same object, so it is the same in another process. In the same way, the number of
+them, or on which of their values are the same object, so it is the same in another process. Likewise, the index of
 a part depends only on its partitions.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 __all__ = ["Cut", "cut", "pickled"]
 
 _MOST_PARTS: Final = 32
-"""Maximum number of parts: each writes an offset with both ends, so there are no more than processes that read them."""
+"""Maximum number of parts. Each writes an offset with both ends of the round, and more parts than readers gain nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Cut:
 
 
 def cut(partitions: Iterable[Any]) -> Cut:
-    """Return the partitions in parts, one partition in each if they are few."""
+    """Return the partitions in parts; few partitions become one part each."""
     named = [(pickled(p), _digest(p)) for p in partitions]
     ranks = sorted(range(len(named)), key=lambda at: named[at][1])
     count = min(len(named), _MOST_PARTS)
@@ -53,7 +53,7 @@ def _digest(partition: Any) -> bytes:
 
     written = io.BytesIO()
     pickler = cloudpickle.Pickler(written)  # type: ignore[no-untyped-call]
-    pickler.fast = True  # equal values are written again, whether or not they are one object
+    pickler.fast = True  # equal values are written in full, whether or not they are the same object
     try:
         pickler.dump(partition)  # type: ignore[no-untyped-call]
     except (ValueError, RecursionError):  # it contains itself

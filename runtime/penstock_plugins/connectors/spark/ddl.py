@@ -17,7 +17,7 @@ def parse_ddl(ddl: str) -> "StructType":
     """Return the struct type that `ddl` describes, with or without `struct<..>` around it.
 
     Raises:
-        ConnectError: the text is not DDL, or contains a type that is not supported here.
+        ConnectError: `ddl` is not valid, or contains an unsupported type.
     """
     from pyspark.sql.types import StructType
 
@@ -42,7 +42,7 @@ class _Parser:
         while at < len(ddl):
             match = _TOKEN.match(ddl, at)
             if match is None:
-                raise ConnectError(f"Schema {self._ddl!r}: cannot read {ddl[at:].strip()!r}.")
+                raise ConnectError(f"cannot parse schema {self._ddl!r}: unexpected {ddl[at:].strip()!r}")
             name, text, word, sign = match.groups()
             if name is not None:
                 self._tokens.append((name.replace("``", "`"), True))
@@ -64,7 +64,7 @@ class _Parser:
     def take(self) -> str:
         """Take the next token, quoted or not."""
         if self._at == len(self._tokens):
-            raise ConnectError(f"Schema {self._ddl!r} ends too early.")
+            raise ConnectError(f"cannot parse schema {self._ddl!r}: unexpected end")
         self._at += 1
         return self._tokens[self._at - 1][0]
 
@@ -74,7 +74,7 @@ class _Parser:
             return
         if sign is None or self.peek() != sign:
             token = self._tokens[self._at][0] if self._at < len(self._tokens) else "the end"
-            raise ConnectError(f"Schema {self._ddl!r}: expected {sign or 'the end'}, found {token}.")
+            raise ConnectError(f"cannot parse schema {self._ddl!r}: expected {sign or 'the end'}, found {token}")
         self._at += 1
 
     def optional(self, *words: str) -> bool:
@@ -156,7 +156,7 @@ class _Parser:
             "void": t.NullType,
         }
         if name not in simple:
-            raise ConnectError(f"Schema {self._ddl!r}: type {name} is not supported.")
+            raise ConnectError(f"cannot parse schema {self._ddl!r}: type {name} is not supported")
         return simple[name]()
 
     def _numbers(self) -> list[str]:

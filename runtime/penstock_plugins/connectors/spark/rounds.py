@@ -1,11 +1,11 @@
-"""Rounds: a backlog of a data source in parts, which are read in parallel. Pure.
+"""Rounds: a data source's backlog, split into parts that are read in parallel. No I/O.
 
 All partitions that a reader returns for two offsets reach the same end, so one offset cannot show which of them were read.
-For the time of such a *round*, each part of them is a separate source partition. Its offset is committed with its records,
-and describes the round: its start and end, the number of parts, and a digest of their contents. After a crash, one part of
-a round is enough to know which other parts are left. The source's own offset stays at the start of the round, and the round
+During such a *round*, each part of them is a separate source partition. Its offset is committed with its records, and
+describes the round: its start and end, the number of parts, and a digest of their contents. After a crash, the offset of one
+part shows which parts are left. The source's own offset stays at the start of the round, and the round
 is valid only for that offset. Once all parts are read, a batch without records sets the offset to the end and removes the
-parts, so no round begins while parts of another one exist.
+parts, so no round starts while parts of another one exist.
 """
 
 import json
@@ -20,7 +20,7 @@ __all__ = ["PART", "Round", "RoundProgress", "is_backlog", "number_of", "progres
 PART: Final = "part"
 """Field of a part's source partition that the data source's own partition does not have."""
 _BACKLOG: Final = Limits(100_000, 16 << 20)
-"""Limits of a batch from which Spark's workers share it, if either is reached: limits grow with the load."""
+"""Spark's workers share a batch if either of its limits reaches these: limits grow with the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Round:
             is_one = False
         if not is_one or not 0 <= number_of(partition) < found.parts:
             raise ConnectError(
-                f"{dict(partition)} with {dict(offset)} is not a part of a round, as this connector writes them: remove the "
-                "offsets of all parts, and reading continues at the data source's own offset"
+                f"cannot use offset {dict(offset)} of partition {dict(partition)}: it is not a part of a round as this "
+                "connector writes it; remove the offsets of all parts, and reading continues at the data source's own offset"
             )
         return found
 
@@ -75,7 +75,7 @@ class RoundProgress:
     Attributes:
         parts: source partitions of all parts that have an offset, including those that are not valid.
         round: the round in progress.
-        left: numbers of its parts that are still to be read, in their order.
+        left: indexes of its unread parts, in order.
     """
 
     parts: tuple[SourcePartition, ...] = ()
@@ -88,12 +88,12 @@ class RoundProgress:
 
 
 def is_backlog(limits: Limits) -> bool:
-    """Return whether a batch under these limits is worth a round."""
+    """Return whether a batch with these limits is large enough for a round."""
     return limits.records >= _BACKLOG.records or limits.bytes >= _BACKLOG.bytes
 
 
 def number_of(partition: SourcePartition) -> int:
-    """Return the number of a part; -1 if it has none."""
+    """Return the index of a part; -1 if it has none."""
     number = partition.get(PART)
     return number if type(number) is int else -1
 
@@ -103,7 +103,7 @@ def progress(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Off
 
     Args:
         source: its source partition.
-        at: its own offset, as the reader returned it; None: it has none.
+        at: its own offset, as the reader returned it; None if it has none.
         offsets: offsets of all source partitions.
 
     Raises:
@@ -120,7 +120,7 @@ def progress(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Off
             begun.setdefault(_json(found.offset), (found, set()))[1].add(number_of(part))
     if not begun:
         return RoundProgress(tuple(parts))
-    # At least once, two processes may have written at the same time. The records that each wrote for its round are correct.
+    # With at-least-once, two processes may have written at the same time. Each wrote correct records for its own round.
     of, done = max(begun.values(), key=lambda each: len(each[1]))
     return RoundProgress(tuple(parts), of, tuple(n for n in range(of.parts) if n not in done))
 

@@ -38,7 +38,9 @@ def portions(rows: Iterable[Any], shape: "StructType", size: int) -> Iterator[li
         return
     for batch in remaining:
         if sorted(batch.schema.names) != sorted(names):
-            raise DataError(f"The data source gave columns {batch.schema.names}; its schema has {names}.")
+            raise DataError(
+                f"cannot convert a batch of the data source: it has columns {batch.schema.names}, but the schema has {names}"
+            )
         for start in range(0, batch.num_rows, size):
             columns = [batch.column(name).slice(start, size).to_pylist() for name in names]
             yield [decode(row) for row in zip(*columns, strict=True)]
@@ -80,10 +82,15 @@ def _struct(shape: "StructType") -> Callable[[Any], dict[str, Any]]:
         if isinstance(row, dict):
             struct = {name: row[name] for name in names}
         elif not isinstance(row, (tuple, list)) or len(row) != count:
-            raise DataError(f"The data source gave {row!r}; its schema has the {count} fields {names}.")
+            found = f"has {len(row)} values" if isinstance(row, (tuple, list)) else f"is a {type(row).__name__}"
+            raise DataError(
+                f"cannot convert a row of the data source: it {found}, but the schema has the {count} fields {names}"
+            )
         elif fields is not None and list(fields) != names:
             if set(fields) != set(names):
-                raise DataError(f"The data source gave a row of {list(fields)}; its schema has {names}.")
+                raise DataError(
+                    f"cannot convert a row of the data source: it has fields {list(fields)}, but the schema has {names}"
+                )
             struct = {name: row[fields.index(name)] for name in names}
         else:
             struct = dict(zip(names, row, strict=True))

@@ -29,7 +29,7 @@ class SparkSinkConfig(Config):
         doc="The path to write to. Required for file formats; others use their options.",
         importance=Importance.HIGH,
     )
-    partition_by: list[str] = prop("partition.by", [], doc="Fields by whose values the data is split into directories.")
+    partition_by: list[str] = prop("partition.by", [], doc="Fields whose values split the data into directories.")
 
     @property
     def options(self) -> dict[str, str]:
@@ -40,8 +40,8 @@ class SparkSinkConfig(Config):
 class SparkSink(SinkConnector):
     """Appends each batch of records with a schema to a store, with Spark's writer for a format.
 
-    At least once: a batch that failed halfway is written again. With file formats, readers see only whole files; the files
-    of one batch appear one after the other. Other tasks, connectors and Spark jobs may append to the same folder
+    At least once: a batch that failed halfway is written again. With file formats, readers see only complete files; the
+    files of one batch appear one after the other. Other tasks, connectors and Spark jobs may append to the same folder
     (`staging.py`).
     """
 
@@ -94,7 +94,8 @@ class SparkWrite(FrameSink):
         absent = [name for name in config.partition_by if name not in frame.columns]
         if absent:
             raise ConnectError(
-                f"partition.by names {', '.join(absent)}; these records have the fields {', '.join(frame.columns)}."
+                f"cannot partition by {', '.join(absent)}: the records have only the fields {', '.join(frame.columns)}; "
+                "correct `partition.by`"
             )
         writer = frame.write.format(config.format).mode("append").options(**config.options)
         if config.partition_by:
@@ -111,7 +112,7 @@ class SparkWrite(FrameSink):
             self._staging.remove()
 
     def _staging_for(self, frame: "DataFrame") -> StagingFolder | None:
-        """Return the staging folder; None for a format that writes no files, since its writer commits itself."""
+        """Return the staging folder; None for a format without files, whose writer has its own commit."""
         if self._staging is None and not self._direct:
             config, session = self._config, frame.sparkSession
             path = config.path or config.options.get("path")

@@ -58,7 +58,7 @@ class SparkSourceConfig(Config):
     )
     topic: Annotated[str, not_blank] = prop("topic", doc="The topic to publish data to.", importance=Importance.HIGH)
     data_schema: str | None = prop(
-        "data.schema", None, doc="The schema to read with, as Spark's DDL. Default: the data source's own."
+        "data.schema", None, doc="The schema to read with, in Spark's DDL. Default: the schema of the data source."
     )
 
     @property
@@ -97,8 +97,8 @@ class SparkDataSource(SourceConnector):
                 continue
             if {**partition, PART: None} != {**own, PART: None}:
                 raise ConnectError(
-                    f'The only partition of this connector is {{"source": "{config.data_source}"}}, except for the parts of '
-                    "a backlog that the list of offsets shows"
+                    f"cannot set an offset of partition {dict(partition)}: this connector has only the partition "
+                    f'{{"source": "{config.data_source}"}}, and the parts of a backlog in its list of offsets'
                 )
             if PART in partition:
                 Round.of(partition, offset)
@@ -125,7 +125,7 @@ class SparkSource(Source):
         self._planned: tuple[Round, Cut] | None = None
 
     def start(self, offsets: Offsets) -> None:
-        """Make the reader. Without a committed offset, reading starts at its initial offset."""
+        """Create the reader. Without a committed offset, reading starts at its initial offset."""
         self._reader = _OpenedSource(self._config).reader
         self._committed = offsets.get(self._partition)
         if self._committed is None:
@@ -141,7 +141,7 @@ class SparkSource(Source):
         begin = self._offset(start)
         if inspect.signature(self._reader.latestOffset).parameters:
             latest = self._latest(begin, limits)
-        else:  # as before Spark 4.2
+        else:  # the signature before Spark 4.2
             latest = self._reader.latestOffset()
         if latest == begin:
             return {}
@@ -155,7 +155,7 @@ class SparkSource(Source):
         return {self._partition: _encode(latest)}
 
     def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        """Pass the limit of a batch to a reader without its own limit: by Spark's contract the reader must respect it."""
+        """Return the latest offset of a reader. One without its own limit gets the batch's, which it must respect."""
         default = self._reader.getDefaultReadLimit()
         limit = _max_rows(default, limits) if self._takes_rows else default
         try:
@@ -165,7 +165,7 @@ class SparkSource(Source):
                 raise
             latest = self._reader.latestOffset(begin, default)
             self._takes_rows = False  # the limit was the cause, because this call succeeded
-            log.info("%s does not support a limit of rows: %s", self._config.data_source, e)
+            log.info("%s does not support a row limit: %s", self._config.data_source, e)
         return latest
 
     def partitions(self, start: Offsets, end: OffsetUpdates) -> Sequence[InputPartition]:
@@ -209,7 +209,7 @@ class SparkSource(Source):
         return progress(self._partition, None if own is None else _decode(own), offsets)
 
     def _cut(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Cut:
-        """Return the partitions that the reader returns for offsets that come from JSON, as after a crash."""
+        """Cut the partitions that the reader returns for offsets decoded from JSON, as after a crash."""
         return cut(self._reader.partitions(*(json.loads(json.dumps(offset)) for offset in (start, end))))
 
     def _parts(self, of: Round, start: Offsets) -> Sequence[Sequence[bytes]]:
@@ -222,12 +222,12 @@ class SparkSource(Source):
         if (len(found.parts), found.digest) != (of.parts, of.digest):
             at = self._progress(start)
             raise ConnectError(
-                f"{self._config.data_source} returns other partitions than before for the same offsets, so it is unknown "
-                f"which rows are left: {of.parts - len(at.left)} of {of.parts} parts of the rows from {dict(of.start)} to "
-                f"{dict(of.end)} are in Kafka, the others are not. Nothing more was written. Make it return the same "
-                "partitions as before and start the connector again; or remove the offsets of the parts, "
-                f'{{"source": "{self._config.data_source}", "part": ..}}, and all of these rows are read again, so that '
-                "those of the parts that are in Kafka are written twice"
+                f"cannot continue reading: {self._config.data_source} returns other partitions than before for the same "
+                f"offsets, so it is unknown which rows are left. {of.parts - len(at.left)} of {of.parts} parts of the rows "
+                f"from {dict(of.start)} to {dict(of.end)} are in Kafka, the others are not. Nothing more was written. Make "
+                "it return the same partitions as before and restart the connector; or remove the offsets of the parts, "
+                f'{{"source": "{self._config.data_source}", "part": ..}}, to read all of these rows again, so that the '
+                "rows that are already in Kafka are written twice"
             )
         return found.parts
 
@@ -309,7 +309,7 @@ def _load(path: str) -> "type[DataSource]":
         cls = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as e:
         raise ConfigError(
-            Problem("data.source", f"Cannot load {path}: {e}. Write `module:Class`, and install the module.")
+            Problem("data.source", f"cannot load {path}: {e}; write `module:Class`, and install the module")
         ) from e
     if not (isinstance(cls, type) and issubclass(cls, DataSource)):
         raise ConfigError(Problem("data.source", f"{path} is not a subclass of pyspark.sql.datasource.DataSource."))
@@ -322,9 +322,7 @@ def _shape(config: SparkSourceConfig, source: "DataSource") -> "StructType":
     try:
         schema = config.data_schema or source.schema()
     except (PySparkNotImplementedError, NotImplementedError):
-        raise ConfigError(
-            Problem("data.schema", f"{config.data_source} has no schema; set one to read with.")
-        ) from None
+        raise ConfigError(Problem("data.schema", f"{config.data_source} has no schema; set one.")) from None
     if not isinstance(schema, str):
         return schema
     try:
@@ -334,7 +332,7 @@ def _shape(config: SparkSourceConfig, source: "DataSource") -> "StructType":
 
 
 def _max_rows(default: object, limits: Limits) -> object:
-    """Return the limit of a batch, if the reader has no limit. Before Spark 4.2 there are no limits."""
+    """Return the batch's row limit if the reader has no limit. Spark before 4.2 has no limits."""
     try:
         from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
     except ImportError:

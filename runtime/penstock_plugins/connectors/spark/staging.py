@@ -1,4 +1,4 @@
-"""Staging of the files that Spark writes, and moving them to a folder to which other jobs may write as well.
+"""Stage the files that Spark writes, and move them to a folder to which other jobs may write as well.
 
 Hadoop's committer stages the files of a job in `_temporary` of the target folder, and removes that folder at the end of the
 job, together with the files of other jobs, without an error. Therefore each job writes to a separate folder:
@@ -6,9 +6,9 @@ job, together with the files of other jobs, without an error. Therefore each job
     <path>/_penstock-<connector>-<hash of it>-<task>/<start>/_alive      exists until a later start of the task removes it
                                                            /<number>/   the files of one frame
 
-The files are then moved one by one to the same place under `path`. Each appears there whole if the file system renames
-atomically (HDFS and local disks do; an object store copies). Readers ignore names that begin with `_`. `<start>` is the id
-of one start of the task.
+The files are then moved one by one to the same relative path under `path`. Each appears there complete if the file system
+renames atomically (HDFS and local disks do; an object store copies). Readers ignore names that begin with `_`. `<start>` is
+the id of one start of the task.
 """
 
 import logging
@@ -75,7 +75,7 @@ class StagingFolder:
         conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
         for name, text in options.items():
             conf.set(name, text)
-        with self._hadoop_errors("reached"):
+        with self._hadoop_errors("access"):
             given = self._new(path)
             self._files: Any = given.getFileSystem(conf)
             self._target = self._files.makeQualified(given)
@@ -88,14 +88,14 @@ class StagingFolder:
     def write(self, save: Callable[[str], None]) -> None:
         """Write files to the staging folder, then move them to the path.
 
-        On return all of them are at the path. After an error some may be; the rest is removed from the staging folder.
+        On return, all of them are at the path. After an error, some may be; the others are deleted.
 
         Args:
             save: writes files to a new folder, whose name is its argument.
 
         Raises:
-            ConnectError: the path cannot be written, or a later start of the task has begun.
-            Exception: as for `save`.
+            ConnectError: the path cannot be written, or the task has been started again since.
+            Exception: an error of `save`.
         """
         if not self._begun:
             self._begin()
@@ -103,7 +103,7 @@ class StagingFolder:
         folder = self._new(self._start_folder, str(self._frames))
         try:
             save(folder.toString())
-            with self._hadoop_errors("written"):
+            with self._hadoop_errors("write to"):
                 self._move(folder)
         finally:
             with suppress(Exception):  # the next start removes it
@@ -115,11 +115,11 @@ class StagingFolder:
             self._delete(self._start_folder)
 
     def _begin(self) -> None:
-        with self._hadoop_errors("written"):
-            # Created only once: if it does not exist later, a later start of the task has removed it.
+        with self._hadoop_errors("write to"):
+            # Created only once: if it is missing later, a later start of the task has removed it.
             if not self._files.mkdirs(self._start_folder):
                 raise ConnectError(
-                    self._error_text("written", f"no folder can be created in it ({self._task_folder.getName()})")
+                    self._error_text("write to", f"no folder can be created in it ({self._task_folder.getName()})")
                 )
             self._files.create(self._alive, False).close()
         self._begun = True
@@ -139,7 +139,7 @@ class StagingFolder:
         if not self._files.exists(self._alive):
             raise ConnectError(
                 self._error_text(
-                    "written",
+                    "write to",
                     f"{self._start_folder.toString()} was removed, perhaps by a later incarnation of this task",
                 )
             )
@@ -149,10 +149,10 @@ class StagingFolder:
             directory = relative.rpartition("/")[0]
             if directory and directory not in directories:
                 if not self._files.mkdirs(target.getParent()):
-                    raise ConnectError(self._error_text("written", f"its folder {directory} cannot be created"))
+                    raise ConnectError(self._error_text("write to", f"its folder {directory} cannot be created"))
                 directories.add(directory)
             if not self._files.rename(source, target):
-                raise ConnectError(self._error_text("written", f"{source.toString()} cannot be moved to {relative}"))
+                raise ConnectError(self._error_text("write to", f"{source.toString()} cannot be moved to {relative}"))
 
     def _written(self, folder: Any) -> Iterator[tuple[Any, str]]:
         """Yield the files in a folder with their relative paths, without files that readers ignore, such as `_SUCCESS`."""
@@ -174,7 +174,7 @@ class StagingFolder:
 
     def _error_text(self, what: str, why: str) -> str:
         return (
-            f"The folder {self._path} of property `path` cannot be {what}: {why}. The task needs permission to create, "
-            f"rename and remove files and folders there: grant it, or set `path` to a folder where it has that permission. "
-            f"The records are not committed, and come again."
+            f"cannot {what} folder {self._path} of property `path`: {why}. The task needs permission to create, rename and "
+            f"remove files and folders there: grant it, or set `path` to a folder where it has that permission. The records "
+            f"are not committed, and are delivered again."
         )

@@ -13,10 +13,10 @@ from penstock_java_compat.floats import plain_range
 __all__ = ["encode_lines", "writes_alike"]
 
 _DIFFERENT: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
-"""msgspec writes control characters with lower-case hex digits, and characters beyond the BMP without escapes."""
+"""Output that differs from Jackson's: control characters with lower-case hex digits, and unescaped non-BMP characters."""
 
 _CONTROL: Final = re.compile(rb"\\u00")
-"""Escaped quotes slow down `in`, which takes twice as long if there are many."""
+"""Regular expression, because `in` takes twice as long if there are many escaped quotes."""
 
 _WIDTHS: Final = frozenset((Int8, Int16, Int32, Int64))
 _SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS
@@ -25,7 +25,7 @@ _SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) 
 def _encode_width(value: object) -> int:
     if type(value) in _WIDTHS and isinstance(value, int):
         return int(value)
-    raise TypeError(f"{type(value).__name__} is not written by msgspec")
+    raise TypeError(f"msgspec does not write {type(value).__name__}")
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_width)
@@ -35,8 +35,8 @@ def encode_lines(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list
     """Return the JSON of each value as Jackson writes it; None if msgspec rejects one of them.
 
     Args:
-        values: values whose numbers both write alike.
-        exactly: writes the value with the given index exactly.
+        values: values whose numbers msgspec and Jackson write alike.
+        exactly: writes the value with this index exactly as Jackson does.
     """
     try:
         joined = _ENCODER.encode_lines(values)

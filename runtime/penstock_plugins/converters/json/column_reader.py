@@ -94,5 +94,5 @@ def _convert(name: str, schema: Schema, column: list[Any], nodes: NodeReader) ->
         for value in values:
             validate_value(name, schema, value)
     except DataError:
-        return None  # the exact reader raises it for the record concerned
+        return None  # the exact reader raises it for the record in question
     return values

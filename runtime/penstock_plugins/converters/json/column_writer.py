@@ -1,4 +1,4 @@
-"""Preparation of values for msgspec column by column. A value that is the same in all rows is written once.
+"""Prepare values for msgspec, column by column. A value that is the same in all rows is written once.
 
 Structs, arrays and maps that do not fit their schema's shape as a whole are split into columns, at any depth: often only a
 single field does not fit, such as a decimal, or a null that is written as a default. Only columns that msgspec would write
@@ -25,7 +25,7 @@ _ABSENT: Final = Same(None)
 
 
 class ColumnWriter:
-    """Maker of objects that msgspec encodes as the JSON of values, in the order of their schema's fields.
+    """Builder of objects that msgspec encodes as the JSON of values, with fields in schema order.
 
     Args:
         writer: writes single values exactly.
@@ -141,7 +141,7 @@ class ColumnWriter:
             row_type: type[msgspec.Struct] | None = msgspec.defstruct("Row", list(fields), rename=fields, gc=False)
         except ValueError:
             row_type = None  # a name that needs escapes in JSON
-        self._rows[names] = row_type if names else None  # without columns there is nothing to make rows from
+        self._rows[names] = row_type if names else None  # there are no rows without columns
         return self._rows[names]
 
 
@@ -150,7 +150,7 @@ def _is_struct(schema: Schema) -> bool:
 
 
 def _split(schema: Schema, rows: Sequence[Any]) -> Fields | None:
-    """Return the columns of the schema's fields; None if a row is not a dict, or has another key."""
+    """Return the columns of the schema's fields; None if a row is not a dict, or has an unknown key."""
     names = [f.name for f in schema.fields]
     if not set(map(type, rows)) <= {dict}:
         return None

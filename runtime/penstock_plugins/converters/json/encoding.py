@@ -17,10 +17,10 @@ class Text(NamedTuple):
     """Text of a message.
 
     Attributes:
-        text: the text. Broken UTF-8 is decoded to lone surrogates, broken UTF-32 to escapes that JSON does not have:
+        text: the text. Malformed UTF-8 is decoded to lone surrogates, malformed UTF-32 to escapes that JSON does not have:
             neither matters after the value.
-        utf8: the message is UTF-8: Jackson is stricter there about surrogates, and about the text after true, false and
-            null.
+        utf8: whether the message is UTF-8: Jackson is stricter there about surrogates, and about the text after true,
+            false and null.
     """
 
     text: str
@@ -28,7 +28,7 @@ class Text(NamedTuple):
 
 
 def decode(data: bytes) -> Text:
-    """Return the text. A byte order mark determines the encoding, or else the places of zero bytes."""
+    """Return the text. A byte order mark determines the encoding, or else the positions of zero bytes."""
     codec = json.detect_encoding(data)
     utf8 = codec.startswith("utf-8")
     errors = "surrogateescape" if utf8 else "replace" if codec.startswith("utf-16") else "backslashreplace"

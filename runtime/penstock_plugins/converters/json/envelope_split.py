@@ -1,4 +1,4 @@
-"""Splitting of many envelopes into schema and payload without parsing these parts. `envelope` reads one exactly."""
+"""Split many envelopes into schema and payload without parsing these parts. `envelope` reads one exactly."""
 
 from collections.abc import Sequence
 from operator import itemgetter

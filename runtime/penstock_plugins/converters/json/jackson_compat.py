@@ -34,7 +34,7 @@ _LARGE_EXPONENT: Final = re.compile(rb"[0-9][eE][+-]?[0-9]{3}")
 
 
 def may_hold_long_name(message: bytes) -> bool:
-    """Return whether a text of the message may be a field name beyond Jackson's limit."""
+    """Return whether a string of the message may be a field name beyond Jackson's limit."""
     return len(message) > _MAX_NAME and _LONG_TEXT.search(message) is not None
 
 
@@ -107,7 +107,7 @@ def rows_that_may_differ(messages: Sequence[bytes | None], values: Sequence[Any]
 
 
 def _has_negative_zero(joined: bytes) -> bool:
-    """Return whether a number may begin with -0. The character before it decides, because strings may contain "-0" too."""
+    """Return whether a number may begin with -0. The character before it is checked, because strings may contain "-0"."""
     start = joined.find(b"-0")
     while start >= 0:
         if start == 0 or joined[start - 1] in _BEFORE_NUMBER:

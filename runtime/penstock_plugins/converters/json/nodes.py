@@ -1,6 +1,6 @@
 """Conversion of JSON nodes to Connect's values: `JsonConverter.convertToConnect`.
 
-As in Jackson's accessors, some types are not checked: a text under a number type becomes 0, a number under string null.
+As in Jackson's accessors, some types are not checked: a string becomes 0 as a number, and a number null as a string.
 """
 
 import base64
@@ -37,12 +37,12 @@ _FLOATS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """Special floats as JSON writers write them, including Kafka Connect's, whose reader reads them as 0."""
 
 
-def _is_no_number(node: Any) -> bool:
+def _is_special_float(node: Any) -> bool:
     return isinstance(node, str) and node in _FLOATS
 
 
 def _long(node: Any) -> int:
-    """Return the low 64 bits, as in Kafka Connect; if they differ from the message's number, it is kept in `exact`."""
+    """Return the low 64 bits, as in Kafka Connect; if they differ from the message's number, `exact` has that number."""
     low = low_bits(node, Type.INT64)
     if type(node) is not int or low == node:
         return low
@@ -52,7 +52,7 @@ def _long(node: Any) -> int:
 
 
 def _float(node: Any, nearest: float, kind: type[Float32 | Float64]) -> float:
-    """Return the nearest float, as in Kafka Connect; if it is infinite, the message's number is kept in `exact`."""
+    """Return the nearest float, as in Kafka Connect; if it is infinite, `exact` has the message's number."""
     if not math.isinf(nearest):
         return nearest
     infinite = kind(nearest)
@@ -64,7 +64,7 @@ def _binary(node: Any) -> bytes | None:
     if not isinstance(node, str):
         return None
     if _BASE64.fullmatch(node) is None:
-        raise ValueError("broken Base64 encoding")
+        raise ValueError("invalid Base64")
     return b"".join(map(base64.b64decode, _BASE64_UNIT.findall(node)))
 
 
@@ -100,9 +100,9 @@ class NodeReader:
         if kind is Type.BOOLEAN:
             return node is True
         if kind is Type.FLOAT64:
-            return _FLOATS[node] if _is_no_number(node) else _float(node, double_value(node), Float64)
+            return _FLOATS[node] if _is_special_float(node) else _float(node, double_value(node), Float64)
         if kind is Type.FLOAT32:
-            return _FLOATS[node] if _is_no_number(node) else _float(node, float_value(node), Float32)
+            return _FLOATS[node] if _is_special_float(node) else _float(node, float_value(node), Float32)
         if kind is Type.BYTES:
             try:
                 return _binary(node)

@@ -1,4 +1,4 @@
-"""Parser of JSON that works as Jackson's `readTree` with Connect's settings: exact, equally lenient, and slow.
+"""Parser of JSON that works like Jackson's `readTree` with Connect's settings: exact, equally lenient, and slow.
 
 Nodes are Python objects: None, bool, str, int, `Decimal` for numbers with a point or exponent, list, dict.
 """
@@ -95,9 +95,9 @@ class _Parser:
             raise parse_error(f"expected a field name in double quotes at character {self._at}")
         name = self._string()
         if self._utf8 and _SURROGATES.search(name):
-            raise parse_error(f"half of a surrogate pair in the field name before character {self._at}")
+            raise parse_error(f"lone surrogate in the field name before character {self._at}")
         if (len(name.encode("utf-8", "surrogatepass")) if self._utf8 else len(name)) > _MAX_NAME:
-            raise parse_error(f"name longer than {_MAX_NAME}")
+            raise parse_error(f"field name longer than {_MAX_NAME}")
         if self._peek() != ":":
             raise parse_error(f"expected a colon at character {self._at}")
         self._at += 1
@@ -145,7 +145,7 @@ class _Parser:
             match = _PLAIN.match(text, at)
             assert match is not None
             if self._utf8 and _SURROGATES.search(match[0]):
-                raise parse_error("broken UTF-8")
+                raise parse_error("invalid UTF-8")
             pieces.append(match[0])
             at = match.end()
             char = text[at : at + 1]

@@ -1,4 +1,4 @@
-"""Reader of messages: one message exactly, many with msgspec if it reads the same as Jackson."""
+"""Reader of messages: one message exactly, many with msgspec if it reads them like Jackson."""
 
 from collections.abc import Sequence
 from decimal import Decimal

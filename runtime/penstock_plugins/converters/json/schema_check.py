@@ -1,6 +1,6 @@
 """Fast check of many values against a schema, with msgspec types instead of Connect's schemas.
 
-A positive result is certain. After a negative one the exact check must decide.
+A positive result is certain. After a negative one, the exact check must decide.
 """
 
 import types
@@ -27,7 +27,7 @@ _CLASSES: Final[Mapping[Type, type]] = {
     Type.MAP: dict,
     Type.STRUCT: dict,
 }
-"""Only class of values under these types. msgspec accepts others: subclasses, ints as floats, tuples as lists."""
+"""Only Python class of values of these types. msgspec accepts others: subclasses, ints as floats, tuples as lists."""
 
 
 class SchemaShape:
@@ -103,7 +103,7 @@ def _required_type(schema: Schema, *, replace_null: bool) -> Any:
 
 
 def _checked(schema: Schema, column: Sequence[Any]) -> Iterator[tuple[Schema, Sequence[Any]]]:
-    """Yield the columns in a column of values whose classes need another check, a container before its content."""
+    """Yield the columns, also nested ones, whose Python classes need another check; a container before its content."""
     if schema.optional and None in column:
         column = [v for v in column if v is not None]
     yield schema, column

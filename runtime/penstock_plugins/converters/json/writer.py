@@ -94,7 +94,7 @@ class JsonWriter:
         """Return the JSON of a schema's default.
 
         Raises:
-            DataError: the default does not fit the schema. That of a struct never does, because in Kafka Connect its schema
+            DataError: the default does not fit the schema. A struct never does, because in Kafka Connect its schema
                 is the unfinished builder of the schema.
         """
         if schema.type is Type.STRUCT and schema.name not in _LOGICAL:
@@ -124,7 +124,7 @@ class JsonWriter:
         if schema.keys is not None and schema.keys.type is not Type.STRING:
             pairs = [f"[{self.write(schema.keys, k)},{self.write(schema.values, v)}]" for k, v in value.items()]
             return f"[{','.join(pairs)}]"
-        entries: dict[str, str] = {}  # two keys can have one text (null and "null")
+        entries: dict[str, str] = {}  # two keys may have the same text (null and "null")
         for key, item in value.items():
             name = self.write(schema.keys, key)
             entries[name if name.startswith('"') else f'"{name}"'] = self.write(schema.values, item)

@@ -87,7 +87,7 @@ class ChangeEvents:
         fields: the fields to add to rows.
         headers: the headers to add.
         rewrites: whether rows get the field `__deleted`.
-        fill: whether nulls of such rows are replaced by the defaults of their fields.
+        fill: whether nulls of such rows are replaced with the defaults of their fields.
 
     Attributes:
         after: field of the row after the change.

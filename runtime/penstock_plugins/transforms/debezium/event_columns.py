@@ -12,7 +12,7 @@ __all__ = ["event_columns", "listed", "rows_of", "with_rows"]
 
 
 class _Columns(dict[str, Column]):
-    """Columns of structs, each read when it is needed first."""
+    """Columns of structs, each read on first use."""
 
     def __init__(self, structs: list[dict[str, Any]]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""ExtractNewRecordState: replace Debezium's change events by the rows that they contain."""
+"""ExtractNewRecordState: replace Debezium's change events with the rows that they contain."""
 
 from functools import reduce
 from operator import itemgetter
@@ -19,11 +19,11 @@ from penstock_plugins.transforms.debezium.listed_fields import ListedFields
 __all__ = ["ExtractNewRecordState"]
 
 _MOST_GROUPS: Final = 16
-"""Schemas in a batch; records of a batch with more are changed one by one."""
+"""Maximum number of schemas in a batch; records of a batch with more are changed one by one."""
 
 
 class ExtractNewRecordState(Transform):
-    """Replace each change event of Debezium by the row that it contains; other records do not change."""
+    """Replace each change event of Debezium with the row that it contains; other records do not change."""
 
     Config = ExtractNewRecordStateConfig
     java_names = ("io.debezium.transforms.ExtractNewRecordState",)
@@ -47,7 +47,7 @@ class ExtractNewRecordState(Transform):
         """Return the row of a change event; None for a record that is dropped.
 
         Raises:
-            DataError: the row is not a struct, a required field is null, or the field of the topic is absent or not a text.
+            DataError: the row is not a struct, a required field is null, or the topic's field is absent or not a string.
             SchemaBuilderError: the row already has a field that would be added.
             TypeError: the envelope lacks the struct of a field or header to add (NullPointerException in Java).
             ValueError: the envelope has no row.
@@ -102,7 +102,7 @@ class ExtractNewRecordState(Transform):
     def _topic(self, topic: str | None, schema: Schema, row: dict[str, Any] | None) -> str | None:
         self._check_route(schema)
         if row is None:
-            raise TypeError("The row from which the topic would be read is null")
+            raise TypeError(f"cannot route by field {self._route}: the row is null")
         text = row.get(self._route)
         return topic if _is_blank(text) else text
 
@@ -161,11 +161,11 @@ class ExtractNewRecordState(Transform):
         if schema is None or not is_envelope(schema):
             return batch
         try:
-            return self._inevent_columns(batch, self._events[schema])
+            return self._by_columns(batch, self._events[schema])
         except KeyError:  # a row has no fields, or lacks one
             return self._one_by_one(batch)
 
-    def _inevent_columns(self, batch: RecordBatch, events: ChangeEvents) -> RecordBatch:
+    def _by_columns(self, batch: RecordBatch, events: ChangeEvents) -> RecordBatch:
         columns, length = event_columns(batch), len(batch)
         if events.headers:
             added = [header_column(length, a.name, a.schema, a.column(columns, length)) for a in events.headers]

@@ -12,7 +12,7 @@ __all__ = ["Deletes", "ExtractNewRecordStateConfig"]
 
 
 class Deletes(NamedTuple):
-    """Results of deletions."""
+    """Handling of deletions."""
 
     delete: str
     """Result of the change event: `drop`, `null` (with the row's schema), `rewrite` or `tombstone` (without a schema)."""
@@ -56,9 +56,9 @@ class ExtractNewRecordStateConfig(Config):
     delete_handling: Annotated[str | None, words(*_OLD_MODES, any_case=True)] = prop(
         "delete.handling.mode",
         None,
-        doc="What a deletion's change event becomes, as in Debezium before 3.2, if delete.tombstone.handling.mode is not "
-        "set. drop (the default): nothing. none: a record with a null value. rewrite: the old row with the field "
-        "`__deleted`.",
+        doc="How to handle the change event of a deletion, as in Debezium before 3.2, if delete.tombstone.handling.mode is "
+        "not set. drop (the default): remove it. none: it becomes a record with a null value. rewrite: it becomes the old "
+        "row with the field `__deleted`.",
         importance=Importance.LOW,
     )
     route: str = prop(
@@ -100,7 +100,7 @@ class ExtractNewRecordStateConfig(Config):
 
     @property
     def deletes(self) -> Deletes:
-        """Results of deletions; the older properties count only if the newer one is not set."""
+        """Handling of deletions; the older properties apply only if the newer one is not set."""
         old = self.drop_tombstones is not None or self.delete_handling is not None
         if old and "mode" not in self.model_fields_set:
             return Deletes(_OLD_MODES[self.delete_handling or "drop"], self.drop_tombstones is not False)

@@ -15,7 +15,7 @@ _DESCRIPTION: Final = "updateDescription"
 
 
 class FieldReference(NamedTuple):
-    """Field of change events that `add.fields` or `add.headers` names."""
+    """Field of change events, as named in `add.fields` or `add.headers`."""
 
     struct: str | None
     """Field of the envelope that contains the field; None for the envelope itself."""
@@ -49,7 +49,7 @@ def _reference(text: str, prefix: str) -> FieldReference:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Split as Java's `String.split`: empty parts at the end do not count."""
+    """Split like Java's `String.split`: trailing empty parts are dropped."""
     return text.rstrip(separator).split(separator) if text.strip(separator) else [] if text else [text]
 
 
@@ -62,7 +62,7 @@ def _struct_of(field: str) -> str | None:
 
 
 class AddedField(NamedTuple):
-    """Field or header that is added to rows, with its place in the envelope."""
+    """Field or header to add to rows, with its location in the envelope."""
 
     name: str
     schema: Schema
@@ -71,13 +71,13 @@ class AddedField(NamedTuple):
     in_struct: bool
     """False if the envelope itself has the field; a null struct still makes it null."""
     refuses_values: bool
-    """Whether the field's schema accepts only null: that of a struct or map is copied without the schemas in it."""
+    """Whether the field's schema accepts only null: the schema of a struct or map is copied without its inner schemas."""
 
     def value(self, event: dict[str, Any]) -> Any:
         """Return the value of a change event.
 
         Raises:
-            DataError: the schema refuses the value.
+            DataError: the schema rejects the value.
         """
         if self.struct is not None:
             struct = event.get(self.struct)
@@ -112,7 +112,7 @@ class AddedField(NamedTuple):
     def _checked(self, value: Any) -> Any:
         if self.refuses_values and value is not None:
             raise DataError(
-                f"Added field '{self.name}' is a {self.schema.type}; add fields of it, or add it as a header"
+                f"cannot add field '{self.name}': it is a {self.schema.type}; add its fields, or add it as a header"
             )
         return value
 
@@ -120,11 +120,11 @@ class AddedField(NamedTuple):
 def added_fields(
     envelope: Schema, references: tuple[FieldReference, ...], *, in_headers: bool
 ) -> tuple[AddedField, ...]:
-    """Return the fields that the envelope has of these references.
+    """Return the referenced fields that the envelope has.
 
     Raises:
         TypeError: the envelope does not have the struct of a reference (NullPointerException in Java).
-        DataError: such a struct is not one.
+        DataError: the struct of a reference is not a struct.
     """
     return tuple(added for r in references if (added := _found(envelope, r, in_headers=in_headers)) is not None)
 
@@ -135,7 +135,7 @@ def _found(envelope: Schema, reference: FieldReference, *, in_headers: bool) -> 
     if struct is not None:
         holder = envelope.field(struct)
         if holder is None:
-            raise TypeError(f"The envelope has no field '{struct}', from which '{added}' would be read")
+            raise TypeError(f"cannot add '{added}': the envelope has no field '{struct}'")
         schema = holder.schema
     if schema.type is not Type.STRUCT:
         raise DataError(f"Cannot look up fields on non-struct type: field '{name}' of '{struct}'")

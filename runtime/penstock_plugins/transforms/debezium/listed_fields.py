@@ -1,4 +1,4 @@
-"""Removal of the fields that a header of the record lists."""
+"""Remove the fields that a header of the record lists."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class ListedFields:
 
     Args:
         from_key: whether to remove them from the key, too.
-        only_optional: whether to keep fields that are required.
+        only_optional: whether to remove only optional fields.
     """
 
     def __init__(self, *, from_key: bool, only_optional: bool) -> None:
@@ -31,7 +31,7 @@ class ListedFields:
             DataError: the key or value is not a struct.
         """
         if not isinstance(names, list):
-            raise TypeError(f"The header with names of fields has a {type(names).__name__} instead of a list")
+            raise TypeError(f"cannot remove the listed fields: the header is a {type(names).__name__}, not a list")
         if not names:
             return record
         if self._from_key and record.key is not None:
@@ -43,7 +43,7 @@ class ListedFields:
     def _without(self, schema: Schema | None, value: Any, names: list[Any]) -> tuple[Schema | None, Any]:
         if self._only_optional:
             if schema is None:
-                raise TypeError("The fields that may be removed are unknown: the key or value has no schema")
+                raise TypeError("cannot remove only optional fields: the key or value has no schema")
             if schema.type is not Type.STRUCT:
                 raise DataError("Cannot list fields on non-struct type")
             names = [f.name for f in schema.fields if f.schema.optional and f.name in names]

@@ -203,8 +203,8 @@ def test_wrong_offsets_are_refused() -> None:
         SourcePartition({"datagen": "orders", "partition": 1}),
         SourcePartition({"datagen": "customers", "partition": 0}),
     ):
-        with pytest.raises(ConnectError, match="this connector makes orders in partitions 0 to 0"):
+        with pytest.raises(ConnectError, match="this connector generates orders in partitions 0 to 0"):
             connector.alter_offsets(texts, {unknown: {"count": 3}})
         assert connector.alter_offsets(texts, {unknown: None})
-    with pytest.raises(ConnectError, match="must be a whole number"):
+    with pytest.raises(ConnectError, match="must be a non-negative integer"):
         connector.alter_offsets(texts, {good: {"count": "3"}})

@@ -199,7 +199,7 @@ def test_a_file_that_was_replaced_by_a_longer_one_since_it_was_planned_is_not_re
     source.start({})
     (part,) = source.partitions({}, source.latest_offsets({}, PLENTY))
     path.write_bytes(b"x\ny\nz\n")  # the task was frozen for a while
-    with pytest.raises(RetriableError, match="differs from when the batch was planned"):
+    with pytest.raises(RetriableError, match="has changed since the batch was planned"):
         list(FileReader("t", 10).read(part))
     source.stop()
 

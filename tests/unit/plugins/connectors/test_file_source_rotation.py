@@ -89,7 +89,9 @@ def test_a_file_without_permission_is_refused_with_file_and_user(path: Path, mon
             raise PermissionError(13, "Permission denied", name)
 
         monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(ConnectError, match=f"No permission to read file {path} as user {file_handles.user_name()}"):
+    with pytest.raises(
+        ConnectError, match=f"cannot read file {path}: user {file_handles.user_name()} has no permission"
+    ):
         Task(path)
 
 
@@ -315,7 +317,7 @@ def test_a_new_file_that_may_not_be_read_yet_is_tried_again(path: Path, monkeypa
             raise PermissionError(13, "Permission denied", name)
 
         patch.setattr(os, "open", refuse)
-        with pytest.raises(ConnectError, match="No permission") as caught:
+        with pytest.raises(ConnectError, match="has no permission") as caught:
             task.source.latest_offsets(task.at, PLENTY)
         assert type(caught.value).__name__ == "RetriableError"
     assert os.open is real

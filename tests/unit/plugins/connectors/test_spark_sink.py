@@ -100,7 +100,7 @@ def test_options_and_partitioning_reach_the_writer(spark: Any, tmp_path: Path) -
 
 def test_partitioning_by_a_field_that_is_not_there_says_so(spark: Any, tmp_path: Path) -> None:
     texts = {"path": str(tmp_path / "out"), "partition.by": "country"}
-    with pytest.raises(ConnectError, match="names country; these records have the fields id, price"):
+    with pytest.raises(ConnectError, match="partition by country: the records have only the fields id, price"):
         write(texts).put_frame(frame(spark, 7).select("id", "price"))
 
 
@@ -250,9 +250,7 @@ def test_moves_that_fail_half_way_leave_duplicates_at_most(spark: Any, tmp_path:
     (out / "at=c").touch()  # no folder
     sink = write({"path": str(out), "partition.by": "at"})
     rows = numbered(spark, *((n, "abc"[n % 3]) for n in range(9)))
-    with pytest.raises(
-        ConnectError, match=r"(?s)The folder .*out of property `path` cannot be written: .*at=c.*grant it"
-    ):
+    with pytest.raises(ConnectError, match=r"(?s)cannot write to folder .*out of property `path`: .*at=c.*grant it"):
         sink.put_frame(rows)
     assert len(left(out)) == 1
     (out / "at=c").unlink()
@@ -275,7 +273,7 @@ def test_a_job_that_fails_leaves_nothing(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["nosuchfs://host/x", "/proc/nothing/there"])
 def test_a_path_that_cannot_be_written_is_named_with_its_property(spark: Any, path: str) -> None:
     sink = write({"path": path})
-    with pytest.raises(ConnectError, match=f"The folder {path} of property `path` cannot be (reached|written): "):
+    with pytest.raises(ConnectError, match=f"cannot (access|write to) folder {path} of property `path`: "):
         sink.put_frame(numbered(spark, (1, "a")))
     with suppress(Exception):
         sink.stop()
@@ -283,7 +281,7 @@ def test_a_path_that_cannot_be_written_is_named_with_its_property(spark: Any, pa
 
 def test_a_path_that_is_a_file_is_named_with_its_property(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConnectError, match="file of property `path` cannot be written: "):
+    with pytest.raises(ConnectError, match=r"cannot write to folder .*file of property `path`: "):
         write({"path": str(tmp_path / "file")}).put_frame(numbered(spark, (1, "a")))
 
 

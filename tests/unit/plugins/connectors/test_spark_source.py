@@ -219,10 +219,10 @@ def test_a_schema_of_the_user_goes_before_the_data_source() -> None:
 @pytest.mark.parametrize(
     ("name", "where", "says"),
     [
-        ("Nothing", "data.source", "Cannot load some_sources:Nothing"),
+        ("Nothing", "data.source", "cannot load some_sources:Nothing"),
         ("Span", "data.source", "is not a subclass of pyspark.sql.datasource.DataSource"),
         ("Batch", "data.source", "offers neither streamReader nor simpleStreamReader"),
-        ("WithoutSchema", "data.schema", "has no schema; set one to read with"),
+        ("WithoutSchema", "data.schema", "has no schema; set one"),
         ("BadSchema", "data.schema", "type nothing is not supported"),
     ],
 )

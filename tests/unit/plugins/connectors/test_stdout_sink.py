@@ -91,5 +91,5 @@ def test_no_temporary_file_is_left_when_the_backlog_is_over(temporary: Path) -> 
 def test_an_output_that_nobody_reads_fails_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     with suppress(OSError), Path("/dev/full").open("w") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        with pytest.raises(ConnectError, match="Cannot write to standard output: No space left"):
+        with pytest.raises(ConnectError, match="cannot write to standard output: No space left"):
             StdoutWriter().write([batch("a")], report)

@@ -1,1 +1,1 @@
-"""Converter for Avro, as Apicurio's AvroConverter."""
+"""Converter for Avro, like Apicurio's AvroConverter."""

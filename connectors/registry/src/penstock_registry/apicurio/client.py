@@ -1,4 +1,4 @@
-"""Client of Apicurio's registry, by its own API."""
+"""Client of Apicurio's registry that uses Apicurio's own API."""
 
 import time
 from typing import Any, Final
@@ -21,7 +21,7 @@ from penstock_registry.wire import Id
 __all__ = ["ApicurioRegistry"]
 
 _SECONDS: Final = 60
-_OFF: Final = ", where apicurio.registry.auto-register=false leaves it to others to register it"
+_OFF: Final = ", which must be registered already because of apicurio.registry.auto-register=false"
 
 
 class ApicurioRegistry:
@@ -74,7 +74,7 @@ class ApicurioRegistry:
             return self._found(number, path)
 
     def version(self, number: Id, subject: str) -> int | None:
-        """Return None: like Apicurio's converter, this one gives schemas no version of the registry."""
+        """Return None: like Apicurio's converter, this one does not set the versions of schemas."""
         return None
 
     def close(self) -> None:

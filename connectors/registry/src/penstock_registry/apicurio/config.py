@@ -36,11 +36,11 @@ _REFUSED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         "a schema is registered as a new version unless the registry has it: remove this property",
     ),
     f"{_REGISTRY}artifact.version": ((), "set find-latest, which writes with the latest version"),
-    f"{_REGISTRY}artifact.schema.location": ((), "remove it: the schema is that of the records"),
-    f"{_REGISTRY}avro.encoding": (("BINARY",), "only BINARY can be written: remove this property"),
+    f"{_REGISTRY}artifact.schema.location": ((), "remove it: the schema is derived from the records"),
+    f"{_REGISTRY}avro.encoding": (("BINARY",), "only BINARY is supported: remove this property"),
     f"{_REGISTRY}avro-datum-provider": (
         ("io.apicurio.registry.serde.avro.DefaultAvroDatumProvider",),
-        "classes in Java cannot be used here: remove this property",
+        "Java classes are not supported: remove this property",
     ),
     f"{_REGISTRY}dereference-schema": (
         ("true",),
@@ -48,24 +48,24 @@ _REFUSED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     f"{_REGISTRY}headers.handler": (
         ("io.apicurio.registry.serde.headers.DefaultHeadersHandler",),
-        "classes in Java cannot be used here: remove this property",
+        "Java classes are not supported: remove this property",
     ),
     f"{_REGISTRY}schema-resolver": (
         ("io.apicurio.registry.resolver.DefaultSchemaResolver",),
-        "classes in Java cannot be used here: remove this property",
+        "Java classes are not supported: remove this property",
     ),
-    f"{_REGISTRY}converter.serializer": ((), "classes in Java cannot be used here: remove this property"),
-    f"{_REGISTRY}converter.deserializer": ((), "classes in Java cannot be used here: remove this property"),
+    f"{_REGISTRY}converter.serializer": ((), "Java classes are not supported: remove this property"),
+    f"{_REGISTRY}converter.deserializer": ((), "Java classes are not supported: remove this property"),
     f"{_REGISTRY}fallback.artifact-id": ((), "a message without an id has no schema: remove this property"),
     f"{_REGISTRY}fallback.provider": ((), "a message without an id has no schema: remove this property"),
-    f"{_REGISTRY}proxy.host": ((), "a proxy cannot be used here: name a URL that needs none"),
-    f"{_REGISTRY}tls.trust-all": (("false",), "name the certificates by request.ssl.truststore.location"),
+    f"{_REGISTRY}proxy.host": ((), "proxies are not supported: set a URL that needs none"),
+    f"{_REGISTRY}tls.trust-all": (("false",), "set request.ssl.truststore.location instead"),
 } | {
-    f"{_REGISTRY}headers.{side}.{what}.name": ((), "headers have Apicurio's own names: remove this property")
+    f"{_REGISTRY}headers.{side}.{what}.name": ((), "only Apicurio's default names are supported: remove this property")
     for side in ("key", "value")
     for what in ("globalId", "contentId", "contentHash", "groupId", "artifactId", "version")
 }
-"""Values of properties that are accepted, and what to do about others."""
+"""Accepted values of partly supported properties, and the remedy for other values."""
 
 
 class ApicurioAvroConfig(Config):
@@ -77,14 +77,14 @@ class ApicurioAvroConfig(Config):
     converter_type: Annotated[str | None, words("key", "value", "header")] = prop(
         "converter.type",
         None,
-        doc="How this converter will be used. It follows from the place of the converter; there is no need to set it.",
+        doc="How this converter will be used. It is set automatically.",
         importance=Importance.LOW,
     )
     url: RegistryUrl = prop(
         f"{_REGISTRY}url",
         hidden=True,
-        doc="URL of the registry's API, as `http://registry:8080/apis/registry/v2`. The defaults of other properties are "
-        "those of Apicurio's converter of this version: 2, or 3 for `v3`.",
+        doc="URL of the registry's API, such as `http://registry:8080/apis/registry/v2`. The defaults of other properties "
+        "are those of Apicurio's converter of this version: 2, or 3 for `v3`.",
         importance=Importance.HIGH,
     )
     auto_register: bool = prop(
@@ -111,27 +111,27 @@ class ApicurioAvroConfig(Config):
     headers_enabled: bool | None = prop(
         f"{_REGISTRY}headers.enabled",
         None,
-        doc="Write and read the ids of schemas in headers, as `apicurio.value.globalId`, and not before the data. Messages "
-        "without such a header are read too. By default true, for a registry URL with `v3` false.",
+        doc="Write and read schema ids in headers, such as `apicurio.value.globalId`, instead of before the data. Messages "
+        "without such a header are read, too. Default: true, or false if the registry URL has `v3`.",
     )
     use_id: Annotated[str | None, words("globalId", "contentId")] = prop(
         f"{_REGISTRY}use-id",
         None,
-        doc="The id of a schema in a message: that of a version of an artifact, or that of its content, which is the one "
-        "that the API of Confluent's registry has. By default `globalId`, for a registry URL with `v3` `contentId`.",
+        doc="The kind of schema id in messages: `globalId` identifies a version of an artifact, `contentId` its content, as "
+        "in the API of Confluent's registry. Default: `globalId`, or `contentId` if the registry URL has `v3`.",
     )
     id_handler: Annotated[
         str | None,
         one_class(
             ("io.apicurio.registry.serde.",),
             tuple(_SIZES),
-            "classes in Java cannot be used here; ids have four or eight bytes",
+            "other Java classes are not supported; ids have four or eight bytes",
         ),
     ] = prop(
         f"{_REGISTRY}id-handler",
         None,
-        doc="Bytes of an id before the data. By default eight, for a registry URL with `v3` four. Apicurio's class names "
-        "are accepted.",
+        doc="Size of an id before the data. Default: eight bytes, or four if the registry URL has `v3`. Apicurio's class "
+        "names are accepted.",
     )
     as_confluent: bool = prop(
         f"{_REGISTRY}as-confluent", False, doc="Write and read ids of four bytes before the data, as Confluent does."
@@ -139,21 +139,21 @@ class ApicurioAvroConfig(Config):
     check_period: Annotated[Int, at_least(0)] = prop(
         f"{_REGISTRY}check-period-ms",
         30_000,
-        doc="Milliseconds after which the latest schema is asked for again.",
+        doc="Milliseconds after which the latest schema is fetched again.",
         importance=Importance.LOW,
     )
-    username: str | None = prop(f"{_AUTH}username", None, doc="User for the registry.")
+    username: str | None = prop(f"{_AUTH}username", None, doc="User name for the registry.")
     password: Password | None = prop(f"{_AUTH}password", None, doc="Password of this user.")
     token_url: Url | None = prop(
         f"{_AUTH}service.token.endpoint",
         None,
-        doc="URL of an OAuth server's tokens, for the client credentials flow.",
+        doc="Token URL of an OAuth server, for the client credentials flow.",
         hidden=True,
     )
     auth_url: Url | None = prop(
         f"{_AUTH}service.url",
         None,
-        doc="URL of Keycloak, whose tokens are those of `apicurio.auth.realm`.",
+        doc="URL of Keycloak, which issues tokens of `apicurio.auth.realm`.",
         hidden=True,
     )
     realm: str | None = prop(f"{_AUTH}realm", None, doc="Realm of Keycloak, for `apicurio.auth.service.url`.")
@@ -168,7 +168,7 @@ class ApicurioAvroConfig(Config):
     keystore: str | None = prop(
         f"{_REGISTRY}request.ssl.keystore.location",
         None,
-        doc="PEM file with the certificate and the private key that the registry asks for.",
+        doc="PEM file with the client certificate and its private key, for mutual TLS.",
     )
     key_password: Password | None = prop(
         f"{_REGISTRY}request.ssl.key.password", None, doc="Password of the private key."
@@ -187,7 +187,7 @@ class ApicurioAvroConfig(Config):
     cache_size: Annotated[Int, at_least(1)] = prop(
         "schemas.cache.config",
         1000,
-        doc="The number of schemas that are kept in memory, for each direction.",
+        doc="Maximum number of schemas in memory, for each direction.",
         importance=Importance.LOW,
     )
 
@@ -196,11 +196,11 @@ class ApicurioAvroConfig(Config):
         """Parse properties, also with the names that Apicurio's converters of version 3 have for credentials and TLS.
 
         Raises:
-            ConfigError: all problems, also properties that cannot be used here.
+            ConfigError: there are problems, including unsupported properties; it has all of them.
         """
         older = {_of_version_2(name): text for name, text in texts.items()} | dict(texts)
         problems = [
-            Problem(f"{prefix}{name}", f"{prefix}{name} cannot have this value here: {otherwise}")
+            Problem(f"{prefix}{name}", f"{prefix}{name} does not support this value: {otherwise}")
             for name, (accepted, otherwise) in cls.refused.items()
             if texts.get(name) is not None and texts[name].strip() not in accepted
         ]
@@ -222,20 +222,20 @@ class ApicurioAvroConfig(Config):
                 "io.confluent.connect.avro.AvroConverter"
             )
         if found is not None and found[1] not in "23":
-            raise ValueError("versions 2 and 3 of the registry's API can be used: /apis/registry/v2")
+            raise ValueError("only versions 2 and 3 of the registry's API are supported: /apis/registry/v2")
         return url
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         problems: list[Problem] = []
         if self.username is not None and self.password is None:
-            problems.append(Problem(f"{_AUTH}password", f"{_AUTH}username needs a password here"))
+            problems.append(Problem(f"{_AUTH}password", f"{_AUTH}username requires a password"))
         if self.auth_url is not None and self.realm is None:
-            problems.append(Problem(f"{_AUTH}realm", f"{_AUTH}service.url needs the realm here"))
+            problems.append(Problem(f"{_AUTH}realm", f"{_AUTH}service.url requires the realm"))
         if self.token_endpoint is not None:
             for name, value in ((f"{_AUTH}client.id", self.client), (f"{_AUTH}client.secret", self.client_secret)):
                 if not value:
-                    problems.append(Problem(name, "tokens of an OAuth server need a value here"))
+                    problems.append(Problem(name, "tokens of an OAuth server require a value"))
         problems += pem_problems(f"{_REGISTRY}request.ssl.truststore.location", self.truststore)
         problems += pem_problems(f"{_REGISTRY}request.ssl.keystore.location", self.keystore)
         if problems:
@@ -244,7 +244,7 @@ class ApicurioAvroConfig(Config):
 
     @property
     def api(self) -> str:
-        """Return the URL of version 2 of the API, which servers of version 3 have too, and which knows both kinds of ids."""
+        """Return the URL of version 2 of the API, which supports both kinds of ids. Servers of version 3 offer it, too."""
         return _PATH.sub("", self.url.rstrip("/")) + "/apis/registry/v2"
 
     @property
@@ -256,7 +256,7 @@ class ApicurioAvroConfig(Config):
 
     @property
     def by_content(self) -> bool:
-        """Return whether messages have ids of contents."""
+        """Return whether messages have content ids, not global ids."""
         return (self.use_id or ("contentId" if self._is_newer else "globalId")) == "contentId"
 
     @property
@@ -286,7 +286,7 @@ class ApicurioAvroConfig(Config):
         return strategy_for(self.strategy_name, self.group, self.artifact)
 
     def wire_format(self, *, is_key: bool) -> ApicurioFormat:
-        """Return how keys or values say which schema they have."""
+        """Return the format in which keys or values identify their schema."""
         size = 4 if self._is_newer else 8
         if self.id_handler is not None:
             size = _SIZES[self.id_handler]

@@ -15,14 +15,14 @@ _DEFAULT: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Artifact, which has the versions of a schema."""
+    """Artifact: a schema with its versions."""
 
     group: str
     id: str
 
     @property
     def path(self) -> str:
-        """Return its path below that of the registry."""
+        """Return its path, relative to the registry's API."""
         return f"groups/{quote(self.group, safe='')}/artifacts/{quote(self.id, safe='')}"
 
     @classmethod
@@ -76,10 +76,10 @@ artifact_strategy = Annotated[
     one_class(
         ("io.apicurio.registry.serde.strategy.", "io.apicurio.registry.serde.avro.strategy."),
         tuple(_STRATEGIES),
-        "strategies in Java cannot be used here",
+        "other strategies in Java are not supported",
     ),
 ]
-"""Text of a property that names a strategy, with or without the package of Apicurio's class."""
+"""Value of a property that names a strategy, with or without the package of Apicurio's class."""
 
 
 def strategy_for(name: str, group: str | None, artifact: str | None) -> Callable[[str, bool, str | None], str]:
@@ -87,8 +87,8 @@ def strategy_for(name: str, group: str | None, artifact: str | None) -> Callable
 
     Args:
         name: the strategy.
-        group: group of all artifacts; None for that of the strategy.
-        artifact: id of all artifacts; None for that of the strategy.
+        group: group of all artifacts; None for the strategy's.
+        artifact: id of all artifacts; None for the strategy's.
     """
     strategy = _STRATEGIES[name]
 

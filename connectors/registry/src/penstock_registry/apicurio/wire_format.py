@@ -12,13 +12,13 @@ __all__ = ["ApicurioFormat", "other_kind"]
 
 _LONG: Final = struct.Struct(">q")
 _OTHER: Final = 2
-"""First byte of a message, in this process only, whose header has an id of the other kind."""
+"""First byte, only within this process, of a message whose header has an id of the other kind."""
 _OTHER_END: Final = 9
 _BINARY: Final = b"BINARY"
 
 
 def other_kind(schema_id: Id) -> int | None:
-    """Return the number of an id that is not of the configured kind; None if it is."""
+    """Return an id that is not of the configured kind, as an integer; None if it is of that kind."""
     return int(_LONG.unpack(schema_id)[0]) if isinstance(schema_id, bytes) else None
 
 
@@ -26,13 +26,13 @@ def other_kind(schema_id: Id) -> int | None:
 class ApicurioFormat:
     """Apicurio's format.
 
-    Ids of the configured kind are numbers. Those of the other kind, which a header may have, are their eight bytes.
+    Ids of the configured kind are integers. Ids of the other kind, which a header may have, are eight bytes.
 
     Attributes:
         side: `key` or `value`.
-        by_content: whether ids are those of contents, and not global ids.
-        size: bytes of an id before the data.
-        headers: whether headers have the ids.
+        by_content: whether ids are content ids, not global ids.
+        size: size of an id before the data, in bytes.
+        headers: whether ids are in headers.
     """
 
     side: str
@@ -42,12 +42,12 @@ class ApicurioFormat:
 
     @property
     def reads_headers(self) -> bool:
-        """Return whether headers may say which schema a message has."""
+        """Return whether headers may identify the schema of a message."""
         return self.headers
 
     @property
     def writes_headers(self) -> bool:
-        """Return whether headers say which schema a message has."""
+        """Return whether headers identify the schema of a written message."""
         return self.headers
 
     def prefix(self, schema_id: Id) -> bytes:
@@ -66,12 +66,11 @@ class ApicurioFormat:
         if magic not in (b"\0", b""):
             raise DataError(
                 f"cannot read a message: unknown magic byte {message[0]:#04x}, not 0x00, and no header has the id of its "
-                "schema; whoever wrote it did not use a schema registry in Apicurio's format, so configure the converter "
-                "that fits"
+                "schema; it was not written in Apicurio's format, so configure the converter for its format"
             )
         raise DataError(
             f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {self.size + 1}; "
-            "whoever wrote it did not use a schema registry, so configure the converter that fits"
+            "it was not written with a schema registry, so configure the converter for its format"
         )
 
     def prefix_length(self, schema_id: Id) -> int:
@@ -94,7 +93,7 @@ class ApicurioFormat:
         encoding = last_header(headers, self._header("encoding"))
         if encoding not in (None, _BINARY):
             raise DataError(
-                f"cannot read a message: header {self._header('encoding')} says that its data is not binary Avro; remove "
+                f"cannot read a message: header {self._header('encoding')} shows that its data is not binary Avro; remove "
                 "apicurio.registry.avro.encoding from the configuration of its writer"
             )
         number: int = _LONG.unpack(found)[0]

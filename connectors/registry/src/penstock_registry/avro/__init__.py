@@ -1,1 +1,1 @@
-"""Converter for Avro, as Confluent's AvroConverter."""
+"""Converter for Avro, like Confluent's AvroConverter."""

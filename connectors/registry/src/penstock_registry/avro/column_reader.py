@@ -1,9 +1,9 @@
 """Reader of records into columns.
 
-fastavro reads one record at a time, and calls a function for each byte of a number. A function made for the schema, whose
-source has neither loops over fields nor calls for most numbers, takes less than half the time. It reads neighboring values
-of a known size in one call, together with the next byte if that is the length of a text. The source contains nothing from
-the schema's text: names and symbols are objects.
+fastavro reads one record at a time, and calls a function for each byte of a number. A function generated for the schema,
+whose source has neither loops over fields nor calls for most numbers, takes less than half the time. It reads neighboring
+values of a known size in one call, together with the next byte if that is the length of a string. The source contains
+nothing from the schema's text: names and symbols are objects.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,14 +23,14 @@ It raises an exception if one of these does not fit its schema.
 """
 
 _MOST_VALUES: Final = 200
-"""Maximum number of values in a record: a schema that names one of its records often could make the function very long."""
+"""Maximum number of values in a record: a schema that uses one of its records often could make the function very long."""
 _INLINE: Final = 6
 """Length of the longest number that is read without a call: enough for a time in milliseconds."""
 _LONGEST: Final = 10
 _FEW: Final = 100
-"""Number of records below which expecting lengths of numbers gains too little."""
+"""Minimum number of records for which expecting the lengths of numbers is worthwhile."""
 _EXPECTED: Final = 64
-"""Number of batches after which other fields may be expected to have numbers of equal length."""
+"""Number of batches after which the fields with numbers of equal length are determined again."""
 _MASK: Final = (1 << 64) - 1
 _BYTES: Final = "uvwxy"
 _FORMATS: Final = {"double": "d", "float": "f", "boolean": "?"}
@@ -50,12 +50,12 @@ def column_reader(of: AvroType) -> ReadColumns | None:
 
 
 class _WidthReader:
-    """Reader that expects wide numbers of a field to have as many bytes in each record, as times have.
+    """Reader that expects the numbers of a field to have equally many bytes in all records, as timestamps have.
 
     Args:
         of: the record.
         read: the function for numbers of any length.
-        longs: which of its fields are longs.
+        longs: indexes of its fields that are longs.
     """
 
     def __init__(self, of: AvroType, read: ReadColumns, longs: Iterable[int]) -> None:
@@ -91,7 +91,7 @@ class _WidthReader:
 def _tried(read: ReadColumns, data: Sequence[bytes], start: int) -> tuple[list[Any], ...] | None:
     try:
         return read(data, start)
-    except Exception:  # noqa: BLE001 (a number has another length, or data are damaged: they are read again)
+    except Exception:  # noqa: BLE001 (a number has another length, or data is damaged: it is read again)
         return None
 
 
@@ -169,7 +169,7 @@ class _Source:
                 decoded = ".decode()" if of.kind == "string" else ""
                 self._sized.append(("n", "B"))
                 self.read_sized(indent)
-                self._add(indent, "try:", " q = p + sizes[n]", "except TypeError:", " p -= 1")  # a long text
+                self._add(indent, "try:", " q = p + sizes[n]", "except TypeError:", " p -= 1")  # a long string
                 self._size(f"{indent} ")
                 self._add(indent, " q = p + (n >> 1)", f"{into} = d[p:q]{decoded}", "p = q")
             case "enum":
@@ -196,12 +196,12 @@ class _Source:
         self._add(indent, f"{into} = {{{', '.join(made)}}}")
 
     def _size(self, indent: str) -> None:
-        """Read a number that must not be negative into `n`, twice its value."""
+        """Read a non-negative number into `n`, as twice its value."""
         self._number(indent, 2)
         self._add(indent, "if n & 1:", " raise wrong")
 
     def _number(self, indent: str, inline: int) -> None:
-        """Read a number as it is stored into `n`: the sum of its bytes, without the bits that say that more follow."""
+        """Read a number as it is stored into `n`: the sum of its bytes, without their continuation bits."""
         self._add(indent, "n = d[p]", "if n < 128:", " p += 1")
         for more in range(1, inline):
             total = " + ".join(f"({name} << {7 * i})" for i, name in enumerate(_BYTES[:more], 1))

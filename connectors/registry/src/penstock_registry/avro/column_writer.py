@@ -1,7 +1,7 @@
 """Writer of columns as records.
 
-fastavro takes most of its time to begin a record. Here each field is written for all records of a batch together, by
-functions that run in C where Python has them, and a field with the same value in all records is written once.
+fastavro spends most of its time at the start of each record. Here, each field is written for all records of a batch
+together, by functions that run in C where Python has them, and a field with the same value in all records is written once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from penstock_registry.avro.types import AvroField, AvroType
 __all__ = ["WriteColumns", "column_writer"]
 
 WriteColumns = Callable[[Mapping[str, list[Any] | Same], int], list[bytes]]
-"""Function that returns records in Avro, given their columns and their number. Values are as fastavro writes them."""
+"""Function that returns records in Avro, given their columns and count. Values are in the form that fastavro takes."""
 _Write = Callable[[Sequence[Any]], list[bytes]]
 
 _BITS: Final = 14
@@ -28,7 +28,7 @@ _FLOAT: Final = Struct("<f").pack
 
 
 def column_writer(of: AvroType) -> WriteColumns | None:
-    """Return the function for a record; None if it has arrays, maps, unions of several types, an empty record or itself."""
+    """Return the function for a record; None if it has arrays, maps, larger unions or empty records, or contains itself."""
     if of.kind != "record" or not of.fields:
         return None
     try:
@@ -101,7 +101,7 @@ def _optional(write: _Write, null: int) -> _Write:
     absent, present = _number(2 * null), _number(2 * (1 - null))
 
     def write_optional(values: Sequence[Any]) -> list[bytes]:
-        # A value may be a pair of its type's name and itself, as fastavro allows it.
+        # As in fastavro, a value may be a pair of its type's name and the value.
         found = [value[1] if type(value) is tuple else value for value in values if value is not None]
         written: Iterator[bytes] = map(present.__add__, write(found))
         return [absent if value is None else next(written) for value in values]
@@ -154,12 +154,12 @@ def _numbers(values: Sequence[int]) -> list[bytes]:
 
 @cache
 def _two_bytes() -> tuple[list[bytes], list[bytes]]:
-    """Return how the lowest bits of a number are written if more follow, and if none follow."""
+    """Return the encodings of the lowest bits of a number: if more bits follow, and if none follow."""
     return [bytes((n & 127 | 128, n >> 7 | 128)) for n in range(_MASK + 1)], [_number(n) for n in range(_MASK + 1)]
 
 
 def _number(number: int) -> bytes:
-    """Return a number as it is stored, twice its value or, if it is negative, less one than twice its amount."""
+    """Return the variable-length encoding of a number, which is zig-zag encoded already."""
     written = bytearray()
     while number > 127:
         written.append(number & 127 | 128)
@@ -169,7 +169,7 @@ def _number(number: int) -> bytes:
 
 
 class _Sizes(dict[int, bytes]):
-    """Written form of the lengths of texts and bytes, as far as they have occurred and are short."""
+    """Encoded lengths of strings and bytes, cached if they are short."""
 
     def __missing__(self, size: int) -> bytes:
         written = _number(2 * size)

@@ -22,18 +22,18 @@ class AvroConverterConfig(RegistryConfig):
     scrub: bool = prop(
         "scrub.invalid.names",
         False,
-        doc="Replace characters that names in Avro may not have. Otherwise such a name fails the record.",
+        doc="Replace characters that are not allowed in Avro names. Otherwise, a record with such a name fails.",
     )
     optional_keys: bool = prop(
         "allow.optional.map.keys",
         False,
-        doc="Write maps with optional strings as keys as maps of Avro. Otherwise they are arrays of entries.",
+        doc="Write maps with optional strings as keys as Avro maps. Otherwise, they are arrays of entries.",
         importance=Importance.LOW,
     )
     null_stays: bool = prop(
         "ignore.default.for.nullables",
         False,
-        doc="Keep the null of an optional field that has a default. Otherwise the default is written.",
+        doc="Keep the null of an optional field that has a default. Otherwise, the default is written.",
         importance=Importance.LOW,
     )
 

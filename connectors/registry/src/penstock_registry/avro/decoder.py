@@ -1,4 +1,4 @@
-"""Conversion of what fastavro reads by a physical schema to Connect's values."""
+"""Conversion of values that fastavro reads with a physical schema to Connect's values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Decode = Callable[[Any], Any]
 
 
 def decoder(of: AvroType, schema: Schema) -> Decode | None:
-    """Return the function that converts values, which are not None; None if they stay as they are."""
+    """Return the function that converts values other than None; None if they need no conversion."""
     if (branch := of.optional_branch) is not None:
         return decoder(branch, schema)
     match of.kind:

@@ -9,7 +9,7 @@ __all__ = ["default_datum"]
 
 
 def default_datum(of: AvroType, default: Any) -> Any:
-    """Return a default, given as JSON, as fastavro writes it by the physical schema."""
+    """Convert a default from JSON to the value that fastavro writes with the physical schema."""
     match of.kind:
         case "union" if of.optional_branch is not None:
             first = of.branches[0]

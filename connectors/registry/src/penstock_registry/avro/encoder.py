@@ -1,4 +1,4 @@
-"""Conversion of Connect's values to what fastavro writes by a physical schema."""
+"""Conversion of Connect's values to values that fastavro writes with a physical schema."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ _ACCEPTED: Final = {
     Type.MAP: ("map", "array"),
     Type.STRUCT: ("record", "union"),
 }
-"""Types of Avro that can hold each type."""
+"""Avro types that can hold the values of each type of Connect."""
 
 _TAGGED: Final = ("record", "array", "map", "enum", "fixed", "bytes")
 """Optional types whose values name their branch, since fastavro would otherwise compare each value with the schema."""
@@ -45,9 +45,9 @@ class FieldEncoder:
     Attributes:
         name: name of the field in Connect.
         target: its name in Avro.
-        encode: converts a value.
-        plain: classes of values that stay as they are.
-        bounds: lowest and highest number of those.
+        encode: function that converts a value.
+        plain: classes of values that need no conversion.
+        bounds: minimum and maximum of such values, if they are integers.
     """
 
     name: str
@@ -71,7 +71,7 @@ def encoder(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
 
 
 def field_encoders(schema: Schema, of: AvroType, settings: AvroSettings) -> tuple[list[FieldEncoder], dict[str, Any]]:
-    """Return how the fields of a struct are converted to those of a record, and the fields that all records have in common.
+    """Return the conversions of a struct's fields to those of a record, and the fields that all records have in common.
 
     Raises:
         DataError: the record has a field that the struct does not have, and no default for it.
@@ -82,7 +82,7 @@ def field_encoders(schema: Schema, of: AvroType, settings: AvroSettings) -> tupl
         target = names.scrubbed(field.name) if settings.scrub else field.name
         found = targets.get(target)
         if found is None:
-            continue  # only if a registered schema is used (`use.latest.version`), which has no place for it
+            continue  # only if a registered schema is used (`use.latest.version`), which does not have it
         try:
             encode = _with_default(field.schema, encoder(field.schema, found.type, settings), settings)
         except DataError as e:
@@ -143,7 +143,7 @@ def _optional(schema: Schema, branch: AvroType, settings: AvroSettings) -> Encod
 
 
 def _union(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
-    """Return the function that picks the branch: of a struct, that of the field that is set; else the first that fits."""
+    """Return the function that selects the branch: for a struct, that of the field that is set; else the first that fits."""
     if not names.is_union(schema):
         return _branch(schema, of, settings)
     members: dict[str, tuple[int, Encode]] = {}
@@ -222,7 +222,7 @@ def _primitive(schema: Schema, of: AvroType) -> Encode:
         if bounds is not None and not bounds[0] <= value <= bounds[1]:
             raise DataError(f"the number is too large for {described(schema)}")
         if allowed is not None and value not in allowed:
-            raise DataError(f"the text is not a symbol of the enum {of.name}")
+            raise DataError(f"the string is not a symbol of the enum {of.name}")
         if size is not None and len(value) != size:
             raise DataError(f"{size} bytes are expected, not {len(value)}")
         return value

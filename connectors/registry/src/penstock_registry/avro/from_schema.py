@@ -101,7 +101,7 @@ class _Builder:
             case _ if schema.type in _PRIMITIVES:
                 return {"type": _PRIMITIVES[schema.type]}
             case _:
-                raise DataError(f"cannot write a schema as Avro: the {schema.type} has no schema for what it contains")
+                raise DataError(f"cannot write a schema as Avro: the {schema.type} has no schema for its contents")
 
     def _enum(self, schema: Schema, full: str) -> dict[str, Any]:
         parameters = schema.parameters or {}
@@ -148,8 +148,8 @@ class _Builder:
             full = self._full(schema.name)
         if full in self._around:
             raise DataError(
-                f"cannot write a schema as Avro: a struct with the name {full} contains another one of this name; name one "
-                "of them, for example with the transform SetSchemaMetadata"
+                f"cannot write a schema as Avro: a struct with the name {full} contains another struct with this name; "
+                "rename one of them, for example with the transform SetSchemaMetadata"
             )
         made: dict[str, Any] = {"type": "record", "name": full}
         if (doc := parameters.get(names.RECORD_DOC)) is not None:
@@ -239,7 +239,7 @@ class _Builder:
 
 
 def _is_valid_default(schema: Schema, default: Any) -> bool:
-    """Return whether Avro accepts the default: that of a union must be of its first type, and entries are records."""
+    """Return whether Avro accepts the default: a union's must be of its first type, and map entries must be records."""
     if schema.type is Type.STRUCT:
         return not schema.optional
     if schema.type is Type.MAP and isinstance(default, list):

@@ -1,4 +1,4 @@
-"""Names: of the properties that Connect's schemas have in Avro, and of types and fields."""
+"""Names of Connect's properties in Avro schemas, and of types and fields."""
 
 import re
 from typing import Final
@@ -72,7 +72,7 @@ _AVRO_NAMES: Final = {
 
 
 def scrubbed(name: str) -> str:
-    """Return a valid name: other characters are percent-encoded, and the signs of that become underscores."""
+    """Return a valid name: other characters are percent-encoded, and then all invalid ones become underscores."""
     if not name or _VALID.fullmatch(name):
         return name
     encoded = quote_plus(name, safe="*").replace("~", "%7E")
@@ -90,7 +90,7 @@ def split(full: str, *, scrub: bool) -> tuple[str | None, str]:
 
 
 def is_union(schema: Schema) -> bool:
-    """Return whether a struct holds a union of Avro, one field for each branch."""
+    """Return whether a struct represents an Avro union, with one field for each branch."""
     return schema.type is Type.STRUCT and schema.name == UNION
 
 

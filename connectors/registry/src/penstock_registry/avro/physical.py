@@ -1,8 +1,8 @@
 """Schemas for fastavro, with the encoding of the original and without ambiguity.
 
 Logical types are omitted, since Connect's differ from Python's. In a union of several types, which can have equal values in
-Python (int and long, string and enum), each branch is a record with one field, which Avro encodes as only the field. Values
-that are read then name their branch.
+Python (int and long, string and enum), each branch is a record with one field, which Avro encodes like the field itself.
+Values that are read then name their branch.
 """
 
 from typing import Any

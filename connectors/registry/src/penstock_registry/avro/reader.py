@@ -75,7 +75,7 @@ class AvroReader:
         except Exception as e:
             raise DataError(
                 f"cannot read a message as Avro: its bytes do not fit its schema ({type(e).__name__}); the message is "
-                "damaged, or its schema's id is of another registry"
+                "damaged, or its schema id belongs to another registry"
             ) from e
         if value is None:
             return None, None
@@ -84,7 +84,7 @@ class AvroReader:
     def read_all(
         self, data: Sequence[bytes], start: int = 0
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
+        """Return the schema, or one for each, and the values of many messages. If one fails, all fail; `read` finds it."""
         physical = self._physical
         try:
             if self._read_columns is not None and data:

@@ -14,8 +14,8 @@ def schema_json(tree: Any) -> str:
     """Return the text of a schema.
 
     Args:
-        tree: the schema as JSON, in which each named type has its full name, without `namespace`, and its definition in each
-            place.
+        tree: the schema as JSON, in which each named type has its full name, without `namespace`, and its definition
+            wherever it is used.
 
     Raises:
         DataError: two different types have the same name.
@@ -46,7 +46,7 @@ def _named(tree: dict[str, Any], space: str | None, defined: dict[str, Any]) -> 
     if known is not None:
         if known != tree:
             raise DataError(
-                f"cannot write a schema as Avro: two different types have the name {full}; name one of them, for example "
+                f"cannot write a schema as Avro: two different types have the name {full}; rename one of them, for example "
                 "with the transform SetSchemaMetadata"
             )
         return name if own_space == (space or "") else full

@@ -14,7 +14,7 @@ class AvroSettings:
         metadata: whether Connect's names, versions and so on are written to Avro schemas, and read from them.
         scrub: whether invalid names are made valid.
         optional_keys: whether maps with optional strings as keys are maps in Avro.
-        null_stays: whether a null of an optional field stays null although there is a default.
+        null_stays: whether a null of an optional field stays null even if there is a default.
     """
 
     enhanced: bool = False

@@ -31,7 +31,7 @@ _LOGICAL: Final = {
 _DEFAULT_PRECISION: Final = 64
 _MOST_TYPES: Final = 100_000
 _NOTHING: Final = object()
-"""No default, where None is the default null."""
+"""Marker for no default; None is the default null."""
 
 
 def is_anything(of: AvroType) -> bool:
@@ -40,7 +40,7 @@ def is_anything(of: AvroType) -> bool:
 
 
 def connect_schema(of: AvroType, settings: AvroSettings, version: int | None = None) -> Schema:
-    """Return the schema of what this type holds.
+    """Return the schema of values of this type.
 
     Args:
         of: the type.
@@ -53,12 +53,12 @@ def connect_schema(of: AvroType, settings: AvroSettings, version: int | None = N
     try:
         return _Reader(settings).schema(of, version=version)
     except RecursionError:
-        raise DataError("cannot read a schema of Avro: it is nested too deeply") from None
+        raise DataError("cannot read an Avro schema: it is nested too deeply") from None
 
 
 @dataclass
 class _Draft:
-    """Schema that is being made."""
+    """Schema under construction."""
 
     type: Type
     name: str | None = None
@@ -103,10 +103,10 @@ class _Reader:
             return self.schema(branch, optional=True)
         self._made += 1
         if self._made > _MOST_TYPES:  # records that are used several times can grow exponentially
-            raise DataError(f"cannot read a schema of Avro: it has more than {_MOST_TYPES} types")
+            raise DataError(f"cannot read an Avro schema: it has more than {_MOST_TYPES} types")
         if of in self._around:
             raise DataError(
-                f"cannot read a schema of Avro: the record {of.name} contains itself, and a schema of Kafka Connect cannot; "
+                f"cannot read an Avro schema: the record {of.name} contains itself, which a schema of Kafka Connect cannot; "
                 "read it as bytes (ByteArrayConverter), or change the schema"
             )
         self._around.append(of)
@@ -123,7 +123,7 @@ class _Reader:
             case "array" if names.is_map_entry(of.element):
                 fields = {f.name: f.type for f in of.element.fields}
                 if set(fields) != {"key", "value"}:
-                    raise DataError(f"cannot read a schema of Avro: a map entry has the fields {', '.join(fields)}")
+                    raise DataError(f"cannot read an Avro schema: a map entry has the fields {', '.join(fields)}")
                 return _Draft(Type.MAP, keys=self.schema(fields["key"]), values=self.schema(fields["value"]))
             case "array":
                 return _Draft(Type.ARRAY, items=self.schema(of.element))
@@ -137,7 +137,7 @@ class _Reader:
                 return self._union(of)
             case "null":
                 raise DataError(
-                    "cannot read a schema of Avro: a null that is not a branch of a union has no schema in Connect"
+                    "cannot read an Avro schema: a null that is not a branch of a union has no schema in Connect"
                 )
             case _:
                 return self._primitive(of)
@@ -147,7 +147,7 @@ class _Reader:
         small = of.properties.get(names.CONNECT_TYPE)
         if of.kind == "int" and logical is None and small is not None:
             if small not in _SMALL:
-                raise DataError(f"cannot read a schema of Avro: {names.CONNECT_TYPE} of an int is {small!r}")
+                raise DataError(f"cannot read an Avro schema: {names.CONNECT_TYPE} of an int is {small!r}")
             return _Draft(_SMALL[small])
         if isinstance(logical, str) and (known := _LOGICAL.get((of.kind, logical.lower()))) is not None:
             return _Draft.of(known)
@@ -200,7 +200,7 @@ class _Reader:
                 fields.append(Field(name, self.schema(branch, optional=True)))
         if len({f.name for f in fields}) < len(fields):
             raise DataError(
-                "cannot read a schema of Avro: two branches of a union have the same name "
+                "cannot read an Avro schema: two branches of a union have the same name "
                 f"({', '.join(f.name for f in fields)}); set enhanced.avro.schema.support=true to use their full names"
             )
         draft.fields = tuple(fields)
@@ -224,7 +224,7 @@ class _Reader:
             draft.name = name
 
     def _with_default(self, of: AvroType, draft: _Draft, default: Any) -> Schema:
-        """Return the schema with the default of the field, or else with that of `connect.default`."""
+        """Return the schema with the default of the field, or else with `connect.default`."""
         connect_default = of.properties.get(names.CONNECT_DEFAULT, _NOTHING)
         if default is _NOTHING:
             default = connect_default
@@ -239,7 +239,7 @@ class _Reader:
             return schema  # an invalid default has no effect, as in Confluent's converter
 
     def _value(self, of: AvroType, schema: Schema, given: Any) -> Any:
-        """Return a default value of JSON in Connect's form."""
+        """Convert a default value from JSON to Connect's form."""
         if given is None:
             return None
         convert: Callable[[Any], Any] = from_stored(schema) or (lambda value: value)

@@ -13,12 +13,12 @@ _PRIMITIVES: Final = frozenset(("null", "boolean", "int", "long", "float", "doub
 _STRUCTURE: Final = frozenset(
     ("type", "name", "namespace", "aliases", "doc", "fields", "items", "values", "symbols", "size", "default")
 )
-"""Attributes of a schema that are not properties of its author's."""
+"""Attributes that Avro defines; all others are properties."""
 
 
 @dataclass(slots=True)
 class AvroField:
-    """Field of a record. `default` is JSON, and counts only if `has_default`."""
+    """Field of a record. `default` is JSON, and valid only if `has_default`."""
 
     name: str
     type: "AvroType"
@@ -29,14 +29,14 @@ class AvroField:
 
 @dataclass(eq=False, slots=True)
 class AvroType:
-    """Type in a schema. A record that contains itself is the same object in both places.
+    """Type in a schema. A record that contains itself refers to the same object.
 
     Attributes:
         kind: `record`, `union`, `int` and so on.
         name: the full name of a record, enum or fixed.
         properties: attributes without a meaning for Avro's encoding, such as `logicalType` and `connect.name`.
         items: the elements of an array, or the values of a map.
-        number: a number that no other union of the schema has.
+        number: number of a union, unique in the schema.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class AvroType:
     def element(self) -> "AvroType":
         """Return the type of an array's elements or a map's values."""
         if self.items is None:
-            raise DataError(f"cannot read an Avro schema: an {self.kind} has no type for what it contains")
+            raise DataError(f"cannot read an Avro schema: an {self.kind} has no type for its contents")
         return self.items
 
 
@@ -75,7 +75,7 @@ def parse_avro(text: str, references: tuple[str, ...] = ()) -> AvroType:
 
     Args:
         text: the schema as JSON.
-        references: schemas whose names it uses, each after those that it uses itself.
+        references: schemas that it refers to by name, each after its own references.
 
     Raises:
         DataError: the text is not an Avro schema.

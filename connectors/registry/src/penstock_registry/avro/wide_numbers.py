@@ -1,7 +1,7 @@
-"""Numbers of equal length, such as times, which are read together.
+"""Decode numbers of equal length, such as timestamps, together.
 
-A loop over the bytes of each number takes most of the time of a record. Numbers that all take six bytes, as times in
-milliseconds do until 2039, are joined to one integer instead, and a few operations on it read all of them.
+A loop over the bytes of each number takes most of the time of a record. Numbers that all take six bytes, as timestamps in
+milliseconds do until 2039, are joined into one integer instead, and a few operations on it decode all of them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Final
 __all__ = ["Varied", "common_width", "wide_numbers"]
 
 _NARROWEST: Final = 3
-"""Bytes of the shortest numbers that are read faster together."""
+"""Minimum length, in bytes, of numbers that are faster to decode together."""
 _WIDEST: Final = 8
 
 
@@ -21,12 +21,12 @@ class Varied(Exception):
 
 
 def common_width(numbers: Sequence[int | None]) -> int | None:
-    """Return how many bytes each of these numbers takes; None if this differs, or they are not read faster together."""
+    """Return the width in bytes of these numbers; None if it differs, or if decoding them together is not faster."""
     present = [number for number in numbers if number is not None]
     if not present:
         return None
     low, high = min(present), max(present)
-    if low < 0 <= high:  # there may be any number in between
+    if low < 0 <= high:  # the numbers in between may have any width
         return None
     width = _width(low)
     return width if width == _width(high) and _NARROWEST <= width <= _WIDEST else None
@@ -38,7 +38,7 @@ def _width(number: int) -> int:
 
 
 def wide_numbers(stored: Sequence[bytes | None], size: int) -> list[int | None]:
-    """Return the numbers that are stored in these bytes; None stays.
+    """Return the numbers that are stored in these bytes; None stays None.
 
     Raises:
         Varied: a number is shorter or longer than `size` bytes.
@@ -71,7 +71,7 @@ def _read(stored: Sequence[bytes | None], size: int) -> Sequence[int]:
 
 @lru_cache(maxsize=16)
 def _masks(count: int, size: int) -> tuple[int, ...]:
-    """Return the bits of interest of each of this many numbers."""
+    """Return the bit masks for `count` numbers of `size` bytes each."""
     each = (
         0x80 << 8 * (size - 1),
         sum(0x80 << 8 * i for i in range(size - 1)),

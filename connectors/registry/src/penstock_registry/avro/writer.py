@@ -22,7 +22,7 @@ _MISFITS: Final = (ValueError, TypeError, OverflowError, KeyError, AttributeErro
 
 
 class _Chunks(list[bytes]):
-    """File to which fastavro writes each record in one piece."""
+    """File-like list to which fastavro writes each record in one piece."""
 
     write = list.append
 
@@ -62,7 +62,7 @@ class AvroWriter:
         return self._encoded([datum])[0]
 
     def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
-        """Return the data of many values. If one fails, all fail: `write` finds it."""
+        """Return the data of many values. If one fails, all fail; `write` finds it."""
         if self._fields is not None:
             fields = values if isinstance(values, Fields) else Fields.of(values)
             if fields is not None:
@@ -102,7 +102,7 @@ def _rows(columns: Mapping[str, list[Any] | Same], fields: Fields) -> Sequence[A
 
 
 def _column(of: FieldEncoder, fields: Fields) -> list[Any] | Same:
-    """Return the values of a field as fastavro writes them."""
+    """Return the values of a field in the form that fastavro takes."""
     column = fields.columns.get(of.name, Same(None))
     types = fields.types(of.name) if of.name in fields.columns else frozenset((_NULL,))
     if of.plain and types <= of.plain and _is_within(of, column, types):

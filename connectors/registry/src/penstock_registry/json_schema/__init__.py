@@ -1,1 +1,1 @@
-"""Converter for JSON with JSON Schemas, as Confluent's JsonSchemaConverter."""
+"""Converter for JSON with JSON Schemas, like Confluent's JsonSchemaConverter."""

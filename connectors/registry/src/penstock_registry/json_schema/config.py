@@ -28,40 +28,40 @@ class JsonSchemaConverterConfig(RegistryConfig):
     additional: bool = prop(
         "object.additional.properties",
         True,
-        doc="Allow other properties than those of the schema in the objects of new schemas.",
+        doc="Allow properties in objects that new schemas do not define.",
     )
     optional_unless_required: bool = prop(
         "use.optional.for.nonrequired",
         False,
-        doc="Read properties that the JSON Schema does not list in `required` as optional fields. Otherwise a record "
+        doc="Read properties that the JSON Schema does not list in `required` as optional fields. Otherwise, a record "
         "without such a property fails, unless its schema allows null or has a default.",
     )
     generalized: bool = prop(
         "generalized.sum.type.support",
         False,
-        doc="Represent enums and unions as the converters of other formats do if they have this property, too.",
+        doc="Represent enums and unions like the converters for other formats with the same property.",
     )
     null_stays: bool = prop(
         "ignore.default.for.nullables",
         False,
-        doc="Keep the null of an optional field that has a default. Otherwise the default is written.",
+        doc="Keep the null of an optional field that has a default. Otherwise, the default is written.",
         importance=Importance.LOW,
     )
     flat: bool = prop(
         "flatten.singleton.unions",
         True,
-        doc="Read `oneOf` and the like with a single schema as that schema. Otherwise it is a union with one field.",
+        doc="Read `oneOf`, `anyOf` or `allOf` with a single schema as that schema. Otherwise, it is a union with one field.",
         importance=Importance.LOW,
     )
     validated: bool = prop(
         "json.fail.invalid.schema",
         False,
-        doc="Compare each record with its JSON Schema, in both directions. A record that does not fit fails.",
+        doc="Validate each record against its JSON Schema, in both directions. A record that does not fit fails.",
     )
     strict: bool = prop(
         "latest.compatibility.strict",
         True,
-        doc="Compare each record with the JSON Schema if it is written with the latest one of the subject "
+        doc="Validate each record against the JSON Schema if it is written with the latest schema of the subject "
         "(`use.latest.version`). A record that does not fit fails.",
         importance=Importance.LOW,
     )

@@ -62,7 +62,7 @@ class JsonSchemaConverter(RegistryConverter[_Parsed]):
         return json_schema_text(schema, self._settings)
 
     def explicit_text(self, text: str) -> str | None:
-        """Return the schema with its draft, without which Apicurio's registry refuses all but those of structs."""
+        """Return the schema with its draft, without which Apicurio's registry rejects all but schemas of structs."""
         return None if text.startswith(_DRAFT) else f"{_DRAFT},{text[1:]}"
 
     def parse(self, text: str, found: Found | None) -> _Parsed:

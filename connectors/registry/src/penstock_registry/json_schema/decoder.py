@@ -1,4 +1,4 @@
-"""Conversion of JSON to Connect's values, as Confluent's JsonSchemaData makes it."""
+"""Conversion of JSON to Connect's values, as in Confluent's JsonSchemaData."""
 
 import math
 import struct
@@ -26,19 +26,19 @@ _KINDS: Final = {
 }  # fmt: skip
 _FLOATS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DAY: Final = 86_400_000
-"""Milliseconds of a day."""
+"""Milliseconds per day."""
 _SINGLE: Final = struct.Struct("f")
 _MISSING: Final = object()
 _MOST_DIGITS: Final = 10_000
-"""Digits before the point of a Decimal that is written as a number such as 1e999999999, which would fill the memory."""
+"""Maximum digits before the point of a Decimal: a number such as 1e999999999 would fill the memory."""
 _EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
 
 
 def check_logical(schema: Schema) -> None:
-    """Refuse a schema with the name of a logical type whose values it cannot hold.
+    """Reject a schema with the name of a logical type whose values it cannot hold.
 
     Raises:
-        DataError: the schema is such a one.
+        DataError: the schema cannot hold them.
     """
     if schema.name == DECIMAL_NAME:
         scale_of(schema)
@@ -267,7 +267,7 @@ def _union(schema: Schema, settings: JsonSettings) -> Decode:
         if best is None and isinstance(value, str):
             best = next(((name, decode) for name, of, decode in fields if of.type is Type.BYTES), None)
         if best is None:
-            raise Misfit(f"the union has no schema for {_KINDS[type(value)]} like this one")
+            raise Misfit(f"the union has no schema for this value, {_KINDS[type(value)]}")
         return best
 
     def decode_union(value: Any) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def _has_type(schema: Schema, value: Any) -> bool:
 
 
 def _matching(schema: Schema, value: Any) -> int:
-    """Return how many properties of an object a struct has, and the structs inside it."""
+    """Return the number of an object's properties that a struct has, including those of structs inside it."""
     if schema.type is not Type.STRUCT or not isinstance(value, dict):
         return 0
     common = [f for f in schema.fields if f.name in value]

@@ -1,4 +1,4 @@
-"""Conversion of Connect's values to the text of JSON, as Confluent's JsonSchemaData makes it."""
+"""Conversion of Connect's values to JSON text, as in Confluent's JsonSchemaData."""
 
 from base64 import b64encode
 from collections.abc import Callable

@@ -27,7 +27,7 @@ _NULL: Final = {"type": "null"}
 
 
 def json_schema_text(schema: Schema, settings: JsonSettings) -> str:
-    """Return the JSON Schema as text, with the order of Confluent's converter.
+    """Return the JSON Schema as text, in the order of Confluent's converter.
 
     Raises:
         DataError: the default of a field does not fit its schema.
@@ -108,7 +108,7 @@ def _hashed(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tree(value: Any, schema: Schema | None) -> Any:
-    """Return a default as Java's text of a schema has it."""
+    """Return a default in the form of Java's schema text."""
     match value:
         case Decimal():
             return default_number(value, is_float=schema is None or schema.type is not Type.BYTES)

@@ -1,4 +1,4 @@
-"""Text as Java writes it where the text of a schema depends on it: the order of hash maps, numbers, and escapes."""
+"""Java's text forms on which the text of a schema depends: the order of hash maps, numbers, and escapes."""
 
 import re
 import struct
@@ -19,7 +19,7 @@ def hash_order(names: Iterable[str | None]) -> list[str | None]:
 
 
 def sized_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order of a `HashMap` that was created for their number, as a `JSONObject` of a map is."""
+    """Return names in the order of a `HashMap` that was created with their count as capacity, as for a `JSONObject`."""
     found = list(names)
     return _ordered(found, _power(len(found)))
 
@@ -87,7 +87,7 @@ def _spread(name: str | None) -> int:
 
 
 def _power(least: float) -> int:
-    """Return the smallest power of two that is not less than this number's integer."""
+    """Return the smallest power of two that is not less than the integer part of a number."""
     return 1 << max(int(least) - 1, 0).bit_length()
 
 

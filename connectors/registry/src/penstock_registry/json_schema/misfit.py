@@ -1,4 +1,4 @@
-"""Errors of values that do not fit their schema, with the place inside the value."""
+"""Errors of values that do not fit their schema, with the path inside the value."""
 
 from penstock import DataError
 
@@ -6,7 +6,7 @@ __all__ = ["Misfit"]
 
 
 class Misfit(Exception):
-    """Value that does not fit its schema.
+    """Raised when a value does not fit its schema.
 
     Args:
         cause: the error, without the value.
@@ -18,10 +18,10 @@ class Misfit(Exception):
         self._path: list[str] = []
 
     def within(self, part: str) -> "Misfit":
-        """Add the part of the value that contains this one: `.name` or `[0]`. Return this error."""
+        """Prepend the field or index that contains this value to its path: `.name` or `[0]`. Return this error."""
         self._path.append(part)
         return self
 
     def as_error(self, doing: str) -> DataError:
-        """Return the error of the record, where `doing` begins its message."""
+        """Return the error of the record, whose message begins with `doing`."""
         return DataError(f"{doing}: at ${''.join(reversed(self._path))}: {self.cause}")

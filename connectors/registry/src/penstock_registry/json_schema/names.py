@@ -1,4 +1,4 @@
-"""Names with which JSON Schemas keep Connect's data, and names in Connect for what only JSON Schema has."""
+"""Names of Connect's properties in JSON Schemas, and Connect's names for features that only JSON Schema has."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ _GENERAL_UNION: Final = "org.apache.kafka.connect.data.Union"
 
 
 def enum_parameter(settings: JsonSettings) -> str:
-    """Return the parameter that marks an enum, which begins the parameters of its symbols, too."""
+    """Return the parameter that marks an enum; the parameters of its symbols begin with it, too."""
     return _GENERAL_ENUM if settings.generalized else _ENUM
 
 
@@ -51,12 +51,12 @@ def is_enum(schema: Schema) -> bool:
 
 
 def is_union(schema: Schema) -> bool:
-    """Return whether a struct has one field for each schema of a combination, of which one is set."""
+    """Return whether a struct represents a union: it has one field for each schema, and one of them is set."""
     return schema.type is Type.STRUCT and (schema.name == _ONE_OF or _GENERAL_UNION in (schema.parameters or {}))
 
 
 def union_name(number: int, settings: JsonSettings) -> str:
-    """Return the name of a struct for a union, of which there were so many before in the schema."""
+    """Return the name of a struct for a union. `number` is the number of unions before it in the schema."""
     return f"connect_union_{number}" if settings.generalized else _ONE_OF
 
 

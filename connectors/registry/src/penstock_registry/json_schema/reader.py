@@ -25,7 +25,7 @@ class JsonReader:
         of: the JSON Schema.
         settings: settings of the mapping.
         version: its version in the registry.
-        validator: comparison with the JSON Schema, if records are compared.
+        validator: validator for the JSON Schema; None if records are not validated.
 
     Attributes:
         schema: the schema in Connect.
@@ -51,8 +51,8 @@ class JsonReader:
         except (ValueError, RecursionError, InvalidOperation) as e:
             what = "it is nested too deeply" if isinstance(e, RecursionError) else type(e).__name__
             raise DataError(
-                f"cannot read a message as JSON: its text is not JSON ({what}); the message is damaged, or its schema's id "
-                "is of another registry"
+                f"cannot read a message as JSON: its text is not JSON ({what}); the message is damaged, or its schema id "
+                "belongs to another registry"
             ) from None
         if self._validator is not None:
             self._validator.check(document)
@@ -62,7 +62,7 @@ class JsonReader:
             raise e.as_error("cannot read a message by its JSON Schema") from None
 
     def read_all(self, data: Sequence[bytes], start: int = 0) -> tuple[Schema | None, Sequence[Any]]:
-        """Return the schema and the values of messages with this schema. If one fails, all fail: `read` finds it."""
+        """Return the schema and the values of messages with this schema. If one fails, all fail; `read` finds it."""
         values = [self.read(each[start:])[1] for each in data]
         if not self._names or not values or None in values:
             return self.schema, values

@@ -10,13 +10,13 @@ class JsonSettings:
     """Settings of the mapping.
 
     Attributes:
-        additional: whether objects may have more properties than those of the schema.
+        additional: whether objects may have properties that the schema does not define.
         optional_unless_required: whether properties that are not in `required` are optional.
-        numeric: whether decimals are numbers, not texts in Base64.
+        numeric: whether decimals are numbers, not Base64 strings.
         flat: whether a combination of a single schema is that schema.
-        generalized: whether enums and unions are those of Connect's formats in general, not of JSON Schema.
-        null_stays: whether a null of an optional field stays null although there is a default.
-        validated: whether records are compared with their JSON Schema.
+        generalized: whether enums and unions have the form that all formats share, not that of JSON Schema only.
+        null_stays: whether a null of an optional field stays null even if there is a default.
+        validated: whether records are validated against their JSON Schema.
     """
 
     additional: bool = True

@@ -41,7 +41,7 @@ def connect_schema(of: JsonType, settings: JsonSettings, version: int | None = N
 
 @dataclass
 class _Draft:
-    """Schema that is being made."""
+    """Schema under construction."""
 
     type: Type
     name: str | None = None
@@ -114,7 +114,7 @@ class _Reader:
                     f"{_CANNOT}: a part of it ({{}} or true) allows any value, and Connect has no such schema; add a type"
                 )
             case _:
-                raise DataError(f"{_CANNOT}: '{of.kind}' alone has no counterpart in Connect; give the schema a type")
+                raise DataError(f"{_CANNOT}: '{of.kind}' has no counterpart in Connect; give the schema a type")
 
     def _array(self, of: JsonType, *, is_map: bool) -> _Draft:
         if of.items is None:
@@ -199,10 +199,10 @@ class _Reader:
 
 @contextmanager
 def _within(around: list[JsonType], of: JsonType, name: str) -> Iterator[None]:
-    """Refuse a type inside itself."""
+    """Reject a type that contains itself."""
     if of in around:
         raise DataError(
-            f"{_CANNOT}: the definition {name} contains itself, and a schema of Kafka Connect cannot; read the "
+            f"{_CANNOT}: the definition {name} contains itself, which a schema of Kafka Connect cannot; read the "
             "records as bytes (ByteArrayConverter), or change the schema"
         )
     around.append(of)
@@ -211,7 +211,7 @@ def _within(around: list[JsonType], of: JsonType, name: str) -> Iterator[None]:
 
 
 def _in_order(fields: Iterable[tuple[str, JsonType]]) -> list[tuple[str, JsonType]]:
-    """Return fields by `connect.index`; one without it has that of its place."""
+    """Return fields in the order of `connect.index`; its default is the position of the field."""
     placed = []
     for place, (name, of) in enumerate(fields):
         index = of.attributes.get(names.CONNECT_INDEX)
@@ -254,7 +254,7 @@ def _family(of: JsonType) -> str:
 
 
 def _dominant_type(of: dict[str, JsonType]) -> JsonType | None:
-    """Return the branch of `allOf` that determines Connect's type if no branch has properties; None: there is none.
+    """Return the branch of `allOf` that determines Connect's type if no branch has properties; None if there is none.
 
     Args:
         of: the last branch of each family of types.

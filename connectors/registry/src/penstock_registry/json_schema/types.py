@@ -17,7 +17,7 @@ from penstock_registry.references import Reference
 __all__ = ["NOTHING", "JsonType", "parse_json_schema"]
 
 NOTHING: Final = object()
-"""No default, where None is the default null."""
+"""Marker for no default; None is the default null."""
 
 _ARRAY: Final = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "prefixItems")
 _OBJECT: Final = (
@@ -48,15 +48,15 @@ class JsonType:
     Attributes:
         kind: `string`, `number`, `integer`, `boolean`, `null`, `array`, `object`, `enum`, `const`, `allOf`, `anyOf`,
             `oneOf`, `reference`, `anything` (no restriction), or a keyword that has no counterpart in Connect.
-        attributes: `connect.type` and the like.
+        attributes: Connect's properties, such as `connect.type`.
         default: the default as JSON, or `NOTHING`.
         symbols: the values of an enum or constant.
         branches: the types of a combination.
         items: the elements of an array; None if they have different types, or are not described.
-        fields: the properties of an object, in the order in which Java has them.
+        fields: the properties of an object, in Java's order.
         required: the properties that an object must have.
         additional: the type of other properties of an object; None if it is not described.
-        name: of a reference, what it refers to.
+        name: the target of a reference, as written in the schema.
     """
 
     kind: str
@@ -91,14 +91,14 @@ class JsonType:
 
 @dataclass(eq=False, slots=True)
 class _Definition:
-    """Definition in a schema that references share."""
+    """Definition in a schema, shared by all references to it."""
 
     type: JsonType | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """Schema that references are relative to.
+    """Schema to which references are relative.
 
     Attributes:
         base: its URI; empty if it has none.
@@ -223,11 +223,11 @@ class _Parser:
             except (KeyError, IndexError, ValueError, TypeError):
                 pass
         remedy = "register the schema that it refers to, with that name as a reference, or correct it"
-        raise DataError(f"cannot read a JSON Schema: the reference {ref} leads nowhere; {remedy}")
+        raise DataError(f"cannot read a JSON Schema: the reference {ref} cannot be resolved; {remedy}")
 
 
 def _id(schema: Any) -> str:
-    """Return the URI that a schema gives itself; empty if it gives none."""
+    """Return the URI that a schema declares; empty if it declares none."""
     found = schema.get("$id", schema.get("id")) if isinstance(schema, dict) else None
     return urldefrag(found).url if isinstance(found, str) else ""
 
@@ -251,7 +251,7 @@ def _identified(document: _Document, tree: Any, base: str) -> Iterator[tuple[str
 
 
 def _pointed(tree: Any, pointer: str) -> Any:
-    """Return what a JSON pointer leads to. A definition is found under both names of the place for definitions."""
+    """Return the target of a JSON pointer. Definitions are found under `$defs` and `definitions` alike."""
     parts = [unquote(part).replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     for depth, part in enumerate(parts):
         if isinstance(tree, list):

@@ -1,4 +1,4 @@
-"""Comparison of records with JSON Schemas, by the library jsonschema."""
+"""Validation of records against JSON Schemas, with the library jsonschema."""
 
 import json
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ __all__ = ["RecordValidator"]
 
 
 class RecordValidator:
-    """Comparison of records with a JSON Schema. No schema is fetched from the network.
+    """Validator of records against a JSON Schema. No schema is fetched from the network.
 
     Args:
-        text: the schema, of draft 7 unless it says another one.
+        text: the schema, of draft 7 unless it names another draft.
         references: the schemas that it refers to by their names.
     """
 
@@ -39,7 +39,7 @@ class RecordValidator:
         self._validator: Validator = validator_for(schema, default=Draft7Validator)(schema, registry=others)
 
     def check(self, document: Any) -> None:
-        """Compare a record, as JSON.
+        """Validate a record, as JSON.
 
         Raises:
             DataError: the record does not fit.
@@ -48,13 +48,13 @@ class RecordValidator:
             error = best_match(self._validator.iter_errors(document))
         except Unresolvable as e:
             raise DataError(
-                f"cannot compare a record with its JSON Schema: the reference {e.ref} leads nowhere; register the schema "
-                "that it refers to, with that name as a reference"
+                f"cannot validate a record against its JSON Schema: the reference {e.ref} cannot be resolved; register the "
+                "schema that it refers to, with that name as a reference"
             ) from None
         except Exception as e:  # noqa: BLE001 (a pattern or keyword that the library cannot use; it can quote the record)
             raise DataError(
-                f"cannot compare a record with its JSON Schema: {type(e).__name__}; correct the schema (a pattern, for "
-                r"example, is one of Python, which has no \p{L}), or set json.fail.invalid.schema or "
+                f"cannot validate a record against its JSON Schema: {type(e).__name__}; correct the schema (a pattern, for "
+                r"example, has Python's syntax, without \p{L}), or set json.fail.invalid.schema or "
                 "latest.compatibility.strict to false"
             ) from None
         if error is not None:
@@ -65,7 +65,7 @@ class RecordValidator:
 
 
 def _path(error: ValidationError) -> str:
-    """Return where the error is, without the keys of maps, which are data."""
+    """Return the path of the error, without the keys of maps, which are data."""
     named = set(error.absolute_schema_path)
     parts = (
         f"[{part}]" if isinstance(part, int) else f".{part}" if part in named else "{}" for part in error.absolute_path

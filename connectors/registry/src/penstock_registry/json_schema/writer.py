@@ -22,7 +22,7 @@ class JsonWriter:
     Args:
         schema: the schema in Connect.
         settings: settings of the mapping.
-        validator: comparison with the JSON Schema, if records are compared.
+        validator: validator for the JSON Schema; None if records are not validated.
     """
 
     def __init__(self, schema: Schema, settings: JsonSettings, validator: RecordValidator | None) -> None:
@@ -42,7 +42,7 @@ class JsonWriter:
         return data
 
     def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
-        """Return the data of many values. If one fails, all fail: `write` finds it."""
+        """Return the data of many values. If one fails, all fail; `write` finds it."""
         fields = Fields.of(values) if self._fields else None
         if fields is None:
             return [self.write(value) for value in values]
@@ -53,7 +53,7 @@ class JsonWriter:
         try:
             data = [text.encode() for text in texts]
         except UnicodeEncodeError:
-            raise DataError(f"{_CANNOT}: a string has half of a surrogate pair, which UTF-8 does not have") from None
+            raise DataError(f"{_CANNOT}: a string has a lone surrogate, which UTF-8 cannot encode") from None
         if self._validator is not None:
             for each in data:
                 self._validator.check(json.loads(each))
@@ -61,7 +61,7 @@ class JsonWriter:
 
 
 def _column(name: str, start: str, encode: Encode, fields: Fields) -> list[str]:
-    """Return the texts of a field in all rows."""
+    """Return the JSON text of a field in each row."""
     column = fields.columns.get(name, Same(None))
     try:
         if isinstance(column, Same):

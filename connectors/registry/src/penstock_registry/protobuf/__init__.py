@@ -1,1 +1,1 @@
-"""Converter for Protobuf, as Confluent's ProtobufConverter."""
+"""Converter for Protobuf, like Confluent's ProtobufConverter."""

@@ -39,24 +39,24 @@ _compiled: LRUCache[_Key, FileDescriptor] = LRUCache(64)
 _refused: TTLCache[_Key, str] = TTLCache(64, 60)
 _compiling: WeakValueDictionary[_Key, threading.Lock] = WeakValueDictionary()
 _lock = threading.Lock()
-"""Lock of these."""
+"""Lock of these three caches."""
 
 
 def compile_proto(text: str, references: Mapping[str, str]) -> FileDescriptor:
-    """Return the descriptor of a file. Some of the last results are kept, since a compilation takes tens of milliseconds.
+    """Return the descriptor of a file. Recent results are cached, since a compilation takes tens of milliseconds.
 
     Args:
-        text: the file.
+        text: the text of the file.
         references: the texts of files that it imports directly or indirectly, by path.
 
     Raises:
-        DataError: protoc does not accept it.
+        DataError: protoc rejects it.
         RetriableError: protoc cannot be run.
     """
     key = (text, tuple(references.items()))
     with _lock:
         one = _compiling.setdefault(key, threading.Lock())
-    with one:  # a text is compiled once, and a text that occupies protoc delays no other
+    with one:  # each text is compiled once, and a text that keeps protoc busy does not delay others
         with _lock:
             if (known := _compiled.get(key)) is not None:
                 return known
@@ -98,10 +98,10 @@ def _compile(text: str, references: Mapping[str, str]) -> FileDescriptor:
 
 
 def _for_protoc(text: str) -> str:
-    """Return a text that Java's converter accepts in a form that protoc accepts.
+    """Convert a text that Java's converter accepts to a form that protoc accepts.
 
-    The former resolves Confluent's options without the import. Producers with generated classes register maps as messages
-    with `option map_entry = true`, which protoc reserves for itself; without it, the message has the same encoding.
+    Java's converter resolves Confluent's options without the import. Producers with generated classes register maps as
+    messages with `option map_entry = true`, which protoc reserves for itself; without it, the message has the same encoding.
     """
     text = _MAP_ENTRY.sub("", text)
     if _USES_META.search(text) and not _IMPORTS_META.search(text):
@@ -112,7 +112,7 @@ def _for_protoc(text: str) -> str:
 def _run_protoc(name: str, sources: Mapping[str, str]) -> bytes:
     spec = find_spec("grpc_tools")
     if spec is None or spec.submodule_search_locations is None:
-        raise DataError("cannot read a Protobuf schema: the package grpcio-tools, which has protoc, is not installed")
+        raise DataError("cannot read a Protobuf schema: package grpcio-tools, which contains protoc, is missing")
     packages = str(Path(next(iter(spec.submodule_search_locations))).parent)
     done = subprocess.run(
         [sys.executable, "-I", "-S", _PROGRAM],
@@ -128,18 +128,17 @@ def _run_protoc(name: str, sources: Mapping[str, str]) -> bytes:
         case protoc.NO_RESOURCES:
             raise _unavailable(said)
         case protoc.TOO_SLOW:
-            said = f"protoc needs more than {_CPU_SECONDS} seconds for it"
+            said = f"protoc takes more than {_CPU_SECONDS} seconds to compile it"
         case protoc.UNUSABLE:
             pass
         case _:
-            said = _first_errors(said) or f"protoc ended with status {done.returncode}"
+            said = _first_errors(said) or f"protoc exited with status {done.returncode}"
     raise DataError(f"cannot read a Protobuf schema: {said[:1000]}")
 
 
 def _unavailable(cause: str) -> RetriableError:
     return RetriableError(
-        f"cannot run protoc: {cause}; check the memory, the processes and the space for temporary files that the task may "
-        "use",
+        f"cannot run protoc: {cause}; check the task's limits of memory, processes and space for temporary files",
         outage=True,
     )
 

@@ -11,24 +11,24 @@ class ProtobufConverterConfig(RegistryConfig):
     enhanced: bool = prop(
         "enhanced.protobuf.schema.support",
         False,
-        doc="Keep the package of a message in the name of the schema that is read.",
+        doc="Include the package of a message in the name of its schema when reading.",
     )
     scrub: bool = prop(
         "scrub.invalid.names",
         False,
-        doc="Replace characters that names in Protobuf may not have. Otherwise such a name fails the record.",
+        doc="Replace characters that are not allowed in Protobuf names. Otherwise, a record with such a name fails.",
     )
     int_enums: bool = prop("int.for.enums", False, doc="Read enums as int32 instead of string.")
     optional_fields: bool = prop(
         "optional.for.nullables",
         False,
-        doc="Write nullable fields as `optional` fields, and read only these as nullable. Otherwise the null of a number, "
-        "text or boolean is read as 0, an empty text or false.",
+        doc="Write nullable fields as `optional` fields, and read only these as nullable. Otherwise, the null of a number, "
+        "string or boolean is read as 0, an empty string or false.",
     )
     proto2_optional: bool = prop(
         "optional.for.proto2",
         True,
-        doc="Read fields of proto2 that are not set as null. Otherwise they are read with their default.",
+        doc="Read fields of proto2 that are not set as null. Otherwise, they are read with their default.",
         importance=Importance.LOW,
     )
     wrapper_fields: bool = prop(
@@ -39,12 +39,12 @@ class ProtobufConverterConfig(RegistryConfig):
     raw_primitives: bool = prop(
         "wrapper.for.raw.primitives",
         True,
-        doc="Read a message that is such a wrapper as its value. Otherwise it is a struct with the field `value`.",
+        doc="Read a message that is such a wrapper as its value. Otherwise, it is a struct with the field `value`.",
     )
     null_structs: bool = prop(
         "generate.struct.for.nulls",
         False,
-        doc="Read a message that is not set as a struct of defaults. Otherwise it is null.",
+        doc="Read a message that is not set as a struct of defaults. Otherwise, it is null.",
     )
     indexed_unions: bool = prop(
         "generate.index.for.unions",
@@ -55,13 +55,13 @@ class ProtobufConverterConfig(RegistryConfig):
     flat_unions: bool = prop(
         "flatten.unions",
         False,
-        doc="Read the fields of a oneof as fields of its message. Otherwise they are fields of a struct.",
+        doc="Read the fields of a oneof as fields of its message. Otherwise, they are fields of a struct.",
         importance=Importance.LOW,
     )
     null_stays: bool = prop(
         "ignore.default.for.nullables",
         False,
-        doc="Keep the null of an optional field that has a default. Otherwise the default is written.",
+        doc="Keep the null of an optional field that has a default. Otherwise, the default is written.",
         importance=Importance.LOW,
     )
 

@@ -17,15 +17,15 @@ from penstock_registry.registry_converter import RegistryConverter
 __all__ = ["ProtobufConverter"]
 
 _NO_SCHEMA: Final = (
-    "cannot write a value without a schema as Protobuf: let its source or a transform give it one, or use a converter that "
-    "needs none, such as the JsonConverter"
+    "cannot write a value without a schema as Protobuf: let its source or a transform add one, or use a converter that "
+    "needs none, such as JsonConverter"
 )
 
 
 class ProtobufConverter(RegistryConverter[Descriptor]):
     """Protobuf with schemas in a registry, in Confluent's format.
 
-    A parsed schema is a message of a compiled file: of a schema that was found, the first; else that of the values.
+    A parsed schema is a message of a compiled file: the first one of a registered schema, or else that of the values.
     """
 
     Config = ProtobufConverterConfig
@@ -68,7 +68,7 @@ class ProtobufConverter(RegistryConverter[Descriptor]):
         return text, first if schema is None else self._message(schema, first.file)
 
     def _message(self, schema: Schema, file: FileDescriptor) -> Descriptor:
-        """Return the message of a file for a schema: that with its name, with or without the package, or the only one."""
+        """Return the message for a schema: the one with its name, with or without the package, or the only one."""
         name = message_name(schema, self._settings)
         messages = file.message_types_by_name
         found = find_message(file, name) or messages.get(name.rpartition(".")[2])

@@ -21,10 +21,10 @@ from penstock_registry.protobuf.to_schema import (
 __all__ = ["Column", "Decode", "columns", "message_decoder"]
 
 Decode = Callable[[Any], Any]
-"""Function that converts a value, which is not None."""
+"""Function that converts a value other than None."""
 
 Column = Callable[[Any], Any]
-"""Function that returns the value of a field of a message, as Connect has it."""
+"""Function that returns the value of a message's field, in Connect's form."""
 
 
 def message_decoder(message: Descriptor, schema: Schema, settings: ProtobufSettings) -> Decode:
@@ -98,7 +98,7 @@ def _union(oneof: OneofDescriptor, schema: Schema, settings: ProtobufSettings) -
 
 
 def _field(field: FieldDescriptor, schema: Schema, settings: ProtobufSettings) -> Decode | None:
-    """Return the function that converts all values of a field; None if they stay as they are."""
+    """Return the function that converts all values of a field; None if they need no conversion."""
     if not is_repeated(field):
         return _single(field, schema, settings)
     if schema.type is Type.MAP and schema.keys is not None and schema.values is not None:
@@ -157,7 +157,7 @@ def _enum(enum: EnumDescriptor) -> Decode:
     name = enum.name
 
     def decode_enum(number: int) -> str:
-        return symbols.get(number) or f"UNKNOWN_ENUM_VALUE_{name}_{number}"  # as Java's library names it
+        return symbols.get(number) or f"UNKNOWN_ENUM_VALUE_{name}_{number}"  # as in Java's library
 
     return decode_enum
 
@@ -167,7 +167,7 @@ def _int(value: int) -> int:
 
 
 def _text(value: str | bytes) -> str:
-    """Return a text, which is given as bytes if it is not valid in UTF-8, with replacements as Java's library makes them."""
+    """Return a string. Bytes, which are not valid UTF-8, are decoded with the replacements of Java's library."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
@@ -181,7 +181,7 @@ def _small(of: Type) -> Decode:
 
     def decode_small(value: int) -> int:
         if not -limit <= value < limit:
-            raise DataError(f"a number is too large for {of}, which its field has as connect.type")
+            raise DataError(f"a number is too large for {of}, the connect.type of its field")
         return value
 
     return decode_small

@@ -1,4 +1,4 @@
-"""Conversion of Connect's values to what the constructor of a Protobuf message takes."""
+"""Conversion of Connect's values to arguments of the constructor of a Protobuf message."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from penstock_registry.values import BOUNDS, CLASSES, described
 __all__ = ["Encode", "FieldEncoder", "field_encoders", "struct_encoder", "wrapped_encoder"]
 
 Encode = Callable[[Any], Any]
-"""Function that converts a value, which is not None, or raises a `DataError`."""
+"""Function that converts a value other than None, or raises a `DataError`."""
 
 _SIGNED: Final = (
     FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_SINT32, FieldDescriptor.TYPE_SFIXED32, FieldDescriptor.TYPE_INT64,
@@ -43,7 +43,7 @@ _ACCEPTED: Final[Mapping[Type, tuple[int, ...]]] = {
     Type.STRING: (FieldDescriptor.TYPE_STRING,),
     Type.BYTES: (FieldDescriptor.TYPE_BYTES,),
 }
-"""Types of Protobuf that can hold each type."""
+"""Protobuf types that can hold the values of each type of Connect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class FieldEncoder:
 
     Attributes:
         name: name of the field in Connect.
-        target: its name in Protobuf; None for a oneof, whose field follows from the value.
-        encode: converts a value, which may be None, to what the constructor takes, or raises a `DataError`. Of a oneof, it
-            returns the name of the field and its value, or None.
-        plain: classes of values that stay as they are.
-        bounds: lowest and highest number of those.
+        target: its name in Protobuf; None for a oneof, whose field depends on the value.
+        encode: function that converts a value, which may be None, for the constructor, or raises a `DataError`. For a
+            oneof, it returns the name of the field and its value, or None.
+        plain: classes of values that need no conversion.
+        bounds: minimum and maximum of such values, if they are integers.
     """
 
     name: str
@@ -67,7 +67,7 @@ class FieldEncoder:
 
 
 def field_encoders(schema: Schema, message: Descriptor, settings: ProtobufSettings) -> list[FieldEncoder]:
-    """Return how the fields of a struct are converted to those of a message.
+    """Return the conversions of a struct's fields to those of a message.
 
     Raises:
         DataError: the message cannot hold such structs.
@@ -83,7 +83,7 @@ def field_encoders(schema: Schema, message: Descriptor, settings: ProtobufSettin
                 continue
             target = message.fields_by_name.get(_name(field.name, settings))
             if target is None:
-                continue  # only if a registered schema is used (`use.latest.version`), which has no place for it
+                continue  # only if a registered schema is used (`use.latest.version`), which does not have it
             written.add(target.name)
             encode = _nullable(field.schema, _field(field.schema, target, settings), settings)
         except DataError as e:
@@ -110,7 +110,7 @@ def _name(name: str, settings: ProtobufSettings) -> str:
 
 
 def _plain(schema: Schema, field: FieldDescriptor) -> tuple[frozenset[type], tuple[int, int] | None]:
-    """Return the classes of values that need no conversion, and the bounds of numbers. Texts may be invalid in UTF-8."""
+    """Return the classes of values that need no conversion, and the bounds of numbers. Strings may be invalid in UTF-8."""
     is_scalar = field.enum_type is None and field.message_type is None and not is_repeated(field)
     if not is_scalar or schema.type is Type.STRING or field.type in _UNSIGNED:
         return frozenset(), None
@@ -121,7 +121,7 @@ def _plain(schema: Schema, field: FieldDescriptor) -> tuple[frozenset[type], tup
 
 
 def _nullable(schema: Schema, encode: Encode, settings: ProtobufSettings) -> Encode:
-    """Return the function for values that may be null: the default is written, if there is one, or nothing."""
+    """Return the function for values that may be null: a null is written as the default, or not at all."""
     default = None if schema.optional and settings.null_stays else schema.default
 
     def encode_nullable(value: Any) -> Any:
@@ -185,7 +185,7 @@ def _field(schema: Schema, field: FieldDescriptor, settings: ProtobufSettings) -
 
 
 def _is_entries(field: FieldDescriptor) -> bool:
-    """Return whether a field has entries of a map, perhaps with arrays or maps as values."""
+    """Return whether a field has map entries, possibly with arrays or maps as values."""
     message = field.message_type
     return message is not None and is_repeated(field) and [each.name for each in message.fields] == ["key", "value"]
 
@@ -198,7 +198,7 @@ def _array(encode: Encode) -> Encode:
     def encode_array(value: Any) -> Any:
         _expect(value, list, "an array")
         if None in value:
-            raise DataError("an array with null has no encoding in Protobuf")
+            raise DataError("Protobuf cannot encode an array that contains null")
         return [encode(each) for each in value]
 
     return encode_array
@@ -212,7 +212,7 @@ def _map(keys: Schema, values: Schema, entry: Descriptor, settings: ProtobufSett
         def encode_map(value: Any) -> Any:
             _expect(value, dict, "a map")
             if None in value or None in value.values():
-                raise DataError("a map with null has no encoding in Protobuf")
+                raise DataError("Protobuf cannot encode a map that contains null")
             return {encode_key(key): encode_value(each) for key, each in value.items()}
 
         return encode_map
@@ -271,7 +271,7 @@ def _scalar(schema: Schema, field: FieldDescriptor) -> Encode:
     check = _checked(schema)
     match field.type:
         case _ if field.type in _BITS_OF_64:
-            return lambda value: check(value) & 0xFFFF_FFFF_FFFF_FFFF  # Java has no unsigned type: the bits count
+            return lambda value: check(value) & 0xFFFF_FFFF_FFFF_FFFF  # Java has no unsigned type: the bits are kept
         case FieldDescriptor.TYPE_UINT32 | FieldDescriptor.TYPE_FIXED32:
             return _unsigned(check)
         case _:
@@ -290,7 +290,7 @@ def _checked(schema: Schema) -> Encode:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise DataError("the text cannot be encoded in UTF-8: it has a lone surrogate") from None
+                raise DataError("the string cannot be encoded in UTF-8: it has a lone surrogate") from None
         return value
 
     return check
@@ -299,7 +299,7 @@ def _checked(schema: Schema) -> Encode:
 def _unsigned(check: Encode) -> Encode:
     def encode(value: Any) -> Any:
         if not 0 <= check(value) < 1 << 32:
-            raise DataError("the number has no place in 32 bits without a sign")
+            raise DataError("the number does not fit an unsigned 32-bit integer")
         return value
 
     return encode
@@ -313,7 +313,7 @@ def _enum(schema: Schema, field: FieldDescriptor) -> Encode:
         def encode_symbol(value: Any) -> int:
             _expect(value, str, "a string")
             if value not in numbers:
-                raise DataError(f"the text is not a symbol of the enum {enum.name}")
+                raise DataError(f"the string is not a symbol of the enum {enum.name}")
             return int(numbers[value])
 
         return encode_symbol
@@ -323,7 +323,7 @@ def _enum(schema: Schema, field: FieldDescriptor) -> Encode:
 
     def encode_number(value: Any) -> int:
         if check(value) not in known:
-            raise DataError(f"the number is not one of the enum {enum.name}")
+            raise DataError(f"the number is not a value of the enum {enum.name}")
         return int(value)
 
     return encode_number

@@ -39,7 +39,7 @@ _IMPORTS: Final = {
     **dict.fromkeys(names.WRAPPERS.values(), "google/protobuf/wrappers.proto"),
 }
 _WRAPPED: Final = {"sint32": "int32", "sfixed32": "int32", "fixed32": "uint32", "fixed64": "uint64"}
-"""Value of the wrapper message for types without one of their own; int64 for the other types of int64."""
+"""Value of the wrapper message for types without their own wrapper; int64 for the other types of int64."""
 _NUMBERS: Final = {
     Type.INT32: ("int32", "sint32", "sfixed32"),
     Type.INT64: ("int64", "sint64", "sfixed64", "uint32", "fixed32", "uint64", "fixed64"),
@@ -56,7 +56,7 @@ _WRAPPERS_OPTIONS: Final = (
 
 
 def message_name(schema: Schema, settings: ProtobufSettings) -> str:
-    """Return the full name of the message of values with a schema, which `proto_text` accepts."""
+    """Return the full name of the message for a schema that `proto_text` accepts."""
     primitive = _PRIMITIVES.get(schema.type)
     if primitive is not None:
         return names.WRAPPERS[primitive]
@@ -67,7 +67,7 @@ def proto_text(schema: Schema, settings: ProtobufSettings) -> str:
     """Return the text of the .proto file for a schema.
 
     Raises:
-        DataError: Protobuf has no such type, or a name is not valid.
+        DataError: Protobuf has no type for the schema, or a name is not valid.
     """
     try:
         if schema.type is Type.STRUCT and not names.is_union(schema):
@@ -77,8 +77,8 @@ def proto_text(schema: Schema, settings: ProtobufSettings) -> str:
     except DataError as e:
         raise DataError(f"cannot write a schema as Protobuf: {e}") from None
     raise DataError(
-        f"cannot write {schema.name or f'the type {schema.type}'} as a whole in Protobuf, only in a field of a struct; "
-        "put it into one, for example with the transform HoistField"
+        f"cannot write {schema.name or f'the type {schema.type}'} as a whole message in Protobuf, only as a field; put it "
+        "into a struct, for example with the transform HoistField"
     )
 
 
@@ -145,7 +145,7 @@ class _Writer:
             made = self._field(message, field.schema, self._checked(field.name), number, in_oneof=True)
             if made.label is not None:
                 raise DataError(
-                    f"the field '{field.name}' of a oneof is an {field.schema.type}, which Protobuf cannot have"
+                    f"the field '{field.name}' of a oneof is an {field.schema.type}, which Protobuf does not allow"
                 )
             fields.append(made)
         name = (union.name or "").removeprefix(names.UNION).removeprefix(".")
@@ -168,7 +168,7 @@ class _Writer:
         return "optional" if self._settings.optional_fields and schema.optional and not in_oneof else None
 
     def _type(self, message: MessageText, schema: Schema, name: str, *, in_oneof: bool) -> str:
-        """Return the type of a field, which is defined in the message if it is not one of Protobuf's."""
+        """Return the type of a field. A type that is not one of Protobuf's is defined in the message."""
         logical = _LOGICAL.get(schema.name or "")
         if logical is not None:
             return self._imported(logical)
@@ -209,7 +209,7 @@ class _Writer:
     def _map(self, message: MessageText, schema: Schema) -> str:
         keys, values = schema.keys, schema.values
         if keys is None or values is None:
-            raise DataError("a map without schemas of its keys and values has no type in Protobuf")
+            raise DataError("a map without schemas for its keys and values has no type in Protobuf")
         if names.is_union(keys) or names.is_union(values):
             raise DataError("a map of oneofs has no type in Protobuf: put them into structs")
         name = names.map_entry(self._simple_name(schema.name))
@@ -232,10 +232,10 @@ class _Writer:
             message.enums.append(EnumText(name, tuple(symbols)))
 
     def _is_new(self, message: MessageText, name: str, schema: Schema) -> bool:
-        """Return whether a type has to be defined in a message.
+        """Return whether a type must still be defined in a message.
 
         Raises:
-            DataError: another type has this name.
+            DataError: a different type has this name.
         """
         defined = self._defined[id(message)]
         known = defined.get(name)
@@ -251,13 +251,13 @@ class _Writer:
 
 
 def _shape(schema: Schema) -> object:
-    """Return what the definition of a type depends on."""
+    """Return the parts of a schema that determine the definition of its type."""
     symbols = {n: v for n, v in (schema.parameters or {}).items() if n.startswith(names.ENUM)}
     return schema.type, schema.fields, schema.keys, schema.values, symbols
 
 
 def _parameters(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a field in Protobuf, from which its schema is made again."""
+    """Return the parameters of a field in Protobuf, from which its schema can be restored."""
     if schema.name == DECIMAL_NAME:
         given = schema.parameters or {}
         found = ((names.PRECISION, given.get(names.CONNECT_PRECISION)), (names.SCALE, given.get(names.SCALE)))
@@ -279,7 +279,7 @@ def _number(text: str, name: str) -> int:
 
 
 def _check_numbers(message: MessageText) -> None:
-    """Refuse a message in which two fields have the same number, before the compiler does in its words."""
+    """Reject a message in which two fields have the same number, with a clearer error than the compiler's."""
     taken: dict[int, str] = {}
     for field in (*message.fields, *(f for oneof in message.oneofs for f in oneof.fields)):
         other = taken.setdefault(field.number, field.name)

@@ -30,7 +30,7 @@ _MODULES: Final = (
 
 @cache
 def _files() -> dict[str, FileDescriptor]:
-    """Return these files by path, each after those that it imports."""
+    """Return these files by path, each after its imports."""
     found: dict[str, FileDescriptor] = {}
 
     def add(file: FileDescriptor) -> None:
@@ -51,7 +51,7 @@ def is_known_file(path: str) -> bool:
 
 @cache
 def known_files() -> bytes:
-    """Return these files as a serialized FileDescriptorSet, in which each follows those that it imports."""
+    """Return these files as a serialized FileDescriptorSet, each after its imports."""
     files = FileDescriptorSet()
     for file in _files().values():
         files.file.add().ParseFromString(file.serialized_pb)

@@ -20,12 +20,12 @@ MESSAGES: Final[Mapping[str, str]] = {
 """Message of each logical type, by its name in Connect."""
 
 _DAY: Final = 86_400_000
-"""Milliseconds of a day."""
+"""Milliseconds per day."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 _NANOS: Final = 1_000_000
-"""Nanoseconds of a millisecond."""
+"""Nanoseconds per millisecond."""
 
 
 def _exact(precision: int) -> Context:
@@ -84,7 +84,7 @@ def _from_date(message: Any) -> Instant:
     try:
         day = date(message.year, message.month, message.day)
     except ValueError:
-        raise DataError(f"a {names.DATE} is not the date of a day") from None
+        raise DataError(f"a {names.DATE} is not a complete, valid date") from None
     return Instant((day.toordinal() - _EPOCH) * _DAY)
 
 
@@ -100,7 +100,7 @@ def _time(value: Any) -> dict[str, Any]:
 def _from_time(message: Any) -> Instant:
     hours, minutes, seconds, nanos = message.hours, message.minutes, message.seconds, message.nanos
     if not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60 and 0 <= nanos < 1000 * _NANOS):
-        raise DataError(f"a {names.TIME} is not a time of a day")
+        raise DataError(f"a {names.TIME} is not a valid time of day")
     return Instant(((hours * 60 + minutes) * 60 + seconds) * 1000 + nanos // _NANOS)
 
 

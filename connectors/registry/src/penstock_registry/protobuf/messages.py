@@ -15,7 +15,7 @@ _DAMAGED: Final = "cannot read a message as Protobuf: its message indexes are da
 
 
 def indexes_of(message: Descriptor) -> list[int]:
-    """Return the position of a message in its file, after those of the messages that contain it."""
+    """Return the indexes of the messages that contain a message, outermost first, and its own index."""
     parent = message.containing_type
     if parent is None:
         return [list(message.file.message_types_by_name.values()).index(message)]
@@ -23,10 +23,10 @@ def indexes_of(message: Descriptor) -> list[int]:
 
 
 def message_at(file: FileDescriptor, indexes: Sequence[int]) -> Descriptor:
-    """Return the message at a position.
+    """Return the message with these indexes.
 
     Raises:
-        DataError: there is none.
+        DataError: there is no such message.
     """
     messages = list(file.message_types_by_name.values())
     found: Descriptor | None = None
@@ -34,7 +34,7 @@ def message_at(file: FileDescriptor, indexes: Sequence[int]) -> Descriptor:
         if not 0 <= index < len(messages):
             raise DataError(
                 f"cannot read a message as Protobuf: its schema has no message at {list(indexes)}; the message is damaged, "
-                "or its schema's id is of another registry"
+                "or its schema id belongs to another registry"
             )
         found = messages[index]
         messages = _nested(found)
@@ -53,19 +53,19 @@ def find_message(file: FileDescriptor, name: str) -> Descriptor | None:
 
 
 def _nested(message: Descriptor) -> list[Descriptor]:
-    """Return the messages inside a message, without the entries of maps, which are not in the text."""
+    """Return the messages inside a message, without map entries, which are not in the text."""
     return [each for each in message.nested_types if not each.GetOptions().map_entry]
 
 
 def write_indexes(indexes: Sequence[int]) -> bytes:
-    """Return indexes as they precede data: their number and each of them as zig-zag varint."""
+    """Return the encoded indexes that precede data: their count and each index as a zig-zag varint."""
     if list(indexes) == [0]:
         return _FIRST
     return b"".join(map(_varint, (len(indexes), *indexes)))
 
 
 def read_indexes(data: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the indexes at the begin of data, and their length in bytes.
+    """Return the indexes at the beginning of data, and their length in bytes.
 
     Raises:
         DataError: the data does not begin with indexes.

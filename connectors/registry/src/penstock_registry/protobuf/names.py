@@ -1,4 +1,4 @@
-"""Names: of parameters of Connect's schemas, of types in Protobuf, and of messages and fields."""
+"""Names of parameters of Connect's schemas, of types in Protobuf, and of messages and fields."""
 
 import re
 from typing import Final
@@ -66,7 +66,7 @@ _UNCHANGED: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def checked(name: str, *, scrub: bool) -> str:
-    """Return a name of a message or field, made valid if `scrub`.
+    """Return the name of a message or field, made valid if `scrub`.
 
     Raises:
         DataError: it is not valid.
@@ -75,14 +75,14 @@ def checked(name: str, *, scrub: bool) -> str:
         return _scrubbed(name)
     if not _VALID.fullmatch(name):
         raise DataError(
-            f"the name '{name}' is not valid in Protobuf: it may have only letters of ASCII, digits and underscores; rename "
+            f"the name '{name}' is not valid in Protobuf: it may contain only ASCII letters, digits and underscores; rename "
             "it, or set scrub.invalid.names=true"
         )
     return name
 
 
 def _scrubbed(name: str) -> str:
-    """Return a valid name: other characters are percent-encoded, and the signs of that become underscores."""
+    """Return a valid name: other characters are percent-encoded, and then all invalid ones become underscores."""
     if not name or _UNCHANGED.fullmatch(name):
         return name
     encoded = quote_plus(name, safe="*").replace("~", "%7E")
@@ -107,7 +107,7 @@ def map_field(name: str) -> str:
 
 
 def is_union(schema: Schema) -> bool:
-    """Return whether a struct holds a oneof, one field for each field of it."""
+    """Return whether a struct represents a oneof, with the same fields."""
     return schema.type is Type.STRUCT and (schema.name or "").startswith(UNION)
 
 

@@ -1,7 +1,7 @@
 """Program of the process that runs protoc: a script that imports no other module of the package.
 
-Its standard input is a `marshal` of the arguments of `_answer`. A text from elsewhere can crash a compiler or keep it busy:
-the compiler is a child process with limits. The folder of its files is removed also if the task is killed meanwhile.
+Its standard input is a `marshal` of the arguments of `_answer`. Untrusted text can crash a compiler or keep it busy, so the
+compiler is a child process with limits. The folder of its files is removed even if the task is killed during compilation.
 """
 
 import errno
@@ -18,7 +18,7 @@ _WALL_SECONDS = 60
 _MEMORY = 2 << 30
 
 UNUSABLE, NO_RESOURCES, TOO_SLOW = 65, 71, 75
-"""Exit codes: a path that no file can have, a system without space or memory, and a limit of time."""
+"""Exit codes: a path is not valid for a file, the system lacks space or memory, or the time limit is exceeded."""
 _OF_THE_SYSTEM = (
     errno.ENOSPC,
     errno.EDQUOT,
@@ -35,12 +35,12 @@ def _answer(packages: str, folder: str, name: str, sources: Mapping[str, str], k
     """Compile a file, and write the descriptors to standard output.
 
     Args:
-        packages: the folder of Python packages that has protoc.
+        packages: the folder of Python packages that contains protoc.
         folder: the folder for temporary files.
         name: the file's path in `sources`.
         sources: texts of files, by their paths.
         known: descriptors of files that are not in `sources`, as a FileDescriptorSet.
-        seconds: limit of the compiler's CPU time.
+        seconds: maximum CPU time of the compiler.
     """
     try:
         with TemporaryDirectory(prefix="penstock-proto-", dir=folder) as made:
@@ -66,7 +66,7 @@ def _answer(packages: str, folder: str, name: str, sources: Mapping[str, str], k
 
 
 def _write(file: Path, text: str) -> bool:
-    """Write a file, unless it cannot have its path."""
+    """Write a file. Return whether its path is valid for a file; errors of the system are raised."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

@@ -43,7 +43,7 @@ class _MessageReader:
         except DecodeError as e:
             raise DataError(
                 f"cannot read a message as Protobuf: its bytes do not fit its schema ({e}); the message is damaged, or its "
-                "schema's id is of another registry"
+                "schema id belongs to another registry"
             ) from e
 
 
@@ -51,7 +51,7 @@ class ProtobufReader:
     """Reader of data with one schema.
 
     Args:
-        file: the schema; each message says by its indexes which message of the file it is.
+        file: the schema; the indexes in each message identify its type in the file.
         settings: settings of the mapping.
         version: version of the schema in the registry.
     """
@@ -71,7 +71,7 @@ class ProtobufReader:
     def read_all(
         self, data: Sequence[bytes], start: int = 0
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Return the schema, or one of each, and the values of many messages. If one fails, all fail: `read` finds it."""
+        """Return the schema, or one for each, and the values of many messages. If one fails, all fail; `read` finds it."""
         indexes, length = read_indexes(data[0][start:])
         end = start + length
         prefix = data[0][:end]

@@ -10,7 +10,7 @@ class ProtobufSettings:
     """Settings of the mapping.
 
     Attributes:
-        full_names: whether schemas that are read have names with the package.
+        full_names: whether the names of schemas include the package when reading.
         scrub: whether invalid names are made valid.
         int_enums: whether enums are read as numbers.
         optional_fields: whether nullable fields are `optional` fields, and only those are nullable.
@@ -18,9 +18,9 @@ class ProtobufSettings:
         wrapper_fields: whether nullable fields are wrapper messages such as google.protobuf.StringValue.
         raw_primitives: whether a message that is a wrapper is read as its value.
         null_structs: whether messages that are not set are read as structs of defaults.
-        indexed_unions: whether names of oneofs have their index appended.
+        indexed_unions: whether the index of a oneof is appended to its name.
         flat_unions: whether the fields of oneofs are read as fields of the message.
-        null_stays: whether a null of an optional field stays null although there is a default.
+        null_stays: whether a null of an optional field stays null even if there is a default.
     """
 
     full_names: bool = False

@@ -69,12 +69,12 @@ def connect_schema(message: Descriptor, settings: ProtobufSettings, version: int
         version: its version in the registry.
 
     Raises:
-        DataError: Connect has no such type.
+        DataError: Connect cannot represent the message.
     """
     if _size(message, {}) > _MOST_FIELDS:
         raise DataError(
             f"cannot read a Protobuf schema: {message.full_name} has more than {_MOST_FIELDS} fields, counted with "
-            "those of the messages inside it"
+            "those of its inner messages"
         )
     plain = unwrapped(message) if settings.raw_primitives else None
     schema = _Maker(settings).struct(message) if plain is None else Schema(plain)
@@ -87,12 +87,12 @@ def unwrapped(message: Descriptor | None) -> Type | None:
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Return whether a field has many values."""
+    """Return whether a field is repeated."""
     return bool(field.is_repeated)
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Return whether a field is a map: a repeated field of messages with a name as protoc gives it, a key and a value."""
+    """Return whether a field is a map: a repeated field of messages with a key, a value and a name as given by protoc."""
     message = field.message_type
     if message is None or not is_repeated(field) or not message.name.endswith("Entry"):
         return False
@@ -100,13 +100,13 @@ def is_map(field: FieldDescriptor) -> bool:
 
 
 def real_oneof(field: FieldDescriptor) -> OneofDescriptor | None:
-    """Return the oneof of a field; None also for the one that protoc adds to an `optional` field."""
+    """Return the oneof of a field; None if it has none, or only the oneof that protoc adds to an `optional` field."""
     oneof = field.containing_oneof
     return None if oneof is None or _is_proto3_optional(field) else oneof
 
 
 def is_optional(field: FieldDescriptor) -> bool:
-    """Return whether a field has the word `optional`, so that it may be not set."""
+    """Return whether a field is declared `optional`, so that it may be unset."""
     if _is_proto3_optional(field):
         return True
     if field.containing_oneof is not None or is_repeated(field) or field.is_required:
@@ -115,12 +115,12 @@ def is_optional(field: FieldDescriptor) -> bool:
 
 
 def may_be_unset(field: FieldDescriptor, settings: ProtobufSettings) -> bool:
-    """Return whether a field without a message is read as null if it is not set."""
+    """Return whether a field that is not a message is read as null if it is unset."""
     return _is_proto3_optional(field) or (settings.proto2_optional and is_optional(field))
 
 
 def is_checked_text(field: FieldDescriptor) -> bool:
-    """Return whether a text that is not valid in UTF-8 fails its message."""
+    """Return whether a string that is not valid UTF-8 makes its message fail."""
     return _syntax(field.file) == "proto3"
 
 
@@ -130,7 +130,7 @@ def union_field(oneof: OneofDescriptor, settings: ProtobufSettings) -> str:
 
 
 def _is_proto3_optional(field: FieldDescriptor) -> bool:
-    """Return whether a field has the word `optional` in proto3."""
+    """Return whether a field is declared `optional` in proto3."""
     oneof = field.containing_oneof
     return oneof is not None and len(oneof.fields) == 1 and field.name in _proto3_optional(field.containing_type)
 
@@ -151,10 +151,10 @@ def _syntax(file: FileDescriptor) -> str:
 
 
 def _size(message: Descriptor, known: dict[str, int]) -> int:
-    """Return the number of fields of a message and of those inside it, which can grow exponentially with the text."""
+    """Return the number of fields of a message and its inner messages, which can grow exponentially with the text."""
     name = message.full_name
     if name not in known:
-        known[name] = 0  # a message that contains itself is refused later
+        known[name] = 0  # a message that contains itself is rejected later
         inner = (each.message_type for each in message.fields)
         known[name] = len(message.fields) + sum(_size(each, known) for each in inner if each is not None)
     return known[name]
@@ -171,7 +171,7 @@ class _Maker:
             known = self._known[name]
             if known is None:
                 raise DataError(
-                    f"cannot read a Protobuf schema: the message {name} contains itself, which Connect cannot have"
+                    f"cannot read a Protobuf schema: message {name} contains itself, which a schema of Connect cannot"
                 )
             return known
         self._known[name] = None

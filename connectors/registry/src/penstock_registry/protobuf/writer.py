@@ -58,7 +58,7 @@ class ProtobufWriter:
         return self._written([content])[0]
 
     def write_all(self, values: Sequence[Any]) -> list[bytes | None]:
-        """Return the data of many values. If one fails, all fail: `write` finds it."""
+        """Return the data of many values. If one fails, all fail; `write` finds it."""
         if self._fields and all(each.target is not None for each in self._fields):
             fields = values if isinstance(values, Fields) else Fields.of(values)
             if fields is not None:
@@ -75,7 +75,7 @@ class ProtobufWriter:
 
 
 def _column(of: FieldEncoder, fields: Fields) -> list[Any] | Same:
-    """Return the values of a field as the constructor takes them."""
+    """Return the values of a field in the form that the constructor takes."""
     column = fields.columns.get(of.name, Same(None))
     types = fields.types(of.name) if of.name in fields.columns else frozenset((_NULL,))
     if of.plain and types <= of.plain and _is_within(of, column, types):

@@ -24,7 +24,7 @@ final class Arguments {
     private Value get(String name) {
         Value value = given.get(ValueFactory.newString(name));
         if (value == null) {
-            throw new IllegalArgumentException("the request lacks " + name);
+            throw new IllegalArgumentException("the request has no argument " + name);
         }
         return value;
     }
@@ -96,7 +96,7 @@ final class Arguments {
         return found;
     }
 
-    /** Kafka partitions with their offsets; a null offset: none. */
+    /** Kafka partitions with their offsets; null for no offset. */
     Map<TopicPartition, Long> positions() {
         Map<TopicPartition, Long> found = new LinkedHashMap<>();
         for (Value each : get("positions").asArrayValue()) {

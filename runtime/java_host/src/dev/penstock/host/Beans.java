@@ -66,7 +66,7 @@ final class Beans {
             }
         }
         Map<String, String> properties = properties();
-        // Attributes whose getters throw are missing in the answer.
+        // Attributes whose getters throw are missing from the result.
         for (Attribute each : server().getAttributes(name, attributes.toArray(String[]::new)).asList()) {
             add(each.getName(), properties, each.getValue(), false);
         }

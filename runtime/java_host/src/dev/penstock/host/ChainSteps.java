@@ -44,7 +44,7 @@ final class ChainSteps {
     }
 
     /**
-     * Transforms records. Returns the remaining rows (nil: all), their columns (nil: no row remains), and the rows that
+     * Transforms records. Returns the remaining rows (nil for all), their columns (nil if no row remains), and the rows that
      * failed. A transform may change a record in place, so all columns are returned.
      */
     Channel.Content apply(int number, byte[] records) throws Exception {
@@ -99,7 +99,7 @@ final class ChainSteps {
         }
     }
 
-    /** Closes a plugin; its number is invalid afterwards. */
+    /** Closes a plugin; its number becomes invalid. */
     Channel.Content close(int number) throws Exception {
         Step step = steps.remove(number);
         if (step != null) {

@@ -19,7 +19,7 @@ import org.msgpack.core.buffer.MessageBuffer;
 import org.msgpack.value.ArrayValue;
 import org.msgpack.value.Value;
 
-/** Channel to the parent process: sends messages, and questions that the parent answers. Thread-safe. */
+/** Channel to the parent process: sends messages, and look-ups that the parent answers. Thread-safe. */
 final class Channel {
     /** Writes a message, or a part of one. */
     interface Content {
@@ -50,7 +50,8 @@ final class Channel {
         List<MessageBuffer> parts = packer.toBufferList();
         long length = packer.getTotalWrittenBytes();
         if (length > Integer.MAX_VALUE) {
-            throw new ConnectException("a message of " + length + " bytes is larger than 2 GiB; make the polls of the connector smaller");
+            throw new ConnectException(
+                    "cannot send a message of " + length + " bytes: the limit is 2 GiB; make the polls of the connector smaller");
         }
         synchronized (out) {
             out.writeInt((int) length);
@@ -106,7 +107,7 @@ final class Channel {
         }
     }
 
-    /** Packs a text as Java encodes it for Kafka: a lone surrogate becomes a question mark. */
+    /** Packs a string as Java encodes it for Kafka: a lone surrogate becomes a question mark. */
     static void packText(MessagePacker out, String text) throws IOException {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         out.packRawStringHeader(bytes.length);

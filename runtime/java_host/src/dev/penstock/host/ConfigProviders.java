@@ -38,7 +38,7 @@ final class ConfigProviders {
         return out -> out.packInt(number);
     }
 
-    /** Returns the values of those keys that exist at the path, and their time to live in milliseconds or nil. */
+    /** Returns the values of those keys that exist at the path, and their time to live in milliseconds, or nil. */
     Channel.Content get(int number, String path, Set<String> keys) throws Exception {
         Made made = providers.get(number);
         if (made == null) {
@@ -63,7 +63,7 @@ final class ConfigProviders {
         };
     }
 
-    /** Closes a provider; its number is invalid afterwards. */
+    /** Closes a provider; its number becomes invalid. */
     Channel.Content close(int number) throws Exception {
         Made made = providers.remove(number);
         if (made != null) {

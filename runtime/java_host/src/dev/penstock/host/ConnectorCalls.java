@@ -90,13 +90,13 @@ final class ConnectorCalls {
         }
     }
 
-    /** Returns the description that Kafka's validators have: {@code [none, gzip]}, {@code [0,...,100]}, {@code [1,...]}. */
+    /** Returns the list or range in a Kafka validator's description: {@code [none, gzip]}, {@code [0,...,100]}, {@code [1,...]}. */
     private static String inBrackets(ConfigDef.Validator validator) {
         String text = validator.toString();
         return text.substring(text.indexOf('[') + 1, text.length() - 1);
     }
 
-    /** Returns a validator's description of itself; empty if it has none. */
+    /** Returns the description of a validator; empty if it has none. */
     private static String described(ConfigDef.Validator validator) {
         String text = validator == null ? "" : String.valueOf(validator);
         return text.contains("@" + Integer.toHexString(System.identityHashCode(validator))) ? "" : text;
@@ -172,7 +172,7 @@ final class ConnectorCalls {
         };
     }
 
-    /** Packs the properties of tasks; null: there are none. */
+    /** Packs the properties of tasks; null means no tasks. */
     static Channel.Content packed(List<Map<String, String>> tasks) {
         List<Map<String, String>> given = tasks == null ? List.of() : tasks;
         return out -> {
@@ -257,7 +257,7 @@ final class ConnectorCalls {
 
         @Override
         public void requestTaskReconfiguration() {
-            // The connector is being split into tasks right now.
+            // The connector's tasks are being determined already.
         }
 
         @Override

@@ -69,7 +69,7 @@ final class ConverterCalls {
 
     /**
      * Converts the values of records to bytes. Returns bytes, nil or an error for each, and the headers of all records if
-     * the converter has changed any, else nil.
+     * the converter has changed any, otherwise nil.
      */
     Channel.Content fromConnect(int number, byte[] records) throws Exception {
         Made made = made(number);
@@ -230,7 +230,7 @@ final class ConverterCalls {
         });
     }
 
-    /** Closes a converter; its number is invalid afterwards. */
+    /** Closes a converter; its number becomes invalid. */
     Channel.Content close(int number) throws Exception {
         Made made = converters.remove(number);
         if (made != null) {

@@ -9,7 +9,7 @@ import java.util.List;
 import org.apache.kafka.common.errors.RetriableException;
 import org.msgpack.core.MessagePacker;
 
-/** Exceptions as messages: a kind that determines the reaction, the texts of the causes, and the stack trace for the log. */
+/** Exceptions as messages: a kind that determines the reaction, the messages of the causes, and the stack trace for the log. */
 final class Errors {
     private static final int MOST_CAUSES = 8;
 

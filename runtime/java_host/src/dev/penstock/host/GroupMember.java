@@ -44,7 +44,7 @@ final class GroupMember {
     private static final String CLAIM = "penstock.claim";
     private static final Duration STEP = Duration.ofMillis(100);
     private static final long LOG_NANOS = TimeUnit.SECONDS.toNanos(30);
-    /** How long to wait for the other tasks of the connector: each task that joins later costs a rebalance. */
+    /** Maximum wait for the other tasks of the connector: each task that joins later causes a rebalance. */
     private static final long OTHERS_NANOS = TimeUnit.SECONDS.toNanos(30);
     private static final Duration LEAVE = Duration.ofSeconds(1);
 
@@ -65,7 +65,7 @@ final class GroupMember {
     };
     private Set<String> topics = Set.of();
     private int opened = -1;
-    /** Whether the group waits for this member, or this member for others. Meanwhile offsets cannot be committed. */
+    /** Whether the group waits for this member, or this member for others. Offsets cannot be committed during that time. */
     private boolean isJoining;
     private long logged = System.nanoTime();
     private volatile ConsumerGroupMetadata metadata;
@@ -147,8 +147,8 @@ final class GroupMember {
         while (isJoining || claim.ofGroup < all) {
             await();
             if (System.nanoTime() > end && !isJoining) {
-                log.warn("Only {} of {} partitions are assigned in consumer group {}: not all tasks of the connector run, "
-                        + "and this one starts without them", claim.ofGroup, all, group);
+                log.warn("Only {} of {} partitions are assigned in consumer group {}: not all tasks of the connector are running; "
+                        + "this one starts without them", claim.ofGroup, all, group);
                 return;
             }
         }
@@ -164,7 +164,7 @@ final class GroupMember {
     }
 
     /**
-     * Answers the group's coordinator. Must be called often, between two calls of the task.
+     * Responds to the group's coordinator. Must be called often, between two calls of the task.
      *
      * @return whether the members of the group may have changed since the last claim
      */

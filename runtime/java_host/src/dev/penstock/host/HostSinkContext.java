@@ -62,7 +62,7 @@ final class HostSinkContext extends WorkerSinkTaskContext {
     /**
      * Sends a request to the parent.
      *
-     * @param what name of the request, which the parent knows
+     * @param what name of the request
      * @param arguments arguments, written as one value
      */
     void request(String what, Channel.Content arguments) {
@@ -115,15 +115,15 @@ final class HostSinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void pause(TopicPartition... partitions) {
-        tellPartitions("pause", partitions);
+        requestForPartitions("pause", partitions);
     }
 
     @Override
     public void resume(TopicPartition... partitions) {
-        tellPartitions("resume", partitions);
+        requestForPartitions("resume", partitions);
     }
 
-    private void tellPartitions(String what, TopicPartition... partitions) {
+    private void requestForPartitions(String what, TopicPartition... partitions) {
         List<TopicPartition> given = List.of(partitions);
         if (!assignment.containsAll(given)) {
             throw new IllegalWorkerStateException(

@@ -2,11 +2,11 @@ package dev.penstock.host;
 
 /** Returns unused heap to the operating system after a backlog, once the JVM has been idle for half a minute. */
 final class IdleMemory {
-    /** Number of idle beats before a collection: six beats take half a minute. */
+    /** Number of idle beats before a garbage collection: six beats take half a minute. */
     private static final int QUIET_BEATS = 6;
-    /** Bytes between two beats that do not count as work: few records, and calls and their answers. */
+    /** Bytes between two beats below which the JVM is idle: few records, and calls and their answers. */
     private static final long LITTLE = 1 << 20;
-    /** Minimum heap that is worth a full collection: even few records would soon use less than this again. */
+    /** Minimum growth of the heap, in bytes, that justifies a full collection: even few records soon use less than this again. */
     private static final long MUCH = 16 << 20;
 
     private final Channel channel;
@@ -20,7 +20,7 @@ final class IdleMemory {
     }
 
     /**
-     * Counts the idle beats, and collects at the sixth.
+     * Counts idle beats, and collects garbage at the sixth.
      *
      * <p>The serial collector shrinks its heap only in a full collection.
      */

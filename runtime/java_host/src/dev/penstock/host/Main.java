@@ -32,7 +32,7 @@ public final class Main {
     static final int PROTOCOL = 1;
 
     private static final long BEAT_MILLIS = 5_000;
-    /** How long the shutdown hooks of plugins may take after {@code System.exit}. */
+    /** Maximum time for the shutdown hooks of plugins after {@code System.exit}. */
     private static final long HOOKS_MILLIS = 5_000;
 
     private final Channel channel;
@@ -69,7 +69,7 @@ public final class Main {
             Threads.daemons("penstock-beat").newThread(() -> beat(channel)).start();
             new Main(channel).serve(new DataInputStream(requests));
         } catch (EOFException e) {
-            // The parent has closed its end, or has ended.
+            // The parent has closed the channel, or has exited.
         } catch (Throwable e) {
             e.printStackTrace();
             code = 1;
@@ -166,7 +166,7 @@ public final class Main {
                 Errors.pack(out, error);
             });
         } catch (IOException e) {
-            Runtime.getRuntime().halt(1); // the parent does not read any more
+            Runtime.getRuntime().halt(1); // the parent no longer reads
         }
     }
 
@@ -272,7 +272,7 @@ public final class Main {
         }
     }
 
-    /** Stops the task and, unless another task object follows, the connector. */
+    /** Stops the task and, unless another task object follows, the connector, within {@code millis}. */
     private Channel.Content stop(int millis, boolean withConnector) throws InterruptedException {
         RunningConnector watching = withConnector ? connector : null;
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);

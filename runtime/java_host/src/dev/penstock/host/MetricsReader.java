@@ -28,9 +28,9 @@ import org.slf4j.LoggerFactory;
  */
 final class MetricsReader {
     /**
-     * Number that was read.
+     * Value that was read.
      *
-     * @param isOfTable whether it is a row of a table; these are omitted first if there are too many numbers
+     * @param isOfTable whether it is from a row of a table; these are omitted first if there are too many values
      */
     record Reading(Channel.Content content, boolean isOfTable) {}
 
@@ -47,7 +47,7 @@ final class MetricsReader {
 
     private static final Logger log = LoggerFactory.getLogger(MetricsReader.class);
     private static final int MOST = 2_000;
-    /** Maximum number of calls that have not returned; then nothing more is read. */
+    /** Maximum number of calls that have not returned; at this number, nothing more is read. */
     private static final int MOST_HELD = 4;
     private static final long ONE_MILLIS = 500;
     /** Time after which no further source is read. */
@@ -69,7 +69,7 @@ final class MetricsReader {
         return made;
     }
 
-    /** Returns the metrics and the numbers of beans. */
+    /** Returns the registered metrics, and the numbers in JMX beans. */
     synchronized Channel.Content read() throws InterruptedException {
         held.values().removeIf(CompletableFuture::isDone);
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ALL_MILLIS);
@@ -107,7 +107,7 @@ final class MetricsReader {
             worker.shutdown(); // its thread ends once the call returns
             worker = worker();
         } catch (ExecutionException e) {
-            log.debug("The metrics of {} cannot be read", source.name(), e.getCause());
+            log.debug("Cannot read the metrics of {}", source.name(), e.getCause());
         }
         return List.of();
     }
@@ -116,8 +116,8 @@ final class MetricsReader {
         if (found.size() <= most) {
             return found;
         }
-        warn("", "Java plugins have more than {} metrics: those beyond are left out, entries of maps first", MOST);
-        found.sort(Comparator.comparing(Reading::isOfTable)); // stable: the order is kept otherwise
+        warn("", "Java plugins have more than {} metrics: the rest is omitted, entries of maps first", MOST);
+        found.sort(Comparator.comparing(Reading::isOfTable)); // stable: the order is otherwise unchanged
         return found.subList(0, most);
     }
 

@@ -16,7 +16,7 @@ import org.msgpack.value.Value;
 /**
  * Source partitions and offsets: their format in messages, and committed offsets, requested from the parent at each call.
  *
- * <p>Numbers have the same types as after a round trip through JSON in Kafka: whole numbers are Long, others Double.
+ * <p>Numbers have the same types as after a round trip through JSON in Kafka: integers are Long, others Double.
  */
 final class Offsets implements OffsetStorageReader {
     private final Channel channel;

@@ -40,7 +40,7 @@ final class PluginRegistries {
         return made;
     }
 
-    /** Returns metrics, which nothing reads, for a plugin object that is only used for planning. */
+    /** Returns metrics that are never read, for a plugin object that is only used for planning. */
     static PluginMetrics unread(Map<String, String> tags) {
         return new PluginMetricsImpl(new Metrics(), tags);
     }
@@ -51,7 +51,7 @@ final class PluginRegistries {
                 metrics.close();
             }
         } catch (IOException | RuntimeException e) {
-            log.warn("The metrics of a plugin cannot be closed", e);
+            log.warn("Cannot close the metrics of a plugin", e);
         }
     }
 
@@ -72,7 +72,7 @@ final class PluginRegistries {
                         found.add(new MetricsReader.Reading(out -> pack(out, metric, number), false));
                     }
                 } catch (RuntimeException e) {
-                    log.debug("The metric {} cannot be read", metric.metricName(), e);
+                    log.debug("Cannot read metric {}", metric.metricName(), e);
                 }
             }
         }

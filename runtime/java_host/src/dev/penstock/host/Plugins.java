@@ -83,7 +83,7 @@ final class Plugins {
     }
 
     /**
-     * Lists the plugin types of one class in a location; none if the location does not contain it. Finds classes that no
+     * Lists the plugin types of one class in a location; none if the location does not contain the class. Finds classes that no
      * service manifest names, as Kafka Connect's scan does.
      */
     Channel.Content find(Reference plugin) throws Exception {

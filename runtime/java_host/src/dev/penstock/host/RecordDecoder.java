@@ -26,8 +26,8 @@ import org.msgpack.core.MessageUnpacker;
 /** Decoder of messages of columns into records for sink tasks and for the chain. Counterpart of {@link RecordEncoder}. */
 final class RecordDecoder {
     /**
-     * Record of the class that Kafka Connect itself passes to tasks: some connectors check for it. Of the original record it
-     * contains the position in Kafka, not the bytes.
+     * Record of the class that Kafka Connect itself passes to tasks: some connectors check for it. It contains the position
+     * of the original record in Kafka, but not its bytes.
      */
     private static final class Delivered extends InternalSinkRecord {
         Delivered(
@@ -155,7 +155,7 @@ final class RecordDecoder {
         }
     }
 
-    /** Reads keys or values: groups of one schema each, with the rows of each group; nil instead of rows: all. */
+    /** Reads keys or values: groups of one schema each, with the rows of each group; nil for all rows. */
     private Side side(MessageUnpacker in, int count) throws IOException {
         int groups = in.unpackArrayHeader();
         Side all = new Side(new Schema[count], new Object[count]);
@@ -202,7 +202,7 @@ final class RecordDecoder {
         return cells;
     }
 
-    /** Reads structs of one schema: which rows are present (nil: all), and a column for each field. */
+    /** Reads structs of one schema: which rows are present (nil for all), and a column for each field. */
     private static void readStructs(MessageUnpacker in, Schema schema, Object[] cells) throws IOException {
         List<Struct> structs = new ArrayList<>(cells.length);
         if (in.tryUnpackNil()) {

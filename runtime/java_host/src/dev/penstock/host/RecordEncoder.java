@@ -40,7 +40,7 @@ final class RecordEncoder {
     private final SchemaTable schemas = new SchemaTable();
     private int portion = 500;
 
-    /** Returns how many records the next message may contain: some megabytes, if they are like the last ones. */
+    /** Returns the maximum number of records in the next message: a few megabytes, estimated from the last message. */
     int portion() {
         return portion;
     }
@@ -48,7 +48,7 @@ final class RecordEncoder {
     /**
      * Returns the message for these records.
      *
-     * @param polled for the last part of the records that were polled together, all of them; else null. Offsets are only
+     * @param polled all records that were polled together, with their last part; otherwise null. Offsets are only
      *     sent with the last part, so that records polled together are committed together
      */
     Channel.Content message(int epoch, int sequence, List<SourceRecord> records, List<SourceRecord> polled) {
@@ -150,7 +150,7 @@ final class RecordEncoder {
         }
     }
 
-    /** Checks a value against its schema. A struct has checked its fields itself. */
+    /** Checks a value against its schema. A struct has already checked its fields. */
     private static void check(Object value, Schema schema, ConnectRecord<?> record) {
         if (!(value instanceof Struct struct)) {
             Class<?> logical = schema.name() == null ? null : LOGICAL.get(schema.name());
@@ -215,7 +215,7 @@ final class RecordEncoder {
         return true;
     }
 
-    /** Packs structs of one schema: which rows are present (nil: all), and a column for each field. */
+    /** Packs structs of one schema: which rows are present (nil for all), and a column for each field. */
     private static void packStructs(MessagePacker out, Schema schema, Object[] values) throws IOException {
         int count = 0;
         for (Object value : values) {

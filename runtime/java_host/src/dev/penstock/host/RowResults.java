@@ -34,7 +34,7 @@ final class RowResults {
         failed.add(new Failed(row, error));
     }
 
-    /** Returns the remaining rows (nil: all), their columns (nil: no row remains), and the rows that failed. */
+    /** Returns the remaining rows (nil for all), their columns (nil if no row remains), and the rows that failed. */
     Channel.Content content(RecordEncoder encoder) throws IOException {
         byte[] columns = columns(encoder);
         return out -> {

@@ -19,7 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Connector that lives as long as the first of its tasks, and watches the external system for changes.
+ * Connector that runs as long as the first of its tasks, and watches the external system for changes.
  *
  * <p>All of its methods are called in one thread. Its requests to the context are sent to the parent.
  */
@@ -52,7 +52,7 @@ final class RunningConnector {
         })));
     }
 
-    /** Begins to stop the connector. */
+    /** Initiates the stop of the connector, without waiting for it. */
     void beginStop() {
         calls.execute(() -> {
             try {
@@ -74,7 +74,7 @@ final class RunningConnector {
     /** Waits until the connector has stopped, for at most {@code millis}. */
     void awaitStop(long millis) throws InterruptedException {
         if (!calls.awaitTermination(millis, TimeUnit.MILLISECONDS)) {
-            log.warn("The connector's stop() does not return, and its JVM ends without it");
+            log.warn("The connector's stop() has not returned; its JVM exits without waiting for it");
         }
     }
 
@@ -84,7 +84,7 @@ final class RunningConnector {
         try {
             send("tasks", Threads.with(loader, () -> ConnectorCalls.packed(connector.taskConfigs(mostTasks))));
         } catch (Throwable e) {
-            log.error("The connector has requested a reconfiguration of its tasks, and its taskConfigs() has failed", e);
+            log.error("The connector has requested a reconfiguration of its tasks, but its taskConfigs() has failed", e);
         }
     }
 

@@ -15,12 +15,12 @@ import org.msgpack.core.MessageUnpacker;
 final class SchemaReader {
     private final List<Schema> schemas = new ArrayList<>();
 
-    /** Reads the number of a schema and returns the schema; null: none. */
+    /** Reads the number of a schema and returns the schema; null for no schema. */
     Schema get(MessageUnpacker in) throws IOException {
         return in.tryUnpackNil() ? null : schemas.get(in.unpackInt());
     }
 
-    /** Reads the new schemas in a message: whether numbers restart at 0, and the schemas. */
+    /** Reads the new schemas in a message: a flag whether numbers restart at 0, and the schemas. */
     void readNew(MessageUnpacker in) throws IOException {
         in.unpackArrayHeader();
         if (in.unpackBoolean()) {

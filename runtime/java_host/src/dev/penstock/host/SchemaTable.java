@@ -35,7 +35,7 @@ final class SchemaTable {
             unsent.add(content);
             return byContent.size();
         });
-        if (schema instanceof SchemaBuilder) { // not built: fields may still be added
+        if (schema instanceof SchemaBuilder) { // not built yet: fields may still be added
             return number;
         }
         if (byObject.size() >= MOST_OBJECTS) { // the plugin creates a schema for each record
@@ -55,7 +55,7 @@ final class SchemaTable {
         }
     }
 
-    /** Packs the schemas that were numbered since the last message: whether numbers restart at 0, and the schemas. */
+    /** Packs the schemas that are new since the last message: a flag whether numbers restart at 0, and the schemas. */
     void packNew(MessagePacker out) throws IOException {
         out.packArrayHeader(2);
         out.packBoolean(isReset);

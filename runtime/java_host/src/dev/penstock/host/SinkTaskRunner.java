@@ -35,7 +35,7 @@ final class SinkTaskRunner implements TaskRunner {
     private final HostSinkContext context;
     private final RecordDecoder decoder = new RecordDecoder();
     private final ScheduledExecutorService calls;
-    /** Member of the connector's group, if the task needs one; else null. */
+    /** Member of the connector's group, if the task needs one; otherwise null. */
     private final GroupMember member;
     private volatile Thread thread;
     private boolean stopCalled;
@@ -106,7 +106,7 @@ final class SinkTaskRunner implements TaskRunner {
                 context.request("rebalanced", Channel.NOTHING);
             }
         } catch (RuntimeException e) {
-            log.error("The task cannot stay in its group", e);
+            log.error("The task cannot remain in its consumer group", e);
             context.request("left", out -> Channel.packText(out, e.getMessage()));
             throw e; // it is not called again
         }
@@ -156,7 +156,7 @@ final class SinkTaskRunner implements TaskRunner {
         }
     }
 
-    /** Records that the dead letter of a record that the task has reported is in Kafka, or cannot be written. */
+    /** Completes the report of a record: its dead letter is in Kafka, or cannot be written. */
     void reported(int number, String failure) {
         context.errantRecords().completed(number, failure);
     }

@@ -31,7 +31,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Source task: started, polled and stopped in one thread, as in Kafka Connect; committed in another one.
+ * Source task: started, polled and stopped in one thread, as in Kafka Connect; committed in another thread.
  *
  * <p>It polls only as often as the parent allows, so that memory stays bounded and a paused task is not polled.
  */
@@ -50,7 +50,7 @@ final class SourceTaskRunner implements TaskRunner {
     private final Map<String, String> properties;
     private final PluginMetricsImpl metrics;
     private final Channel channel;
-    /** Null: the task does not end its transactions. */
+    /** Null if the task does not define transaction boundaries. */
     private final TransactionMarks marks;
     private final RecordEncoder encoder = new RecordEncoder();
     private final Semaphore polls = new Semaphore(0);
@@ -139,7 +139,7 @@ final class SourceTaskRunner implements TaskRunner {
     }
 
     /**
-     * Commits all records up to a message, in order, in another thread than {@code poll}, which may block.
+     * Commits all records up to a message, in order, in a different thread than {@code poll}, which may block.
      *
      * @param places positions of records in Kafka; a record without one is not in Kafka
      */
@@ -155,7 +155,7 @@ final class SourceTaskRunner implements TaskRunner {
                 }
                 task.commit();
             } catch (Throwable e) {
-                log.error("The task's commit() has failed. Records and offsets are in Kafka; the outside system was not notified.", e);
+                log.error("The task's commit() has failed. Records and offsets are in Kafka; the external system was not notified.", e);
             }
         });
     }
@@ -183,7 +183,7 @@ final class SourceTaskRunner implements TaskRunner {
     /**
      * Stops the task: waits for {@code poll}, then calls the task's {@code stop} concurrently, then interrupts the thread.
      *
-     * @return null once it has ended, else the method of the task that does not return
+     * @return null if it has ended, otherwise the method of the task that does not return
      */
     @Override
     public String stop(int millis) throws InterruptedException {
@@ -255,7 +255,7 @@ final class SourceTaskRunner implements TaskRunner {
                     return;
                 }
                 if (records == null || records.isEmpty()) {
-                    if (!isSent(List.of())) { // the task may have ended a transaction nevertheless
+                    if (!isSent(List.of())) { // the task may still have ended a transaction
                         return;
                     }
                     if (System.nanoTime() - begun < 1_000_000) {

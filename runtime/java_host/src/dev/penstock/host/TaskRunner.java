@@ -1,8 +1,8 @@
 package dev.penstock.host;
 
-/** The one task that this program runs. */
+/** The task that this program runs. */
 interface TaskRunner {
-    /** How long a task that could not be started may take to stop before another one may follow. */
+    /** Maximum time that a task may take to stop after a failed start, before another one may follow. */
     int NOT_STARTED_MILLIS = 5_000;
 
     /** Number of this task object in this process, so that messages for an earlier one are ignored. */
@@ -11,7 +11,7 @@ interface TaskRunner {
     /**
      * Stops the task.
      *
-     * @return null once it has ended, else the method of the task that does not return
+     * @return null if it has ended, otherwise the method of the task that does not return
      */
     String stop(int millis) throws InterruptedException;
 }

@@ -9,7 +9,7 @@ import org.apache.kafka.connect.source.TransactionContext;
 /**
  * Marks where a task's transactions end (KIP-618).
  *
- * <p>As in Kafka Connect, a task that requests both commit and abort at the same place fails, even if it catches exceptions:
+ * <p>As in Kafka Connect, a task that requests both commit and abort at the same point fails, even if it catches exceptions:
  * the exception is thrown when the mark is taken, not when it is set.
  */
 final class TransactionMarks implements TransactionContext {
@@ -48,7 +48,7 @@ final class TransactionMarks implements TransactionContext {
         return Objects.requireNonNull(record, "Source record used to define transaction boundaries may not be null");
     }
 
-    /** Removes and returns the mark of a record; null: it has none. */
+    /** Removes and returns the mark of a record; null if it has none. */
     synchronized End after(SourceRecord record) {
         if (commits.isEmpty() && aborts.isEmpty()) { // most records have no mark, and hashing a record is expensive
             return null;
@@ -62,7 +62,7 @@ final class TransactionMarks implements TransactionContext {
         return end(commit, abort);
     }
 
-    /** Removes and returns the mark of all polled records; null: they have none. */
+    /** Removes and returns the mark of all polled records; null if they have none. */
     synchronized End afterPolled() {
         if (commitsPolled && abortsPolled) {
             throw new IllegalStateException("Connector requested both commit and abort of same transaction");

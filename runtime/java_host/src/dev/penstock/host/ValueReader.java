@@ -61,7 +61,7 @@ final class ValueReader {
 
     private static long within(long least, long value, long most) {
         if (value < least || value > most) {
-            throw new DataException("a whole number is not between " + least + " and " + most + ", as its schema requires");
+            throw new DataException("an integer is not between " + least + " and " + most + ", as its schema requires");
         }
         return value;
     }

@@ -28,7 +28,7 @@ final class Values {
     /**
      * Packs a value so that it can be read without its schema.
      *
-     * @param schema schema of the value; null: it has none, and the widths of numbers are packed as well
+     * @param schema schema of the value; null if it has none, so that the widths of numbers are packed as well
      */
     static void packTagged(MessagePacker out, Schema schema, Object value) throws IOException {
         if (value instanceof BigDecimal decimal) {
@@ -70,11 +70,11 @@ final class Values {
         }
     }
 
-    /** Packs the key of a map. Keys of a Python dict can be texts, numbers, bytes and logical types, but not containers. */
+    /** Packs the key of a map. Keys of a Python dict can be strings, numbers, bytes and logical types, but not containers. */
     private static void packKey(MessagePacker out, Schema schema, Object key) throws IOException {
         if (key instanceof Struct || key instanceof Collection<?> || key instanceof Map<?, ?>) {
             throw new DataException("cannot read a map whose keys are of " + key.getClass()
-                    + "; maps with texts, numbers or bytes as keys are supported");
+                    + "; maps with strings, numbers or bytes as keys are supported");
         }
         packTagged(out, schema, key);
     }
@@ -87,7 +87,7 @@ final class Values {
         }
     }
 
-    /** Packs a value of a column whose schema the reader has: logical types as plain numbers and texts. */
+    /** Packs a value of a column whose schema the reader has: logical types as plain numbers and strings. */
     static void packInColumn(MessagePacker out, Schema schema, Object value) throws IOException {
         if (value instanceof BigDecimal decimal) {
             Channel.packText(out, text(decimal));
@@ -127,7 +127,7 @@ final class Values {
         }
     }
 
-    /** Packs a text; a text with lone surrogates, which UTF-8 cannot encode, is packed as UTF-16. */
+    /** Packs a string; one with lone surrogates, which UTF-8 cannot encode, is packed as UTF-16. */
     private static void packText(MessagePacker out, String text) throws IOException {
         if (isWellFormed(text)) {
             Channel.packText(out, text);
@@ -151,7 +151,7 @@ final class Values {
         return true;
     }
 
-    /** Returns a decimal with its scale, in the form that Python's Decimal reads. */
+    /** Returns a decimal with its scale, in a form that Python's Decimal accepts. */
     private static String text(BigDecimal decimal) {
         return decimal.unscaledValue() + "E" + (-(long) decimal.scale());
     }
