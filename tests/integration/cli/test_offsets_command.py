@@ -197,7 +197,7 @@ def test_a_document_with_the_mark_that_windows_begins_a_file_with_is_read(pods: 
     assert dry.returncode == 0, dry.stderr
     assert '{"p":"Zürich"}' in dry.stdout
     assert "has no records of" in dry.stderr
-    assert "give it by --worker" in dry.stderr
+    assert "pass it by --worker" in dry.stderr
 
 
 def asked(pods: Pods, resource: dict[str, Any]) -> tuple["subprocess.Popen[bytes]", int]:

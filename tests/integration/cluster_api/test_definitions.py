@@ -311,7 +311,7 @@ def test_kubectl_finds_all_resources_by_their_category_and_short_names(
     [
         ("connector", "A connector, which moves records"),
         ("connector.spec", "The maximum number of tasks"),
-        ("connector.spec", "Running. Paused: the tasks stay"),
+        ("connector.spec", "Paused: tasks remain but move no records"),
         ("connector.spec.config", "flat properties"),
         ("connector.spec.restart", "maxRestarts"),
         ("connector.spec.restart.backoff", "The delay before the first restart. Default: 10s."),

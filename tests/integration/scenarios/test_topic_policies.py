@@ -152,7 +152,7 @@ def test_under_only_limits_a_topic_without_a_rule_is_not_left_to_a_broker_that_c
     assert task.await_exit() == 2
     assert told.startswith(
         f"cannot create topic '{p}.new': the TopicCreationPolicy rails limits how topics are created, but no rule "
-        f"applies to this one; write topic.creation.default.partitions and topic.creation.default.replication.factor into"
+        f"applies to this one; set topic.creation.default.partitions and topic.creation.default.replication.factor in"
     )
     assert f"{p}.new" not in topics(lab)
     assert lab.values(there) == ["v"]  # what exists is written to

@@ -187,7 +187,7 @@ def test_a_batch_with_fewer_values_than_timestamps_is_refused_although_nobody_ha
     times = Times(5, None, 7)
     batch = timed(times)
     short = batch.replace(value=["a", "b"], length=2)
-    with pytest.raises(ReturnedWrong, match="a batch of 2 records with 3 in the column timestamp"):
+    with pytest.raises(ReturnedWrong, match="a batch of 2 records whose column timestamp has length 3"):
         returned.batch(short, "apply_batch", before=batch)
     assert times.listed == 0
 
