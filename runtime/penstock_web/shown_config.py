@@ -12,7 +12,7 @@ from typing import Any, Final
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
 from penstock_model.connect.redaction import HIDDEN
-from penstock_model.connect.secret_names import has_secret_text, is_secret_name
+from penstock_model.connect.secret_names import has_secret_text, has_secret_word
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.definitions import ClassDefinition
 from penstock_model.validation.connector import PluginKnowledge
@@ -21,7 +21,7 @@ from penstock_model.validation.plugin_definitions import find_definitions
 __all__ = ["shown_config"]
 
 _CAUTIOUS_NAME: Final = re.compile(r"pass|auth|signature|sas\b|webhook|keystore|\bpem\b", re.IGNORECASE)
-"""Names too general for `is_secret_name`: hiding a harmless value costs little; an import would propose a Secret."""
+"""Names too general for `has_secret_word`: hiding a harmless value costs little; an import would propose a Secret."""
 _CONTENT_NAME: Final = re.compile(r"(^|\.)(static\.value|value\.literal)")
 """Properties of InsertField and InsertHeader whose value becomes part of records: a tenant's key, for example."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")
@@ -31,7 +31,9 @@ _CAUTIOUS_TEXT: Final = re.compile(
     r"\s{0,5}[=:]\s{0,5}[^\s=:]|(?:key|sig)[\w.-]{0,50}\s{0,5}=",  # headers, also types and renames of fields
     re.IGNORECASE,
 )
-"""Texts too general for `has_secret_text`. Repeats are bounded: a value may have 1 MiB, and the event loop waits for it."""
+"""Texts too general for `has_secret_text`. Repeats are bounded, because the event loop waits for the search."""
+_LONGEST: Final = 65_536
+"""Characters of the longest value that is searched, and so may be shown: longer ones would delay the event loop."""
 _FRAMEWORK: Final = frozenset(p.name for kind in (SourceConfig, SinkConfig) for p in kind.properties())
 _CHAIN_PROPERTY: Final = re.compile(
     r"(transforms|predicates)\.[^.]+\.(type|predicate|negate|plugin\.version)|(key|value|header)\.converter\.plugin\.version"
@@ -76,7 +78,9 @@ def _shown(name: str, value: str, kinds: Mapping[str, str]) -> str:
     is_known = name in _FRAMEWORK or name in kinds or _CHAIN_PROPERTY.fullmatch(name) or _TOPIC_CREATION.fullmatch(name)
     if not is_known or kinds.get(name) == "PASSWORD":
         return HIDDEN
-    if (is_secret_name(name) or _CAUTIOUS_NAME.search(name)) and kinds.get(name) != "BOOLEAN":
+    if (has_secret_word(name) or _CAUTIOUS_NAME.search(name)) and kinds.get(name) != "BOOLEAN":
+        return HIDDEN
+    if len(value) > _LONGEST:
         return HIDDEN
     could_be_secret = _CONTENT_NAME.search(name) or has_secret_text(value) or _CAUTIOUS_TEXT.search(value)
     return HIDDEN if could_be_secret else value

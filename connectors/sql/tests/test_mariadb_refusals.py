@@ -74,10 +74,10 @@ def test_a_replica_is_refused_though_it_takes_writes_and_one_of_its_threads_is_s
             at.execute("SELECT @@gtid_binlog_pos")
             cursor.execute("SELECT MASTER_GTID_WAIT(%s, 30)", at.fetchone())
             assert cursor.fetchone() == (0,)
-        assert refusal(shop).startswith("The server is a replica or read-only")
+        assert refusal(shop).startswith("cannot find new rows on a server that is a replica or read-only")
         for thread in ("IO_THREAD", "SQL_THREAD"):
             cursor.execute(f"STOP SLAVE {thread}")
-            assert refusal(shop).startswith("The server is a replica or read-only")
+            assert refusal(shop).startswith("cannot find new rows on a server that is a replica or read-only")
             cursor.execute("START SLAVE")
         ((dumping,),) = original.rows(
             "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog%'"
@@ -99,7 +99,7 @@ def test_a_node_of_galera_is_refused(maria: mariadb.Database, monkeypatch: Any) 
         return found
 
     monkeypatch.setattr(mariadb_catalog, "_rows", answered)
-    assert refusal(maria).startswith("The server is a node of a Galera cluster")
+    assert refusal(maria).startswith("cannot find new rows on a node of a Galera cluster")
 
 
 def test_mysql_is_refused_when_the_connector_is_planned_and_when_a_task_starts(

@@ -68,7 +68,7 @@ def test_the_full_name_of_a_table_of_another_database_is_explained(shop: Shop, o
     if shop.kind == "mariadb":
         assert "write database.table" in found[0]
     else:
-        assert "connection.url names" in found[0]
+        assert "one database, and connection.url names" in found[0]
     with pytest.raises(ConfigError, match=f"{of}: cannot read {wrong}"):
         run_source(SqlSource, {**shop.properties, **BY_ID, of: wrong})
 

@@ -217,7 +217,7 @@ def test_nan_and_infinity_of_json_with_schemas_are_handed_back_by_mariadb(maria:
 def test_nan_is_handed_back_by_sqlite_and_infinity_stored(lite: Any) -> None:
     lite.run("CREATE TABLE orders (id REAL, wide REAL, narrow REAL, note TEXT)")
     (refused,) = write(lite, *odd_floats())
-    assert "cannot store NaN, which SQLite stores as null" in refused
+    assert "cannot store NaN: SQLite would store null" in refused
     infinity = float("inf")
     assert lite.rows("SELECT wide, narrow, note FROM orders WHERE id < 9 ORDER BY id") == [
         (infinity, infinity, "Infinity"),

@@ -1,7 +1,7 @@
 """Names and texts that indicate a secret, for properties and options whose type is unknown. Pure.
 
 The console, the import of connectors and the warnings about JVM options share these patterns. They prefer one match too many
-to one secret that is shown or ends in Git. All repeats are bounded: the operator applies the patterns to values of up to
+to one secret that is shown or ends up in Git. All repeats are bounded: the operator applies the patterns to values of up to
 1 MiB on its event loop.
 """
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["has_secret_text", "is_secret_name", "secret_parts"]
+__all__ = ["has_secret_text", "has_secret_word", "is_secret_name", "secret_parts"]
 
 _NAME: Final = re.compile(
     r"passw|passphrase|passcode|pass$|pwd|(^|[._-])(pass|pw|sas)($|[._-])|secret|credential|token|jaas|(?<!oauth)bearer|"
@@ -26,11 +26,11 @@ _ABOUT_A_SECRET: Final = re.compile(
 )
 """Suffixes of properties about a secret or about a table's key, which hold no secret: `primary.key.mode`."""
 _TEXT: Final = re.compile(
-    r"://[^:/\s@]{0,200}+:(?P<url>[^\s@]{1,500}+)@|"  # user information
-    r"thin:[^/\s@]{1,200}+/(?P<thin>[^\s@]{1,200}+)@|"  # Oracle's `thin:user/password@host`
+    r"://[^:/\s@]{0,200}+:(?P<url>[^\s@]{1,2000}+)@|"  # user information
+    r"thin:[^/\s@]{1,200}+/(?P<thin>[^\s@]{1,2000}+)@|"  # Oracle's `thin:user/password@host`
     r"(?:passw(?:or)?d|passphrase|pwd|secret|credentials?|(?:access|api|auth|bearer|sas|security)[._-]?token|"
     r"(?:api|access|account|private)[._-]?key|[?&;](?:sig|sas|key|token))"
-    r"\s{0,5}=\s{0,5}(?P<value>[^=;&\s][^;&\s]{0,4000}+)|"  # parameters of drivers and URLs
+    r"\s{0,5}={1,2}\s{0,5}(?P<value>[^=;&\s][^;&\s]{0,4000}+)|"  # parameters of drivers and URLs
     r"(?:passw(?:or)?d|passphrase|secret|token|credential|authorization|(?:api|access|account|private)[._-]?key)"
     r"\"\s{0,5}:\s{0,5}\"(?P<json>[^\"]{1,4000}+)\"|"
     r"private[ _]key|\b(?:bearer|basic)\s{1,5}[\w.~+/=-]{8}|^\s{0,5}(?:bearer|basic)\s{1,5}\S|hooks\.slack\.com/services/",
@@ -40,7 +40,12 @@ _TEXT: Final = re.compile(
 
 def is_secret_name(name: str) -> bool:
     """Return whether the name of a property or option indicates that its value is a secret."""
-    return _NAME.search(name) is not None and _ABOUT_A_SECRET.search(name) is None
+    return has_secret_word(name) and _ABOUT_A_SECRET.search(name) is None
+
+
+def has_secret_word(name: str) -> bool:
+    """Return whether a name contains a word for secrets, even with a suffix such as that of `token.bytes`."""
+    return _NAME.search(name) is not None
 
 
 def has_secret_text(text: str) -> bool:

@@ -62,6 +62,8 @@ def test_names_of_other_properties(name: str) -> None:
     ("text", "parts"),
     [
         ("jdbc:x://ann:a:b@db/shop", ["a:b"]),
+        (f"https://ann:{1500 * 'x'}@db", [1500 * "x"]),
+        ("password==hunter2", ["hunter2"]),
         ("jdbc:oracle:thin:ann/hunter2@db:1521/shop", ["hunter2"]),
         ("jdbc:sqlserver://db;user=ann;password=hunter=2;encrypt=true", ["hunter=2"]),
         ("https://store/x?sv=1&sig=abc%3D", ["abc%3D"]),

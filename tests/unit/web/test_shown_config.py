@@ -10,7 +10,7 @@ from penstock_model.connect.redaction import HIDDEN
 from penstock_model.contracts.definitions import ClassDefinition
 from penstock_model.resources.plugin_offers import offered
 from penstock_model.validation.connector import PluginKnowledge
-from penstock_web.shown_config import shown_config
+from penstock_web.shown_config import _shown, shown_config
 
 from .resources import Resources
 from .shop import connector
@@ -97,3 +97,15 @@ def test_each_text_of_a_built_in_plugin_is_hidden_unless_it_is_harmless() -> Non
 def test_a_reference_to_a_secret_is_shown_where_a_text_is_not(wanted: str) -> None:
     definition = next(d for d, name in texts() if name == wanted)
     assert shown(definition, wanted, "${secret:db:key}") == "${secret:db:key}"
+
+
+@pytest.mark.parametrize("name", ["encryption.key.bytes", "token.bytes", "client.secret.format", "secret.name"])
+def test_a_word_for_secrets_hides_a_text_whatever_follows_it(name: str) -> None:
+    known = {name: "STRING"}
+    assert _shown(name, "hunter2", known) == HIDDEN
+    assert _shown("file", "hunter2", {"file": "STRING"}) == "hunter2"
+
+
+def test_a_value_that_would_take_long_to_search_is_hidden() -> None:
+    assert _shown("file", "a" * 65_536, {"file": "STRING"}) != HIDDEN
+    assert _shown("file", "a" * 65_537, {"file": "STRING"}) == HIDDEN

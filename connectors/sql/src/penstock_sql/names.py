@@ -36,9 +36,9 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
     parts = parts_of(text, '"' if '"' in form else "")
     if parts is None or len(parts) > 2:
         raise DataError(
-            f"cannot derive a table name from topic {topic}: {property_name} {form!r} results in {text!r}, but only one dot "
-            "separates the schema from the table; quote the part that contains dots, or change the topic with the transform "
-            "RegexRouter"
+            f"cannot derive a table name from topic {topic}: {property_name} {form!r} results in {text!r}, which is not a "
+            "table name: one dot separates the schema from the table; quote the part that contains dots, or change the "
+            "topic with the transform RegexRouter"
         )
     return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])
 

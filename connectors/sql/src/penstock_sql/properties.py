@@ -43,8 +43,8 @@ def refused(config: Config, reasons: Mapping[str, str], as_always: Mapping[str, 
     """
     for name, reason in reasons.items():
         if "" in config.open_properties(name):
-            yield Problem(name, f"is not supported: {reason}; remove it")
+            yield Problem(name, f"is not supported: {reason}; remove the property")
     for name, (held, reason) in as_always.items():
         text = config.open_properties(name).get("", held)
         if text.strip().lower() != held:
-            yield Problem(name, f"cannot be {text}: {reason}; remove it")
+            yield Problem(name, f"cannot be {text}: {reason}; remove the property")

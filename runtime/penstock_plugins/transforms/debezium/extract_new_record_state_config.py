@@ -64,7 +64,7 @@ class ExtractNewRecordStateConfig(Config):
     route: str = prop(
         "route.by.field",
         "",
-        doc="Field of the row that has the name of the new topic. A blank string or null keeps the topic.",
+        doc="Field of the row whose value is the name of the new topic. A blank string or null keeps the topic.",
         importance=Importance.LOW,
     )
     field_prefix: str = prop("add.fields.prefix", "__", doc=_PREFIX.format("added fields"), importance=Importance.LOW)

@@ -85,7 +85,8 @@ class Place(NamedTuple):
 Row = tuple[Place, tuple[Any, ...]]
 
 _IDENTICAL: Final = {int, str, bytes}
-"""Types whose equal values are equal in every column. Equal values of other types may differ: 0.0 and -0.0, 1 and 1.00."""
+"""Types whose equal values are identical in every column. Equal values of other types may differ: 0.0 and -0.0, the Decimals
+1 and 1.00."""
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ def bits_number(value: Any) -> int:
 
 
 def bits_text(value: Any, length: int | None) -> str:
-    """Return the digits of a value as in `bits_number`, for a column of a length; None if it varies. A text is unchanged.
+    """Return the digits of a value as in `bits_number`, in the column's length (None: it varies). A text remains unchanged.
 
     Raises:
         DataError: as `bits_number`.

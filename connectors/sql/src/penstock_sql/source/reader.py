@@ -77,7 +77,7 @@ class SqlReader(PartitionReader):
     def _described(
         self, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
-        """Return the schema and the readers of the rows, created once for each set of columns and shared by all records."""
+        """Return the schema and the readers of the rows, created once for each table and set of columns, not per row."""
         required = frozenset[str]() if columns is None else columns.required
         description = tuple(cursor.description)
         form = (of, required, tuple(tuple(column) for column in description))

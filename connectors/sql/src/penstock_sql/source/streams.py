@@ -28,7 +28,7 @@ _QUERY: Final = SourcePartition({"query": "query"})
 
 
 def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
-    """Return the source partition of a query or a table: for a table, one with an offset in Kafka, otherwise a new one."""
+    """Return the source partition of a query, or of a table: one with an offset in Kafka, else one of schema and name."""
     if isinstance(of, str):
         return _QUERY
     own = SourcePartition({"protocol": "1", "table": str(of)})

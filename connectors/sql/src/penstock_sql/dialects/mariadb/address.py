@@ -153,7 +153,7 @@ def _refused(given: Mapping[str, str]) -> Iterable[Problem]:
         if name in IGNORED or _is_fixed_value(name, value):
             continue
         if name in REFUSED or name in AS_ALWAYS:
-            yield Problem(_URL, f"cannot use the parameter {name}: {REFUSED.get(name, FASTER)}; remove it")
+            yield Problem(_URL, f"cannot use the parameter {name}: {REFUSED.get(name, FASTER)}; remove the parameter")
             continue
         near = nearest(name, {*AS_ALWAYS, *IGNORED, *_OWN})
         hint = f"did you mean {near}?" if near else "remove it"

@@ -147,7 +147,9 @@ class MariaDb(Dialect):
 
     def source_problems(self, address: Address, config: Any) -> Iterable[Problem]:
         if config.catalog not in (None, address.parameters["database"]):
-            yield Problem("catalog.pattern", "names a different database than connection.url; set schema.pattern to it")
+            yield Problem(
+                "catalog.pattern", "names a different database than connection.url; name it in schema.pattern"
+            )
 
     def reading_problems(self, connection: Connection) -> Iterable[Problem]:
         return catalog.rights_missing(connection)

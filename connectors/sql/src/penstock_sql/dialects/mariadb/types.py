@@ -55,6 +55,6 @@ def kind_of_column(column: Any) -> ColumnKind:
 
 
 def table_options(*, is_mariadb: bool) -> Mapping[str, Any]:
-    """Return SQLAlchemy's options for a new table, with a collation in which trailing blanks of text keys count."""
+    """Return SQLAlchemy's options for a new table, with a collation that compares trailing blanks of text keys, too."""
     collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
     return {"mysql_engine": "InnoDB", "mysql_default_charset": "utf8mb4", "mysql_collate": collation}

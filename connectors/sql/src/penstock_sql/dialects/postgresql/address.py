@@ -86,7 +86,7 @@ def _mapped(name: str, value: str) -> Mapping[str, str]:
     if name in SAME:
         return _word(SAME[name], value)
     if name in REFUSED:
-        raise ValueError(f"{REFUSED[name]}; remove it")
+        raise ValueError(f"{REFUSED[name]}; remove the parameter")
     known = _keywords()
     if name in known:
         return _word(name, value)

@@ -116,7 +116,7 @@ def _clear(connection: Connection, stage: str) -> None:
 
 
 def _staged(write: Write, mode: str, form: str) -> bool:
-    """Return whether rows are written through a temporary table, as also under row-level security, which rejects COPY."""
+    """Return whether rows are written through a temporary table. Row-level security requires it, since it rejects COPY."""
     return write.delete or mode != "insert" or has_policies(form)
 
 

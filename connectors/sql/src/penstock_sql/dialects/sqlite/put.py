@@ -61,7 +61,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, int) and not -_BOUND <= value < _BOUND:
         return _as_float(value)
     if isinstance(value, float) and math.isnan(value):
-        raise sqlite3.DataError("cannot store NaN, which SQLite stores as null; use a text column")
+        raise sqlite3.DataError("cannot store NaN: SQLite would store null; use a text column")
     if isinstance(value, Decimal):
         if value.is_finite() and math.isinf(float(value)):
             raise sqlite3.DataError("cannot store a number beyond the range of floats; use a text column")
