@@ -104,7 +104,8 @@ class Play:
         say = self._screen.say
         say("The count, while more orders are created:")
         say(
-            f"  topic {TOPIC} (read_committed): {topic.records:,} records, {topic.missing} missing, {topic.doubled} doubled"
+            f"  topic {TOPIC} (read_committed): {topic.records:,} records, {topic.missing} missing, "
+            f"{topic.duplicated} duplicated"
         )
         say(f"  created by TopicCreationPolicy {POLICY}: {topic_as_created(self._kube, TOPIC)}")
         tickers = [c for c in scene.connectors.values() if c.plugin == "Ticker"]
@@ -115,14 +116,14 @@ class Play:
             say(f"  plugin Ticker in several versions, each from its image: {versions}")
         say(f"  {FILE} in pod {pod}: {len(orders):,} lines, {absent} missing, {again} written again")
         say(f"  the last line: {scene.lines.text}", "dim")
-        good = topic.missing == topic.doubled == absent == 0
+        good = topic.missing == topic.duplicated == absent == 0
         if self._orders:
             history = scene.backlog
             say(
                 f"  topic {BACKLOG_TOPIC}, of the backlog: {history.records:,} records, {history.missing} missing, "
-                f"{history.doubled} doubled"
+                f"{history.duplicated} duplicated"
             )
-            good &= history.missing == history.doubled == 0 and history.records == self._orders
+            good &= history.missing == history.duplicated == 0 and history.records == self._orders
         if CHANGES in scene.connectors:
             changes = changed(self._kube)
             text, same = differences(journal(self._kube, changes), events(self._kube, CHANGES_TOPIC, changes)[:changes])

@@ -110,7 +110,7 @@ class Found:
     first: int = 0
     last: int = -1
     missing: int = 0
-    doubled: int = 0
+    duplicated: int = 0
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def moved(scene: Scene, before: Scene) -> str:
     t, seconds = scene.topic, scene.at - before.at
     rate = _rate(t.records, before.topic.records, seconds)
     text = (
-        f"topic {TOPIC}: {t.records:,} records, {rate}/s, {t.missing} missing, {t.doubled} doubled"
+        f"topic {TOPIC}: {t.records:,} records, {rate}/s, {t.missing} missing, {t.duplicated} duplicated"
         f" -> {FILE}: {scene.lines.count:,} lines"
     )
     if scene.changes:

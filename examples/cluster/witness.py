@@ -2,8 +2,8 @@
 
 It reads committed records only (read_committed), from the beginning, and writes a line of JSON to standard output when it
 has found more, at most twice per second: `records`; `first` and `last`, the lowest and highest order id; of the ids between
-them, `missing`, and `doubled`, the number of duplicates. It restarts with each demo. If several streams write the same ids,
-COPIES is their number, and each id counts so often.
+them, `missing`, and `duplicated`, the number of duplicates. It restarts with each demo. If several streams write the same
+ids, COPIES is their number, and each id counts so often.
 
 It does not join a consumer group: after a broker was frozen, a group would reassign the partitions, from the beginning.
 """
@@ -61,7 +61,7 @@ def main() -> None:
                 "first": first,
                 "last": first + len(times) - 1,
                 "missing": missing,
-                "doubled": records - (len(times) * copies - missing),
+                "duplicated": records - (len(times) * copies - missing),
             }
             sys.stdout.write(json.dumps(found) + "\n")
             sys.stdout.flush()

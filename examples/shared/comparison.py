@@ -16,18 +16,19 @@ class Comparison:
 
     Attributes:
         missing: rows whose key the copy lacks.
-        doubled: duplicate rows of the copy with a key of the table.
+        duplicated: duplicate rows of the copy with a key of the table.
         outdated: rows whose key the copy has, with other values.
         unknown: rows of the copy whose key the table lacks.
     """
 
     missing: int = 0
-    doubled: int = 0
+    duplicated: int = 0
     outdated: int = 0
     unknown: int = 0
 
     def __str__(self) -> str:
-        return f"{self.missing} missing, {self.doubled} doubled, {self.outdated} not up to date, {self.unknown} unknown"
+        wrong = f"{self.outdated} not up to date, {self.unknown} unknown"
+        return f"{self.missing} missing, {self.duplicated} duplicated, {wrong}"
 
 
 def compare(table: Sequence[Row], copy: Sequence[Row]) -> Comparison:

@@ -50,7 +50,7 @@ def counted(journal: Sequence[Row], topic: Sequence[Row]) -> tuple[str, bool]:
         last[order] = change
     counts = {
         "missing": found.missing,
-        "doubled": found.doubled,
+        "duplicated": found.duplicated,
         "altered": found.outdated,
         "unknown": found.unknown,
         "out of order": disordered,

@@ -108,9 +108,8 @@ def report() -> bool:
     sold, stored = asked(SHOP, ORDERS), asked(WAREHOUSE, ORDERS)
     missing, wrong = len(set(sold) - set(stored)), len(set(stored) - set(sold))
     say(f"  {SHOP}: {len(sold)} orders")
-    say(
-        f"  {WAREHOUSE}: {len(stored)} orders, {missing} missing, {len(stored) - len(set(stored)) + wrong} doubled or wrong"
-    )
+    bad = len(stored) - len(set(stored)) + wrong
+    say(f"  {WAREHOUSE}: {len(stored)} orders, {missing} missing, {bad} duplicated or wrong")
     return bool(sold) and sold == stored
 
 

@@ -182,8 +182,8 @@ def claimant(claim: Claim, release: Release, *, is_seen: bool = True) -> tuple[s
     who = f"Connector {claim.namespace}/{claim.name} of operator {claim.operator}"
     if claim.cluster == release.cluster:
         return who, "" if is_seen else (
-            f"; this operator has no permission to check whether that Connector still exists: if it does not, allow it to "
-            f"get Connectors in namespace {claim.namespace} (rbac.endingNamespaces), and the name is taken over"
+            f"; this operator has no permission to check whether that Connector still exists: if it does not, allow the "
+            f"operator to get Connectors in namespace {claim.namespace} (rbac.endingNamespaces), and the name is taken over"
         )
     remedy = f"; if that cluster no longer exists, set clusterId of this release to {claim.cluster}"
     return f"{who} in cluster {claim.cluster}", remedy

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 import socket
 import time
@@ -584,6 +585,6 @@ class Operator:
 
     def _status_stuck(self) -> str | None:
         age = self._status.turn_age if self._status is not None else 0.0
-        return (
-            f"the thread that reads the status topic has been blocked for {age:.0f} s" if age > _KAFKA_STILL else None
-        )
+        if age <= _KAFKA_STILL:
+            return None
+        return f"the thread that reads the status topic has {'ended' if math.isinf(age) else f'been silent for {age:.0f} s'}"

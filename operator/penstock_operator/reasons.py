@@ -32,7 +32,8 @@ class ConditionType(StrEnum):
     )
     STALLED = (
         "Stalled",
-        "`True`: the connector makes no progress until a user changes something. Otherwise `False`. `Unknown`: as `Ready`",
+        "`True`: a user must change something, in the Connector or elsewhere; tasks that can run continue. Otherwise "
+        "`False`. `Unknown`: as `Ready`",
     )
     CONFIG_VALID = (
         "ConfigValid",

@@ -271,7 +271,7 @@ BROKEN: Mapping[str, tuple[str, str, str]] = {
     "absent": ("import acme_absent", "VerificationFailed", "No module named 'acme_absent'; install the package"),
     "endless": ("while True: pass", "VerificationFailed", "the import of Trim did not end within"),
     "greedy": ("x = []\nwhile True: x.append(bytes(10_000_000))", "OOMKilled", "more memory than its limit of 512Mi"),
-    "ends": ("import os; os._exit(0)", "VerificationFailed", "ended its process with exit code 0"),
+    "ends": ("import os; os._exit(0)", "VerificationFailed", "the process exited with code 0"),
     "forges": (
         f"""
 import os, signal

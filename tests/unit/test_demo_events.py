@@ -32,7 +32,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Any:  # the demo is a program, not 
     [
         ([NEW, CHANGED, DELETED], ""),
         ([NEW, DELETED], "1 missing"),
-        ([NEW, CHANGED, CHANGED, DELETED], "1 doubled"),
+        ([NEW, CHANGED, CHANGED, DELETED], "1 duplicated"),
         ([NEW, {**CHANGED, "after": {**SECOND, "price": 3.0}}, DELETED], "1 altered"),
         ([NEW, CHANGED, DELETED, {**NEW, "after": {**FIRST, "id": 8}}], "1 unknown"),
         ([CHANGED, NEW, DELETED], "1 out of order"),

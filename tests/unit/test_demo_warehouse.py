@@ -28,9 +28,9 @@ demo = _loaded()
     [
         ([(3, "Edsger"), (1, "Ada"), (2, "Grace")], {}),
         ([(1, "Ada"), (3, "Edsger")], {"missing": 1}),
-        ([*TABLE, (2, "Grace"), (2, "Grace")], {"doubled": 2}),
+        ([*TABLE, (2, "Grace"), (2, "Grace")], {"duplicated": 2}),
         ([(1, "Ada"), (2, "Gray"), (3, "Edsger")], {"outdated": 1}),
-        ([*TABLE, (2, "Gray")], {"doubled": 1, "outdated": 1}),
+        ([*TABLE, (2, "Gray")], {"duplicated": 1, "outdated": 1}),
         ([*TABLE, (4, "Barbara"), (4, "Barbara")], {"unknown": 2}),
         ([(4, "Barbara")], {"missing": 3, "unknown": 1}),
         ([], {"missing": 3}),
@@ -43,4 +43,4 @@ def test_a_copy_differs_by_rows_that_lack_come_twice_are_old_or_are_of_no_row(
 
 
 def test_a_comparison_reads_as_its_four_counts() -> None:
-    assert str(demo.Comparison(1, 2, 3, 4)) == "1 missing, 2 doubled, 3 not up to date, 4 unknown"
+    assert str(demo.Comparison(1, 2, 3, 4)) == "1 missing, 2 duplicated, 3 not up to date, 4 unknown"

@@ -40,7 +40,7 @@ _POLL_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 10.0
 """Seconds; more than `fetch.wait.max.ms`, since a request may wait for a pending fetch on its connection."""
 _CHECK: Final = 10.0
-"""Seconds between checks of the topic."""
+"""Seconds between checks of the topic. If Kafka does not respond, statuses report that after three times as long."""
 _CHECK_IN_TROUBLE: Final = 2.0
 _STATE_SECONDS: Final = 3.0
 """Seconds until a client gives up a state, before the caller of `write_states` resumes: a late state would be wrong."""

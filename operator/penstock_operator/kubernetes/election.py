@@ -152,7 +152,7 @@ class Election:
         return {**lease, "metadata": _without(lease["metadata"], _CHALLENGE, _CONSOLE), "spec": spec}
 
     def _absent(self, now: float) -> Move:
-        """Decide the action if there is no Lease: never yet, or it was deleted while another process may still hold it."""
+        """Decide the action without a Lease: none ever existed, or it was deleted, and another process may still hold it."""
         self._challenge, self.answers = None, False
         if self._absent_since is None:
             self._absent_since = now

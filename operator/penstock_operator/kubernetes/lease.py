@@ -13,7 +13,7 @@ from penstock_operator.kubernetes.kinds import LEASE
 __all__ = ["Lease"]
 
 _RELEASE_ATTEMPTS: Final = 5
-"""Only candidates write, too, one challenge at a time, so more than two conflicts are not expected."""
+"""Besides the holder, only candidates write, one challenge at a time, so more than two conflicts are not expected."""
 
 
 class Lease:

@@ -16,7 +16,7 @@ NO_ANSWER: Final = (
 
 
 def why_unready(address: str) -> str:
-    """Return the problem that a pod reports; empty: it is ready.
+    """Return the problem that a pod reports; empty: it reports none.
 
     Args:
         address: IP address of the pod.

@@ -46,7 +46,7 @@ class RolloutFigures:
         restarting: number of Connectors that are being restarted.
         failed: number of Connectors that were Ready before their restart, and have not been since.
         planning: number of Connectors for which planning is in progress.
-        stopped: whether the rollout has stopped, in one namespace or everywhere.
+        stopped: whether the rollout has stopped, in some namespaces or everywhere.
         stopped_namespaces: number of namespaces in which it has stopped.
     """
 

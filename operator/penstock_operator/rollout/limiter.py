@@ -212,7 +212,7 @@ class RolloutLimiter:
             if stops:
                 failed = [k for n, keys in self._failed.items() if name in (_RELEASE, n) for k in keys]
                 log.warning(
-                    "The rollout %s stops: these Connectors are not Ready since their restart: %s%s",
+                    "The rollout %s stops: these Connectors have not been Ready since their restart: %s%s",
                     where,
                     ", ".join(map(str, failed[:10])),
                     ", ..." if len(failed) > 10 else "",

@@ -130,7 +130,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def _send(writer: asyncio.StreamWriter, piece: bytes) -> None:
-    """Send a piece, and wait until the receiver has read it.
+    """Send a piece, and wait until all of it is sent.
 
     Raises:
         TimeoutError: the receiver does not read it in time.

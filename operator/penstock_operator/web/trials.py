@@ -62,7 +62,7 @@ class Trials:
                 cause = f"they took longer than {self._seconds:.0f} s"
                 raise ConnectError(f"cannot try the transforms: {cause}; {_INSTEAD}") from None
         if code != 0:
-            cause = error.strip() or f"the process ended with exit code {code}, for example at a time limit; {_INSTEAD}"
+            cause = error.strip() or f"the process exited with code {code}, for example at a time limit; {_INSTEAD}"
             raise ConnectError(f"cannot try the transforms: {cause}")
         return out or "There is no record.\n"
 

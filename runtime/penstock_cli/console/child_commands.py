@@ -45,7 +45,7 @@ class ChildCommands:
         """
         code, out, error = await self._run(manifest, ["transform"], record)
         if not out:
-            raise ConnectError(error.strip() or f"cannot try the transforms: the command ended with exit code {code}")
+            raise ConnectError(error.strip() or f"cannot try the transforms: the command exited with code {code}")
         return f"{error}{out}"
 
     async def offsets(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -57,7 +57,7 @@ class ChildCommands:
         options = ["offsets", "list", "--output", "json", "--bootstrap-servers", self._servers]
         code, out, error = await self._run(manifest, options, "")
         if code != ExitCode.OK:
-            raise ConnectError(error.strip() or f"cannot list the offsets: the command ended with exit code {code}")
+            raise ConnectError(error.strip() or f"cannot list the offsets: the command exited with code {code}")
         try:
             listed: Mapping[str, Any] = json.loads(out)
         except ValueError:

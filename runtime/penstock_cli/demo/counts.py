@@ -29,13 +29,13 @@ class Count:
     Attributes:
         found: number of records, or of lines in a file.
         missing: number of expected records that do not occur.
-        doubled: number of repetitions.
+        duplicated: number of repetitions.
         unknown: number of records that were not expected.
     """
 
     found: int
     missing: int
-    doubled: int
+    duplicated: int
     unknown: int
 
     @classmethod
@@ -53,11 +53,11 @@ class Count:
     @property
     def is_exact(self) -> bool:
         """Return whether each expected record occurs exactly once, and no other."""
-        return self.is_complete and self.doubled == 0
+        return self.is_complete and self.duplicated == 0
 
     def __str__(self) -> str:
         unknown = f", {self.unknown:,} unexpected" if self.unknown else ""
-        return f"{self.missing:,} missing, {self.doubled:,} duplicated{unknown}"
+        return f"{self.missing:,} missing, {self.duplicated:,} duplicated{unknown}"
 
 
 def generated(manifest: Path, servers: str) -> int:

@@ -92,7 +92,7 @@ def leave(code: int) -> NoReturn:
 
 def _stopped(number: int, frame: FrameType | None) -> NoReturn:
     """Report which plugin call was in progress when the pod was stopped, and exit with the code of the signal."""
-    code, message = 128 + number, f"The process was ended by signal {number} (SIGTERM)."
+    code, message = 128 + number, f"The process was killed by signal {number} (SIGTERM)."
     termination_message.write(TerminationMessage(exit_code=code, message=message, trouble=place_of_frame(frame)))
     os._exit(code)
 

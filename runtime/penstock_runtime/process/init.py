@@ -57,10 +57,10 @@ def _explained(code: int) -> int:
     if code < 0:
         name = signal.Signals(-code).name
         why = " It may have used more memory than its limit." if -code == signal.SIGKILL else ""
-        code, text = 128 - code, f"The process was ended by signal {-code} ({name}).{why}"
+        code, text = 128 - code, f"The process was killed by signal {-code} ({name}).{why}"
     elif termination_message.is_missing():
         text = (
-            f"The process ended with exit code {code} in the middle of its work and reported no reason: a library or a "
+            f"The process exited with code {code} in the middle of its work and reported no reason: a library or a "
             f"plugin has called os._exit, or Python could not start; see its log."
         )
         code = ExitCode.FAILED

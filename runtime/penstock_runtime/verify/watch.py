@@ -299,7 +299,7 @@ def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMess
     elif code < 0:
         name = signal.Signals(-code).name
         memory = "; it may have used more memory than its limit" if code == -signal.SIGKILL else ""
-        why = f"{doing} ended its process by signal {-code} ({name}){memory}"
+        why = f"the process was killed by signal {-code} ({name}) during {doing}{memory}"
     else:
-        why = f"{doing} ended its process with exit code {code}"
+        why = f"the process exited with code {code} during {doing}"
     return TerminationMessage(exit_code=ExitCode.FAILED, message=why)

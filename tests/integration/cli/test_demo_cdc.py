@@ -24,5 +24,5 @@ def test_the_demo_kills_a_jvm_and_its_count_is_right_also_after_a_demo_that_was_
     done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
     assert "Records move again" in done.stderr
-    assert "changes, 0 missing, 0 doubled" in done.stderr
+    assert "changes, 0 missing, 0 duplicated" in done.stderr
     assert len(list((tmp_path / "penstock-cdc").glob("run-*"))) == 1

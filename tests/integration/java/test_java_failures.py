@@ -26,8 +26,8 @@ RESTART = {"backoff": {"initial": "100ms", "max": "1s"}}
 @pytest.mark.parametrize(
     ("action", "texts"),
     [
-        ("exit 0", ["exit code 0: the plugin has called System.exit"]),
-        ("exit 7", ["exit code 7: the plugin has called System.exit"]),
+        ("exit 0", ["exited with code 0: the plugin has called System.exit"]),
+        ("exit 7", ["exited with code 7: the plugin has called System.exit"]),
         ("memory", ["ran out of memory with a heap of 256m: Java heap space; raise PENSTOCK_JAVA_HEAP"]),
         (
             "throw",
@@ -69,7 +69,7 @@ def test_a_plugin_that_loads_ever_more_classes_is_ended_with_that_cause(probe_la
     [
         ("throw", "cannot start dev.penstock.probe.ProbeSource: ConnectException: the slot is gone; caused by "),
         ("no class", "cannot start dev.penstock.probe.ProbeSource: "),
-        ("exit 7", "cannot start dev.penstock.probe.ProbeSource: its JVM ended with exit code 7"),
+        ("exit 7", "cannot start dev.penstock.probe.ProbeSource: its JVM exited with code 7"),
     ],
 )
 def test_what_ends_start_is_reported(probe_lab: ProbeLab, topic: str, action: str, text: str) -> None:
@@ -283,7 +283,7 @@ def test_a_record_that_cannot_be_read_is_no_loss_of_the_jvm(probe_lab: ProbeLab,
 def test_a_shutdown_hook_that_never_returns_does_not_hold_up_an_exit(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
     log = probe_lab.fails(topic, {"poll.action": "hook", "at": 300})
-    assert "its JVM ended with exit code 1: the plugin has called System.exit" in log
+    assert "its JVM exited with code 1: the plugin has called System.exit" in log
 
 
 @pytest.mark.slow
@@ -295,7 +295,7 @@ def test_a_shutdown_hook_that_never_returns_does_not_hold_up_an_exit(probe_lab: 
             ExitCode.FAILED,
             "its JVM crashed (SIGABRT): native code of the plugin",
         ),
-        (signal.SIGTERM, ExitCode.LOST, "its JVM was ended by signal 15"),
+        (signal.SIGTERM, ExitCode.LOST, "its JVM was killed by signal 15"),
         (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9: another process sent it"),
     ],
 )

@@ -242,7 +242,7 @@ def test_an_exception_of_validate_or_task_configs_is_reported(probe_lab: ProbeLa
 def test_the_end_of_the_jvm_in_validate_is_reported(probe_lab: ProbeLab, file: Path) -> None:
     code, text = validated(probe_lab, file, probe_lab.probe.folder, {"validate.action": "exit 7"})
     assert code in (1, 2, 5)
-    assert f"cannot validate the configuration of {SOURCE}: its JVM ended with exit code 7" in text
+    assert f"cannot validate the configuration of {SOURCE}: its JVM exited with code 7" in text
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ RESTART: Final = {"backoff": {"initial": "100ms", "max": "1s"}}
             "throw",
             "cannot write to dev.penstock.probe.ProbeSink: ConnectException: the slot is gone; caused by Illegal",
         ),
-        ("put", "exit 7", "cannot write to dev.penstock.probe.ProbeSink: its JVM ended with exit code 7"),
+        ("put", "exit 7", "cannot write to dev.penstock.probe.ProbeSink: its JVM exited with code 7"),
         ("put", "memory", "ran out of memory with a heap of 256m"),
         ("put", "overflow", "cannot write to dev.penstock.probe.ProbeSink: StackOverflowError"),
         ("start", "throw", "cannot start dev.penstock.probe.ProbeSink: ConnectException: the slot is gone"),
@@ -42,7 +42,7 @@ RESTART: Final = {"backoff": {"initial": "100ms", "max": "1s"}}
         (
             "preCommit",
             "exit 7",
-            "cannot commit the offsets of dev.penstock.probe.ProbeSink: its JVM ended with exit code 7",
+            "cannot commit the offsets of dev.penstock.probe.ProbeSink: its JVM exited with code 7",
         ),
     ],
 )

@@ -114,4 +114,4 @@ def test_as_the_first_process_it_says_that_a_plugin_ended_the_process_without_a_
     assert task.process.await_exit() == ExitCode.FAILED  # and not 0, the plugin's
     word = task.last_word()
     assert word.exit_code == ExitCode.FAILED
-    assert "ended with exit code 0 in the middle of its work" in str(word.message)
+    assert "exited with code 0 in the middle of its work" in str(word.message)

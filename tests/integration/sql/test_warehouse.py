@@ -20,4 +20,4 @@ def test_the_demo_moves_a_table_and_its_count_is_right_also_at_the_second_time(t
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        assert "orders, 0 missing, 0 doubled or wrong" in done.stderr
+        assert "orders, 0 missing, 0 duplicated or wrong" in done.stderr

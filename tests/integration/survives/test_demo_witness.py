@@ -63,7 +63,7 @@ def test_the_witness_counts_each_order_once_before_and_after_a_frozen_broker(
     broker.resume()
     produce(servers, "orders", orders(500, 100))
     until(lambda: witness.found["records"] >= 600)
-    assert witness.found == {"records": 600, "first": 0, "last": 599, "missing": 0, "doubled": 0}
+    assert witness.found == {"records": 600, "first": 0, "last": 599, "missing": 0, "duplicated": 0}
 
 
 def test_the_witness_counts_ids_that_two_streams_share(kafka: str, topic: str, tmp_path: Path) -> None:
@@ -71,10 +71,10 @@ def test_the_witness_counts_ids_that_two_streams_share(kafka: str, topic: str, t
     try:
         produce(kafka, topic, [*orders(0, 100), *orders(0, 100)])
         until(lambda: witness.found["records"] == 200)
-        assert (witness.found["missing"], witness.found["doubled"]) == (0, 0)
+        assert (witness.found["missing"], witness.found["duplicated"]) == (0, 0)
         produce(kafka, topic, [*orders(7, 1), *orders(100, 1)])
         until(lambda: witness.found["records"] == 202)
-        assert (witness.found["missing"], witness.found["doubled"]) == (1, 1)
+        assert (witness.found["missing"], witness.found["duplicated"]) == (1, 1)
     finally:
         witness.process.kill()
         witness.process.wait()

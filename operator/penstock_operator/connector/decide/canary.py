@@ -121,7 +121,10 @@ def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str
     elif (last.kind, last.class_name) != (plan.kind, plan.class_name):
         why = "the connector has another class"
     else:
-        why = "it distributes the source among the tasks differently, and two tasks must never read the same part"
+        why = (
+            "it distributes the source among the tasks differently, and two tasks must never read the same part at the same "
+            "time"
+        )
     return (f"spec.rollout: the change to {_new(last, plan)} had no canary, because {why}",)
 
 

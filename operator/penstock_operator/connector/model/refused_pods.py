@@ -90,7 +90,7 @@ def without_room(refusals: Mapping[str, Refusal], now: float) -> str | None:
 
 
 def with_room(refusals: Mapping[str, Refusal], now: float) -> dict[str, Refusal]:
-    """Return the refusals after a pod was removed: pods refused by a quota may be retried now, with the same backoff."""
+    """Return the refusals after a pod was removed: pods refused by a quota may be retried now; their pauses keep growing."""
     return {
         name: replace(r, again_at=min(r.again_at, now)) if r.reason == Reason.QUOTA_EXCEEDED else r
         for name, r in refusals.items()

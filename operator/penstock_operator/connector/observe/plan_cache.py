@@ -35,8 +35,8 @@ class _PlansOfNamespace:
 class PlanCache:
     """Cache of plans by Connector and uid of the ConfigMap. An evicted plan is read again when it is needed.
 
-    Above the limit, the least recently stored Connector of the namespace with the largest plans is evicted. So huge plans of
-    one tenant do not cause requests for other tenants.
+    Above the limit, the namespace whose plans are largest in total loses those of its Connector that were cached longest
+    ago. So huge plans of one tenant do not cause requests for other tenants.
 
     Args:
         most: maximum bytes of the stored form; in memory, plans take about three times as much.

@@ -59,7 +59,7 @@ async def readable_maps(
     if is_crowded and not cached.has_too_many_plans:
         log.warning(
             "%s: %d or more ConfigMaps have the labels of its plans, although the operator creates only two; most are not "
-            "read: remove the other ConfigMaps with label %s=%s",
+            "read: remove those that the operator did not create, with label %s=%s",
             key,
             len(maps),
             names.UID_LABEL,

@@ -27,7 +27,7 @@ _TOPICS: Final = 20 << 10
 
 
 def cut(text: str, most: int, end: str = " ...") -> str:
-    """Return the string, truncated and with `end` appended if it has more than this many bytes in UTF-8."""
+    """Return the string; if it has more than `most` bytes in UTF-8, its beginning and `end`, together at most this many."""
     encoded = text.encode("utf-8", "replace")
     if len(encoded) <= most:
         return text

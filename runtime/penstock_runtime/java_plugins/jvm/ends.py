@@ -43,14 +43,14 @@ def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | N
         name = signal.Signals(-code).name
         return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is faulty{said}")
     if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # Java handles these and exits
-        return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
+        return JvmLost(f"its JVM was killed by signal {code - _BY_SIGNAL}")
     if -code == signal.SIGKILL:
         return _killed(heap, oom_kills)
     if code < 0:
         return JvmLost(f"its JVM was killed by signal {-code}")
     if code == 0:
-        return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
-    return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
+        return JvmEnded("its JVM exited with code 0: the plugin has called System.exit")
+    return JvmEnded(f"its JVM exited with code {code}: the plugin has called System.exit, or Java failed{said}")
 
 
 def _out_of_memory(what: str, heap: Heap) -> JvmOutOfMemory:

@@ -173,7 +173,7 @@ FAULTS: Final = (
     Fault(
         "a plugin ends the process when it starts",
         "a library calls exit in `start`",
-        Says("TasksFailed", ("exit code 3",)),
+        Says("TasksFailed", ("exited with code 3",)),
         "correct the plugin",
         _source("start", "exits", at_once=True),
         remove=_configured(how=""),

@@ -99,7 +99,7 @@ FAULTS: Final = (
     Fault(
         "a plugin ends the process",
         "a library calls exit",
-        Says("TasksFailed", ("exit code 3",)),
+        Says("TasksFailed", ("exited with code 3",)),
         "correct the plugin",
         _exits,
         lambda scene: breaks(scene.connector),

@@ -433,7 +433,7 @@ def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_re
     assert versions(world) == [TWO] * 4
     assert world.condition("ConfigValid").endswith(
         "spec.rollout: the change to ticker-2.0.0 had no canary, because it distributes the source among the tasks "
-        "differently, and two tasks must never read the same part"
+        "differently, and two tasks must never read the same part at the same time"
     )
     world.change(version=ONE)
     world.settle(60.0)

@@ -129,8 +129,11 @@ ANSWER = '\'{"problems": [], "classes": ["Trim"]}\\n\''
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("import os; os._exit(0)", "the import of Trim ended its process with exit code 0"),
-        ("import os; os.kill(os.getpid(), 9)", "by signal 9 (SIGKILL); it may have used more memory than its limit"),
+        ("import os; os._exit(0)", "the process exited with code 0 during the import of Trim"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "was killed by signal 9 (SIGKILL) during the import of Trim; it may have used more memory than its limit",
+        ),
         (f"{EVERYWHERE}write(b'7\\n')", "overwrote its answer"),
         (f"{EVERYWHERE}write(b{ANSWER})\nos._exit(0)", "overwrote its answer"),
     ],

@@ -28,7 +28,7 @@ def autoscaling_step(observed: Observation, outcome: StepOutcome, executors: Exe
     Args:
         observed: the Connector, with its current number of tasks.
         outcome: outcome of the steps for its tasks.
-        executors: the decision about executors; while some start, tasks are not added.
+        executors: the decision about executors; while some are starting, the number of tasks does not change.
     """
     before, terms = observed.persisted.autoscaling, observed.connector.spec.autoscaling
     if before is None or terms is None:
