@@ -180,7 +180,7 @@ def test_group_and_artifact_may_be_given(registry: Registry, apicurio: Make, top
 
 
 def test_without_automatic_registration_the_schema_must_be_there(apicurio: Make, topic: str) -> None:
-    with pytest.raises(DataError, match=r"registered already because of apicurio\.registry\.auto-register=false"):
+    with pytest.raises(DataError, match=r"apicurio\.registry\.auto-register=false: the schema must be registered"):
         apicurio().from_connect(topic, ORDER, {"id": 1, "name": "a"})
     raw = written(apicurio(AUTO), topic, ORDER, {"id": 1, "name": "a"})
     assert written(apicurio(), topic, ORDER, {"id": 1, "name": "a"}) == raw

@@ -120,9 +120,9 @@ def test_a_message_that_does_not_fit_fails_with_its_place_and_without_the_value(
     [
         ({}, r"a part of it \(\{\} or true\) allows any value"),
         (True, "allows any value"),
-        (False, "'false' has no counterpart"),
-        ({"type": "null"}, "'null' has no counterpart"),
-        ({"not": TEXT}, "'not' has no counterpart"),
+        (False, "'false' on its own has no counterpart"),
+        ({"type": "null"}, "'null' on its own has no counterpart"),
+        ({"not": TEXT}, "'not' on its own has no counterpart"),
         ({"type": "array"}, r"an array has no schema for its elements \(items\)"),
         ({"type": "object", "connect.type": "map"}, r"a map has no schema for its values \(additionalProperties\)"),
         ({"type": "boolean", "enum": [True]}, "a combination of enum, boolean has no counterpart"),

@@ -59,7 +59,7 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
     if quoted:
         raise PatternError("Unterminated quote: quoted text must end with a single quote; '' is a literal quote")
     if any(isinstance(p, Field) and p.letter == "X" and p.width > 3 for p in pieces):
-        raise PatternError("Invalid ISO 8601 format: only X, XX and XXX are supported")
+        raise PatternError("invalid ISO 8601 format: only X, XX and XXX are supported")
     return tuple(pieces)
 
 

@@ -136,14 +136,14 @@ class StandardTexts:
         return cls(parts) if {"y", "M", "d"} <= seen else None
 
     def millis(self, text: str) -> int | None:
-        """Return the instant; None if the text does not have full width."""
+        """Return the instant; None if the fast path cannot parse the text."""
         try:
             return sum([part[text[where]] for where, part in self._parts])
         except KeyError:
             return None
 
     def all_millis(self, texts: Sequence[str]) -> list[int] | None:
-        """Return the instants; None if a text does not have full width."""
+        """Return the instants; None if the fast path cannot parse one of the texts."""
         try:
             columns = [map(part.__getitem__, [t[where] for t in texts]) for where, part in self._parts]
             return list(reduce(partial(map, add), columns))

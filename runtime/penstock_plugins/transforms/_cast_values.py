@@ -63,7 +63,10 @@ def _require_castable(schema: Schema | None, value: Any) -> None:
             " which is not supported by Connect's data API"
         )
     if kind not in _CASTABLE_FROM:
-        raise DataError(f"Cast transformation does not support casting from {kind.upper()}; exclude it from the cast")
+        raise DataError(
+            f"Cast transformation does not support casting from {kind.upper()}; "
+            "in 'spec', name only fields of primitive types"
+        )
 
 
 def logical_number(name: str, value: Any) -> int:

@@ -130,7 +130,7 @@ class Cast(FieldValueTransform):
         if default is not None and schema.name in LOGICAL:
             raise SchemaBuilderError(
                 f"Invalid default value: the schema is still named {schema.name}, which a {self._whole} does not fit. "
-                "Remove the default from the schema"
+                "Remove the default from the schema before the cast"
             )
         return Schema(self._whole, schema.optional, schema.name, schema.version, schema.doc, schema.parameters, default)
 

@@ -161,7 +161,7 @@ def test_a_text_is_read_as_java_reads_it(pattern: str, text: str, millis: int | 
         ("yyyyT", "'T'"),
         ("B", "'B'"),
         ("yyyy'", "Unterminated quote"),
-        ("XXXX", "Invalid ISO 8601 format"),
+        ("XXXX", "invalid ISO 8601 format"),
     ],
 )
 def test_a_pattern_that_java_refuses_is_refused_with_the_reason(pattern: str, reason: str) -> None:

@@ -80,12 +80,7 @@ class Calls:
             raise
         except (HTTPError, OAuthError, OAuthTokenError, OSError) as e:
             raise self.unavailable(what, _cause(e)) from e
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            AttributeError,
-        ) as e:  # the response is not JSON, or not from a registry
+        except (ValueError, TypeError, KeyError, AttributeError) as e:  # not JSON, or not from a registry
             self._nonsense()
             raise self.unavailable(what, f"its response is not that of a registry ({type(e).__name__})") from e
 
@@ -98,10 +93,7 @@ class Calls:
                     f"cannot {what}: the registry rejects it as incompatible with the earlier versions: {said}; change the "
                     "schema, or the compatibility of the subject"
                 )
-            case 404 if code not in (
-                None,
-                SchemaRegistryError.UNKNOWN,
-            ):  # otherwise, the response is from a proxy, or of another path
+            case 404 if code not in (None, SchemaRegistryError.UNKNOWN):  # not from a proxy, or of another path
                 return DataError(f"cannot {what}: it does not exist in the registry at {self._where}: {said}")
             case 422:
                 return InvalidSchemaError(f"cannot {what}: the registry rejects it as invalid: {said}")

@@ -20,7 +20,7 @@ __all__ = ["Found", "Registry"]
 _Key = tuple[str, str | None, int | None]
 """Name, subject and version of a reference."""
 
-_OFF: Final = ", which must be registered already because of auto.register.schemas=false"
+_OFF: Final = " (auto.register.schemas=false: the schema must be registered already)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Registry:
         if not self._guids:
             return found.schema_id
         if not found.guid:
-            self._forget()  # otherwise, an upgraded registry would not be requested
+            self._forget()  # otherwise, a registry that was upgraded would not be asked again
             raise self._calls.unavailable(
                 "write the GUID of a schema to a header",
                 "it has no GUIDs; remove key.schema.id.serializer and value.schema.id.serializer, or upgrade it",

@@ -9,7 +9,7 @@ from penstock_registry.class_names import one_class
 __all__ = ["Strategy", "strategy_named", "subject_strategy"]
 
 Strategy = Callable[[str, bool, str | None], str]
-"""Function that returns the subject for a topic, a flag whether it is a key, and the full name of the record or None."""
+"""Function that returns the subject for a topic, a flag whether the value is a key, and the record's full name or None."""
 
 
 def _topic(topic: str, is_key: bool, record: str | None) -> str:

@@ -228,7 +228,7 @@ class _Parser:
 def _by_typed_key(
     entries: list[tuple[SchemaAndValue, SchemaAndValue | None]],
 ) -> Iterable[tuple[Any, tuple[SchemaAndValue, SchemaAndValue | None]]]:
-    """Yield entries by schema and value of their key, because in Java, equal numbers of different widths are not equal."""
+    """Yield entries by schema and value of their key, because in Java, numbers of different widths are never equal."""
     for key, value in entries:
         if isinstance(key[1], (list, dict)):
             raise NotALiteralError  # a list or map cannot be a key in Python

@@ -149,7 +149,7 @@ class Follower:
         for content in self._contents:
             if content.number == number:
                 return content
-        raise RetriableError(f"cannot read file {self._path}: file {number} at this path is not open; retrying")
+        raise RetriableError(f"cannot read file {self._path}: file number {number} at this path is not open; retrying")
 
     def left(self, position: int, mark: Fingerprint | None) -> int | None:
         """Return the number of bytes after a position, in its file and later files; None if its file is not open."""

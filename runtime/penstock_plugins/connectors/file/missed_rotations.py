@@ -1,4 +1,7 @@
-"""Search for files that were at the path between two checks. They are now in its folder under other names."""
+"""Search for files that were at the path between two checks.
+
+They are now in its folder under other names, and are read in the order in which they were at the path.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass

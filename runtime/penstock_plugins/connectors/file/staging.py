@@ -70,7 +70,7 @@ class PartFiles:
         return part[1], size
 
     def close(self) -> None:
-        """Delete a part that is not ended. A second call does nothing."""
+        """Delete a part that has not ended. A second call does nothing."""
         part = self.end()
         if part is not None:
             with suppress(OSError):
@@ -109,7 +109,7 @@ class StagingWriter(Writer):
         return None if part is None else {"staged": part[0], "bytes": part[1]}
 
     def close(self) -> None:
-        """Delete a part that is not ended."""
+        """Delete a part that has not ended."""
         self._stage.close()
 
 

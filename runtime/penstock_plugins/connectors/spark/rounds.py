@@ -2,10 +2,10 @@
 
 All partitions that a reader returns for two offsets reach the same end, so one offset cannot show which of them were read.
 During such a *round*, each part of them is a separate source partition. Its offset is committed with its records, and
-describes the round: its start and end, the number of parts, and a digest of their contents. After a crash, the offset of one
-part shows which parts are left. The source's own offset stays at the start of the round, and the round
-is valid only for that offset. Once all parts are read, a batch without records sets the offset to the end and removes the
-parts, so no round starts while parts of another one exist.
+describes the round: its start and end, the number of parts, and a digest of their contents. After a crash, the offset of any
+part describes the round, and the parts without an offset are left. The source's own offset stays at the start of the round,
+and the round is valid only for that offset. Once all parts are read, a batch without records sets the offset to the end and
+removes the parts, so no round starts while parts of another one exist.
 """
 
 import json

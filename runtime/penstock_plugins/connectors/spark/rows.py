@@ -82,7 +82,7 @@ def _struct(shape: "StructType") -> Callable[[Any], dict[str, Any]]:
         if isinstance(row, dict):
             struct = {name: row[name] for name in names}
         elif not isinstance(row, (tuple, list)) or len(row) != count:
-            found = f"has {len(row)} values" if isinstance(row, (tuple, list)) else f"is a {type(row).__name__}"
+            found = f"has {len(row)} values" if isinstance(row, (tuple, list)) else f"is of type {type(row).__name__}"
             raise DataError(
                 f"cannot convert a row of the data source: it {found}, but the schema has the {count} fields {names}"
             )

@@ -155,7 +155,10 @@ class SparkSource(Source):
         return {self._partition: _encode(latest)}
 
     def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        """Return the latest offset of a reader. One without its own limit gets the batch's, which it must respect."""
+        """Return the latest offset of a reader.
+
+        A reader without its own limit gets the batch's, which it must respect by Spark's contract.
+        """
         default = self._reader.getDefaultReadLimit()
         limit = _max_rows(default, limits) if self._takes_rows else default
         try:

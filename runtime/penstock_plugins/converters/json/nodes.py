@@ -64,7 +64,7 @@ def _binary(node: Any) -> bytes | None:
     if not isinstance(node, str):
         return None
     if _BASE64.fullmatch(node) is None:
-        raise ValueError("invalid Base64")
+        raise ValueError("broken Base64 encoding")
     return b"".join(map(base64.b64decode, _BASE64_UNIT.findall(node)))
 
 

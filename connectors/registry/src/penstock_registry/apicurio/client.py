@@ -21,7 +21,7 @@ from penstock_registry.wire import Id
 __all__ = ["ApicurioRegistry"]
 
 _SECONDS: Final = 60
-_OFF: Final = ", which must be registered already because of apicurio.registry.auto-register=false"
+_OFF: Final = " (apicurio.registry.auto-register=false: the schema must be registered already)"
 
 
 class ApicurioRegistry:

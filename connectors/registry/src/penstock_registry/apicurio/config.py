@@ -196,7 +196,7 @@ class ApicurioAvroConfig(Config):
         """Parse properties, also with the names that Apicurio's converters of version 3 have for credentials and TLS.
 
         Raises:
-            ConfigError: there are problems, including unsupported properties; it has all of them.
+            ConfigError: there are problems; it lists all of them, including unsupported properties.
         """
         older = {_of_version_2(name): text for name, text in texts.items()} | dict(texts)
         problems = [

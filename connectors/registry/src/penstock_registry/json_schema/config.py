@@ -28,7 +28,7 @@ class JsonSchemaConverterConfig(RegistryConfig):
     additional: bool = prop(
         "object.additional.properties",
         True,
-        doc="Allow properties in objects that new schemas do not define.",
+        doc="Allow objects of new schemas to have properties that the schema does not define.",
     )
     optional_unless_required: bool = prop(
         "use.optional.for.nonrequired",

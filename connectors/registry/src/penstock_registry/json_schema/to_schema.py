@@ -114,7 +114,9 @@ class _Reader:
                     f"{_CANNOT}: a part of it ({{}} or true) allows any value, and Connect has no such schema; add a type"
                 )
             case _:
-                raise DataError(f"{_CANNOT}: '{of.kind}' has no counterpart in Connect; give the schema a type")
+                raise DataError(
+                    f"{_CANNOT}: '{of.kind}' on its own has no counterpart in Connect; give the schema a type"
+                )
 
     def _array(self, of: JsonType, *, is_map: bool) -> _Draft:
         if of.items is None:

@@ -121,7 +121,7 @@ def _plain(schema: Schema, field: FieldDescriptor) -> tuple[frozenset[type], tup
 
 
 def _nullable(schema: Schema, encode: Encode, settings: ProtobufSettings) -> Encode:
-    """Return the function for values that may be null: a null is written as the default, or not at all."""
+    """Return the function for values that may be null: a null is written as the default if there is one, or not at all."""
     default = None if schema.optional and settings.null_stays else schema.default
 
     def encode_nullable(value: Any) -> Any:

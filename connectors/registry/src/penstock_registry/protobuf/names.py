@@ -107,7 +107,7 @@ def map_field(name: str) -> str:
 
 
 def is_union(schema: Schema) -> bool:
-    """Return whether a struct represents a oneof, with the same fields."""
+    """Return whether a struct represents a oneof, with one field for each of its fields."""
     return schema.type is Type.STRUCT and (schema.name or "").startswith(UNION)
 
 

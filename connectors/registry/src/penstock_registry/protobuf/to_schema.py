@@ -92,7 +92,7 @@ def is_repeated(field: FieldDescriptor) -> bool:
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Return whether a field is a map: a repeated field of messages with a key, a value and a name as given by protoc."""
+    """Return whether a field is a map: a repeated field of messages with a key, a value and the name that protoc gives."""
     message = field.message_type
     if message is None or not is_repeated(field) or not message.name.endswith("Entry"):
         return False
