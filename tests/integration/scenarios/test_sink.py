@@ -194,7 +194,7 @@ def test_a_group_with_members_is_left_to_them_before_anything_is_written(lab: La
         _, task = lab.start(resource)
         message = failed(task)
         assert f"group 'connect-{name}' has members: somebody-else at 127.0.0.1" in message
-        assert "Stop it there first" in message
+        assert "stop it there first" in message
         assert lab.journal.of("put") == []
     until(lambda: lab.members(f"connect-{name}") == 0)
     _, task = lab.start(resource)

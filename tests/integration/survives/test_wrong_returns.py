@@ -22,7 +22,7 @@ from ..running import manifest, new_name
         ("poll", "Polled.read returned a value of type list; expected a pair of records and the source offsets after"),
         (
             "poll time",
-            "Polled.read returned a value of type str as the timestamp of a record after the 1 that it gave",
+            "Polled.read returned a value of type str as the timestamp of a record after record 1 of the batch",
         ),
     ],
 )
