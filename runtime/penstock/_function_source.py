@@ -144,7 +144,7 @@ class _StreamWatch:
         try:
             present = json.dumps(sorted(self._names()))
         except Exception as e:  # noqa: BLE001 (the known streams are still read)
-            log.warning("cannot list the streams; known streams are still read: %s: %s", type(e).__name__, e)
+            log.warning("Cannot list the streams; known streams are still read: %s: %s", type(e).__name__, e)
         else:
             if present not in (self._planned, self._requested):
                 self._requested = present

@@ -161,7 +161,7 @@ def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Tabl
     `Fields` are converted column by column.
 
     Raises:
-        DataError: a value does not match the schema.
+        DataError: a value does not match the schema. The message contains no value.
     """
     import pyarrow as pa
 
@@ -176,8 +176,36 @@ def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Tabl
             ]
             return pa.Table.from_arrays(columns, schema=plain).cast(arrow)
         return pa.Table.from_pylist(list(values), schema=plain).cast(arrow)
-    except (pa.ArrowException, TypeError, ValueError) as e:
-        raise DataError(f"cannot convert the values to Arrow: they do not fit their schema: {e}") from e
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise _misfit(values, plain, arrow) from None  # Arrow's own message may contain a value
+
+
+def _misfit(values: Sequence[Mapping[str, Any]], plain: "pa.Schema", arrow: "pa.Schema") -> DataError:
+    """Return an error that names the first field that cannot be converted, and the types of a value and of the field."""
+    for row in values:
+        if not isinstance(row, Mapping):
+            return DataError(f"cannot convert a value of type {type(row).__name__} to Arrow: its schema is a struct")
+    for source, target in zip(plain, arrow, strict=True):
+        cells = [row.get(target.name) for row in values]
+        if _fits(cells, source, target):
+            continue
+        doing = f"cannot convert field '{target.name}' to Arrow"
+        cell = next((c for c in cells if not _fits([c], source, target)), cells[0])
+        if cell is None:
+            return DataError(f"{doing}: it is required, but null or missing")
+        return DataError(f"{doing}: a value of type {type(cell).__name__} does not fit {target.type}")
+    return DataError("cannot convert the values to Arrow: they do not fit their schema")
+
+
+def _fits(cells: list[Any], source: "pa.Field", target: "pa.Field") -> bool:
+    import pyarrow as pa
+
+    try:
+        column = pa.array(cells, type=source.type)
+        pa.Table.from_arrays([column], schema=pa.schema([source])).cast(pa.schema([target]))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _spark_field(name: str, schema: Schema) -> "StructField":

@@ -134,7 +134,7 @@ class TopicConsumer:
         return partitions_of(self.client, self.topic, seconds)
 
     def watermarks(self, partitions: Iterable[int], seconds: float) -> dict[int, tuple[int, int]]:
-        """Return the first offset and the end offset of each partition. For errors, see `watermarks_of`."""
+        """Return the first and the end offset of each partition. For errors such as KafkaException, see `watermarks_of`."""
         answers = watermarks_of(self.client, [TopicPartition(self.topic, p) for p in partitions], seconds)
         return {partition.partition: offsets for partition, offsets in answers.items()}
 

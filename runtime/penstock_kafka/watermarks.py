@@ -43,14 +43,14 @@ def watermarks_of(
 
 
 def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
-    """Return the end offset of each partition, with one request. For errors, see `watermarks_of`."""
+    """Return the end offset of each partition, with one request. For errors such as KafkaException, see `watermarks_of`."""
     return _offsets_at(consumer, list(partitions), _END, seconds)
 
 
 def first_offset_since(consumer: Consumer, partition: TopicPartition, time: int, seconds: float) -> int:
     """Return the first offset whose record has this timestamp (milliseconds since 1970) or a later one, or -1.
 
-    For errors, see `watermarks_of`.
+    For errors such as KafkaException, see `watermarks_of`.
     """
     return _offsets_at(consumer, [partition], time, seconds)[partition]
 

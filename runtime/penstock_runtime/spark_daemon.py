@@ -47,7 +47,7 @@ def main() -> None:
 
 
 _SECRET: Final = "_SPARK_AUTH_SECRET"  # noqa: S105 (its name)
-"""Environment variable of executors with the secret of the Spark cluster; workers and their plugins do not need it."""
+"""Environment variable with the Spark cluster's secret, set in executors; workers and their plugins do not need it."""
 _sparks_worker: Final = daemon.worker
 _CLOSING: Final = 10
 """Seconds that plugins may take to close, before SIGALRM ends the worker."""

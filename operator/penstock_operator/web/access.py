@@ -128,10 +128,10 @@ class KubernetesAccess:
         try:
             secret = self._secret.read_bytes().strip()
         except OSError as e:
-            log.error("cannot read the secret of the console's proxy: %s; no request from it is accepted", e.strerror)
+            log.error("Cannot read the secret of the console's proxy: %s; no request from it is accepted", e.strerror)
             return b""
         if len(secret) < SHORTEST_SECRET:
-            log.error("cannot accept the secret of the console's proxy: it has fewer than %d bytes", SHORTEST_SECRET)
+            log.error("Cannot accept the secret of the console's proxy: it has fewer than %d bytes", SHORTEST_SECRET)
         return secret
 
     def _owner(self, token: str) -> User | None:

@@ -83,7 +83,7 @@ class Console:
             try:
                 self._listener = _listener(port)
             except OSError as e:
-                log.error("cannot serve the console on port %d: %s", port, e.strerror)
+                log.error("Cannot serve the console on port %d: %s", port, e.strerror)
             else:
                 self._relay = Relay(self._listener, self._leader)
                 await self._relay.start()

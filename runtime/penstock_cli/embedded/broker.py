@@ -203,7 +203,7 @@ class EmbeddedKafka:
             self._refuse(self._process)
         self._port = ports.broker
         _logger.debug(
-            "embedded Kafka on %s after %.1f s, data in %s",
+            "Embedded Kafka on %s after %.1f s, data in %s",
             self.bootstrap_servers,
             time.monotonic() - begin,
             self._folder,

@@ -69,7 +69,7 @@ def choose_ports(identity: Identity, wanted: int) -> Ports:
     broker = wanted or identity.broker_port
     if broker and not wanted and not _is_free(broker):
         chosen = _free_port(broker)
-        _logger.warning("port %d of the last start is taken; the embedded Kafka uses port %d instead", broker, chosen)
+        _logger.warning("Port %d of the last start is taken; the embedded Kafka uses port %d instead", broker, chosen)
         broker = chosen
     broker = broker or _free_port()
     controller = identity.controller_port

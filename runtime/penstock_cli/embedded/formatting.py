@@ -76,7 +76,7 @@ def _keep(made: Path, known: Path) -> None:
                     archive.write(file, file.name)
             new.replace(known)
     except OSError as error:
-        _logger.info("cannot cache a formatted Kafka folder; new ones take a second longer: %s", error)
+        _logger.info("Cannot cache a formatted Kafka folder; new ones take a second longer: %s", error)
 
 
 def _copy(known: Path, unfinished: Path, cluster_id: str) -> None:

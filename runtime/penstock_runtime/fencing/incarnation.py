@@ -7,10 +7,11 @@ The rules, each of which depends on the others:
 3. Every process reads the record after each of its `init_transactions`, and exits if there is a newer one.
 4. After any failure or unknown outcome the driver increments `fence` in the record, then repeats 2.
 
-Consequently, a process that was frozen before its `init_transactions` reads the newer record (3), one that was frozen after
-it has been fenced (2), and the offsets include those that it had committed (2). The greatest record counts, not the last: an
-old incarnation may write late. `look` detects this, and the newer incarnation writes its record again, before compaction can
-remove all but the older one. With `look`, an incarnation that writes nothing also detects that it is superseded.
+Consequently, a process that was frozen before its `init_transactions` reads the newer record (3); one that was frozen after
+its `init_transactions` has been fenced (2), and the offsets include those that it had committed (2). The greatest record
+counts, not the last: an old incarnation may write late. `look` detects this, and the newer incarnation writes its record
+again, before compaction can remove all but the older one. With `look`, an incarnation that writes nothing also detects that
+it is superseded.
 
 An incarnation with at-least-once delivery, such as that of a sink, has no ids to fence. It follows the other rules for the
 same reason: a sink writes its record before it reads the offsets of its group, and checks for a newer one before each commit

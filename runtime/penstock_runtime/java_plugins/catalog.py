@@ -116,7 +116,7 @@ def find_class(locations: Iterable[str], class_name: str) -> tuple[JavaPlugin, .
         try:
             classes = host().call("find", _CALL, location=location, **{"class": class_name})
         except JavaError as e:
-            log.warning("cannot load %s from %s: %s", class_name, location, e)
+            log.warning("Cannot load %s from %s: %s", class_name, location, e)
             continue
         except JvmEnded as e:
             raise e.during(f"cannot load {class_name} from {location}") from None

@@ -99,7 +99,7 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
         return bool(self._call("is_notified_of_records", _VALIDATE, properties=self.properties(properties)))
 
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Return whether the connector handles the new offsets itself (`alterOffsets`, KIP-875)."""
+        """Ask the connector to validate the new offsets; return whether it accepts them (`alterOffsets`, KIP-875)."""
         pairs = [[dict(p), None if o is None else dict(o)] for p, o in offsets.items()]
         return bool(self._call("alter_offsets", _PLAN, properties=self.properties(config.texts), offsets=pairs))
 
@@ -127,7 +127,7 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
         return super().validate(config)
 
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Return whether the connector handles the new offsets itself (`alterOffsets`, KIP-875)."""
+        """Ask the connector to validate the new offsets; return whether it accepts them (`alterOffsets`, KIP-875)."""
         positions = [
             [p["kafka_topic"], p["kafka_partition"], None if o is None else o["kafka_offset"]]
             for p, o in offsets.items()

@@ -214,7 +214,7 @@ class Connection:
         except JvmEnded:
             pass  # the JVM ended before it got an answer
         except Exception as e:
-            log.exception("cannot read the messages of a plugin's JVM")
+            log.exception("Cannot read the messages of a plugin's JVM")
             end = JvmEnded(f"a message of its JVM cannot be read: {type(e).__name__}: {e}")
             self._jvm.kill()
         finally:

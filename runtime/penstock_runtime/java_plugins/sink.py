@@ -143,7 +143,7 @@ class JavaSink(Sink):
             raise e.during(f"cannot {_DOING['preCommit']} {self._task.name}") from None
         except JavaError as e:
             log.error(
-                "cannot commit the offsets of %s: its preCommit() failed; records since the last commit are delivered "
+                "Cannot commit the offsets of %s: its preCommit() failed; records since the last commit are delivered "
                 "again:\n%s",
                 self._task.name,
                 e.trace.rstrip(),

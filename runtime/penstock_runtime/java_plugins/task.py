@@ -76,7 +76,7 @@ class JavaTask:
 
     def raise_error(self, what: str, error: JavaError) -> NoReturn:
         """Log an exception of the plugin, and raise the corresponding error."""
-        log.error("cannot %s %s:\n%s", what, self.name, error.trace.rstrip())
+        log.error("Cannot %s %s:\n%s", what, self.name, error.trace.rstrip())
         kind = RetriableError if error.kind == "retriable" else ConnectError
         raise kind(f"cannot {what} {self.name}: {error.text}") from None
 

@@ -152,13 +152,11 @@ class GroupCommits:
                     f"connector (Kafka Connect, or another consumer); stop it first"
                 )
             if error.code() in GONE:  # all of them are
-                return RetriableError(
-                    f"{doing}: {names_of((p.topic, p.partition) for p in partitions)} no longer exist"
-                )
+                return RetriableError(f"{doing}: deleted: {names_of((p.topic, p.partition) for p in partitions)}")
             return translated(error, doing)
         for p in partitions:
             if p.error is not None:
                 if p.error.code() in GONE:  # the next refresh of the assignment drops it; the others are committed
-                    return RetriableError(f"{doing}: {p.topic}-{p.partition} no longer exists")
+                    return RetriableError(f"{doing}: deleted: {p.topic}-{p.partition}")
                 return translated(p.error, doing)
         return None

@@ -57,7 +57,7 @@ class Outgoing:
         return _BATCH + _varint(body) + body
 
     def at(self, row: int) -> tuple[str, int | None]:
-        """Return the topic and partition of a record; the producer chooses a partition of None."""
+        """Return the topic and partition of a record; None if the producer chooses the partition."""
         topic = self.topic[row] if isinstance(self.topic, list) else self.topic
         return topic, (self.partition[row] if isinstance(self.partition, list) else self.partition)
 

@@ -99,7 +99,7 @@ class ClientSettings:
 
     def _common(self, properties: dict[str, Any]) -> dict[str, Any]:
         def error(e: KafkaError) -> None:
-            log.debug("kafka client: %s", e)
+            log.debug("Kafka client: %s", e)
             self.on_error(f"{e.str()} ({e.name()})")
 
         return {"error_cb": error, "logger": logging.getLogger("penstock.librdkafka"), **_QUICK, **properties}

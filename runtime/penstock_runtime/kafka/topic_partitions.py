@@ -60,8 +60,9 @@ class TopicPartitions:
         self._waited |= dict.fromkeys(unknown, again)
         return {
             (t, p): ConnectError(
-                f"Partition {_text(t, p)} does not exist: its partition count is {self._counts[t]} after {seconds:g} s "
-                f"(max.block.ms); add partitions, or correct the connector or transform that sets the partition."
+                f"Partition {_text(t, p)} does not exist: the topic's partition count is still {self._counts[t]} after "
+                f"{seconds:g} s (max.block.ms); add partitions, or correct the connector or transform that sets the "
+                f"partition."
             )
             for t, p in unknown
         }

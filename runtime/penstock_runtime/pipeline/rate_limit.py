@@ -10,7 +10,7 @@ from penstock_model.resources.task_settings import RateLimits
 __all__ = ["RateLimit"]
 
 _PART: Final = 0.25
-"""Maximum part of a batch in seconds of the rate, unless batches take longer than this."""
+"""Maximum size of a batch, in seconds of the rate, unless batches take longer than this."""
 _LONGEST_PART: Final = 10.0
 _CREDIT: Final = 1.0
 """Seconds whose unused rate may be used later: the rate is met on average over this time."""

@@ -98,7 +98,7 @@ class ConfigProviders:
             try:
                 provider.end()
             except (JavaError, ConnectError) as e:
-                log.warning("cannot close the config provider %s: %s", name, self.redact(str(e)))
+                log.warning("Cannot close the config provider %s: %s", name, self.redact(str(e)))
 
     def _get(self, name: str, path: str, keys: Sequence[str]) -> Mapping[str, str]:
         found = self._values.setdefault((name, path), {})

@@ -31,4 +31,4 @@ class OpenPlugins:
             try:
                 plugin.close()
             except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
-                log.warning("cannot close the plugin of %s: %s", place, as_failure(e))
+                log.warning("Cannot close the plugin of %s: %s", place, as_failure(e))

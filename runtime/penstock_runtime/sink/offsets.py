@@ -263,9 +263,9 @@ class SinkOffsets:
         if members:
             more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
             raise ConnectError(
-                f"cannot start: group '{self._consumer.group}' has members: {', '.join(members[:_NAMED])}{more}. Another "
-                f"client runs this connector (Kafka Connect, or another consumer); stop it there first. A member that was "
-                f"killed leaves after its session.timeout.ms"
+                f"cannot read new partitions: group '{self._consumer.group}' has members: "
+                f"{', '.join(members[:_NAMED])}{more}. Another client runs this connector (Kafka Connect, or another "
+                f"consumer); stop it there first. A member that was killed leaves after its session.timeout.ms"
             )
 
     def reopen(self) -> None:

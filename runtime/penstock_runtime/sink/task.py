@@ -484,7 +484,7 @@ class SinkTask:
         """Return how many records of each partition up to these ends are not written yet. May be called from any thread.
 
         Raises:
-            KeyError: a partition was assigned that has no end here.
+            KeyError: `ends` lacks a partition that was assigned since.
         """
         return self._offsets.lag_to(ends)
 

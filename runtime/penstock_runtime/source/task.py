@@ -47,7 +47,9 @@ _FENCE_CHECK_SECONDS: Final = 10.0
 _BACKLOG_SECONDS: Final = 10.0
 """Seconds between two requests for the backlog of the source."""
 _MOST_EXPIRIES: Final = 3
-"""Number of consecutive expired transactions that fail the task, if batches cannot be smaller."""
+"""Number of consecutive expired transactions that fail the task. Batches are then as small as possible, or the connector
+defines transactions.
+"""
 
 
 class SourceTask:
@@ -261,7 +263,8 @@ class SourceTask:
         boundary = self._poll_boundary(begun)
 
         def where() -> str:
-            return f" after {summary.read} records, from {_shown(updated(start, reached))} on"
+            after = f" after record {summary.read} of the batch" if summary.read else ""
+            return f"{after}, from {_shown(updated(start, reached))} on"
 
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
             nonlocal end

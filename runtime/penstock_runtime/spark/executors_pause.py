@@ -17,7 +17,9 @@ _LONGEST: Final = 600.0
 
 
 class ExecutorsPause:
-    """Rule for the use of executors in pods, which may fail where the driver does not, for example to reach Kafka.
+    """Rule for the use of executors in pods.
+
+    They may fail where the driver does not, for example because they cannot reach Kafka.
 
     Args:
         clock: seconds, monotonic.

@@ -258,7 +258,7 @@ class Spark:
         if not self.ready or self._session is None:
             if self._cluster is not None:
                 raise RetriableError(self._absence.trouble or self._why_not_now(self._cluster))
-            raise ConnectError("Spark could not be started")
+            raise ConnectError("cannot start Spark")
         return self._session
 
     def _why_not_now(self, cluster: Cluster) -> str:

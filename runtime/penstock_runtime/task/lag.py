@@ -81,7 +81,7 @@ class LagWatch(Collector):
     def measured(self, ends: Mapping[TopicPartition, int]) -> None:
         """Store the lag up to these end offsets, which the brokers have returned."""
         self._ends, self._measured_at = ends, self._clock()
-        with suppress(KeyError):  # a partition was assigned that has no end here
+        with suppress(KeyError):  # these ends lack a partition that was assigned since
             if self._task is not None:
                 self._take(self._task.lag_to(ends))
 

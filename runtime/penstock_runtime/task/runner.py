@@ -356,7 +356,7 @@ class _Process:
         return min(_LONG, LOOP.most / 2)
 
     def _unready(self) -> str | None:
-        """Return the answer to the kubelet's readiness check. The operator reads it when no report arrives."""
+        """Return the answer to the readiness check. The operator reads it for causes that a report cannot contain."""
         if self._reports is None or not self._reports.works:
             return "the task does not run yet, or no longer runs"
         if self._contact is not None and (lost := self._contact.trouble) is not None:

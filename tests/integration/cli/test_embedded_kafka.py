@@ -197,7 +197,7 @@ def test_a_remembered_port_that_is_taken_is_replaced_and_said_so(
     with socket.create_server((host, int(port))):
         own_kafka.start()
     assert own_kafka.bootstrap_servers != f"{host}:{port}"
-    assert f"port {port} of the last start is taken" in caplog.text
+    assert f"Port {port} of the last start is taken" in caplog.text
 
 
 def test_a_broker_that_dies_while_starting_is_quoted(own_kafka: EmbeddedKafka) -> None:

@@ -153,7 +153,7 @@ def test_a_provider_that_cannot_be_closed_is_a_warning(
 ) -> None:
     given = worker(vault, close_action=action, password="s.1234567")
     assert resolved(given, VARIABLE).values == {"p0": VALUE}
-    assert "cannot close the config provider vault: " in caplog.text
+    assert "Cannot close the config provider vault: " in caplog.text
     assert "s.1234567" not in caplog.text
 
 

@@ -120,7 +120,7 @@ def test_a_retriable_exception_is_retried_as_often_as_it_comes(
         run.stop()
         assert assert_exactly_once(reader.to_end(), 1) == {0: 1_000}
     assert marker.stat().st_size == 5
-    assert f"cannot {place} dev.penstock.probe.ProbeSource" in run.log_text()
+    assert f"Cannot {place} dev.penstock.probe.ProbeSource" in run.log_text()
 
 
 @pytest.mark.slow
@@ -309,7 +309,7 @@ def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(
         await_jvm(task).send_signal(number)
     assert task.await_exit() == code, task.last_words()
     assert f" dev.penstock.probe.ProbeSource: {text}" in str(task.failure)
-    assert "cannot be read" not in task.log_text()
+    assert "Cannot read the messages" not in task.log_text()
     assert not task.tree()
 
 

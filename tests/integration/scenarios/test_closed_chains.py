@@ -80,7 +80,7 @@ def test_a_plugin_that_cannot_be_closed_keeps_no_other_open_and_fails_no_task(la
     task.stop()
     configured, closed = lives(lab)
     assert closed == configured
-    assert "cannot close the plugin of transforms.b: the connection was closed already" in task.log_text()
+    assert "Cannot close the plugin of transforms.b: the connection was closed already" in task.log_text()
 
 
 @pytest.mark.slow

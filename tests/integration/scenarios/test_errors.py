@@ -329,6 +329,7 @@ def test_a_dead_letter_that_kafka_refuses_is_not_passed_over(lab: Lab) -> None:
     picky = {"value.converter": "scripted_steps:Picky", "value.converter.on": "x" * 1000}
     name, task = lab.sink(topic, **picky, **{DLQ: dlq, "errors.tolerance": "all"})
     message = failed(task)
+    assert "cannot write" in message
     assert f"to the dead letter queue '{dlq}'" in message
     assert "larger than the topic accepts (max.message.bytes=300)" in message
     assert lab.committed(name, topic) is None

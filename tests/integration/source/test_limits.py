@@ -72,7 +72,7 @@ def test_batches_that_never_fit_into_a_transaction_fail_the_task_with_the_proper
     )
     message = failed(task)
     assert "cannot deliver a batch in one transaction, 3 times in a row" in message
-    assert "Outside was asked for 2000 records" in message
+    assert "Outside was limited to 2000 records" in message
     assert "producer.override.transaction.timeout.ms" in message
     assert lab.values(topic) == []
     assert len([e for e in lab.journal.of("read") if e["begin"] == 0]) == 3

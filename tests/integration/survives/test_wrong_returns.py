@@ -20,7 +20,10 @@ from ..running import manifest, new_name
         ),
         ("read", "Reader.read returned a value of type dict as a record in the part of {'p': 'a'} up to {'n': 1}"),
         ("poll", "Polled.read returned a value of type list; expected a pair of records and the source offsets after"),
-        ("poll time", "Polled.read returned a value of type str as the timestamp of a record after 1 records, from {"),
+        (
+            "poll time",
+            "Polled.read returned a value of type str as the timestamp of a record after record 1 of the batch",
+        ),
     ],
 )
 def test_the_error_of_a_source_is_reported_and_what_it_gave_before_is_there(lab: Lab, wrong: str, message: str) -> None:

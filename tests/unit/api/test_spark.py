@@ -2,6 +2,8 @@
 
 import datetime as dt
 from decimal import Decimal
+from traceback import format_exception
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -132,9 +134,34 @@ def test_values_become_a_table() -> None:
     assert arrow_table(shape, other_order) == arrow_table(shape, rows)
 
 
-def test_a_value_that_does_not_fit_is_a_data_error() -> None:
-    with pytest.raises(DataError, match="do not fit their schema"):
-        arrow_table(struct({"a": INT8}), [{"a": 1000}])
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        (INT8, 1234, "field 'a' to Arrow: a value of type int does not fit int8"),
+        (INT64, 1234 << 70, "field 'a' to Arrow: a value of type int does not fit int64"),
+        (INT64, "1234 Main St", "field 'a' to Arrow: a value of type str does not fit int64"),
+        (STRING, b"\xff1234", "field 'a' to Arrow: a value of type bytes does not fit string"),
+        (DATE, Instant(1234), "field 'a' to Arrow: a value of type Instant does not fit date32[day]"),
+        (array_of(INT64), ["1234"], "field 'a' to Arrow: a value of type list does not fit list<"),
+        (STRING, None, "field 'a' to Arrow: it is required, but null or missing"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_a_data_error_that_contains_no_value(
+    schema: Schema, value: Any, message: str
+) -> None:
+    fitting = {INT8: 1, INT64: 1, STRING: "x", DATE: Instant(0)}.get(schema, [])
+    shape, rows = struct({"ok": STRING, "a": schema}), [{"ok": "x", "a": fitting}, {"ok": "x", "a": value}]
+    for given in (rows, Fields.of(rows)):
+        assert given is not None
+        with pytest.raises(DataError) as caught:
+            arrow_table(shape, given)
+        assert f"cannot convert {message}" in str(caught.value)
+        assert "1234" not in "".join(format_exception(caught.value))
+
+
+def test_a_row_that_is_not_a_struct_is_a_data_error_that_contains_no_value() -> None:
+    with pytest.raises(DataError, match="cannot convert a value of type str to Arrow: its schema is a struct"):
+        arrow_table(struct({"a": INT8}), ["1234"])  # type: ignore[list-item]
 
 
 SHAPE = parse_ddl(

@@ -110,7 +110,10 @@ def test_a_partition_that_does_not_exist_is_known_by_its_row(brokers: Brokers) -
     brokers.partitions = {"t": 2}
     found = known(refusals(), brokers, value=[b"1", b"2", b"3"], partition=[1, 2, None])
     assert found.keys() == {1}
-    assert "Partition 2 of topic 't' does not exist: its partition count is 2 after 0 s (max.block.ms)" in found[1]
+    assert (
+        "Partition 2 of topic 't' does not exist: the topic's partition count is still 2 after 0 s (max.block.ms)"
+        in found[1]
+    )
     assert known(refusals(), brokers, value=[b"1", b"2"], partition=5).keys() == {0, 1}
 
 

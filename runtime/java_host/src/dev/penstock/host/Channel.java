@@ -51,7 +51,7 @@ final class Channel {
         long length = packer.getTotalWrittenBytes();
         if (length > Integer.MAX_VALUE) {
             throw new ConnectException(
-                    "cannot send a message of " + length + " bytes: the limit is 2 GiB; make the polls of the connector smaller");
+                    "cannot send a message of " + length + " bytes: it is larger than 2 GiB; reduce the connector's poll size");
         }
         synchronized (out) {
             out.writeInt((int) length);
