@@ -31,7 +31,7 @@ exit codes:
     1 a task failed and is not restarted; the last lines name the cause
     2 manifests or options are invalid; nothing was started
     3 a newer run has taken over these connectors; nothing has failed
-    5 Java, Kafka or the data folder is missing
+    5 Java, Kafka or the data folder is unavailable
   130 a second Ctrl-C ended the run immediately"""
 
 

@@ -220,7 +220,7 @@ def read_between(
     seconds: float,
     on_progress: Callable[[], None] = lambda: None,
 ) -> Iterator[Record]:
-    """Yield the records of each partition from its start up to its end, as they arrive.
+    """Yield the records of each partition from its start up to its end, as they arrive. It fails if none arrives in time.
 
     Args:
         consumer: the partitions of `ends` are assigned to it.

@@ -74,7 +74,7 @@ def _offsets_at(
     except KafkaException as e:
         if e.args[0].code() in GONE:
             raise RetriableError(
-                f"cannot read the end offsets of {names_of(partitions)}: a partition does not exist or has no leader "
+                f"cannot read the offsets of {names_of(partitions)}: a partition does not exist or has no leader "
                 f"({e.args[0].name()})"
             ) from e
         raise

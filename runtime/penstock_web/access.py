@@ -35,14 +35,14 @@ class Access(Protocol):
         """Return the user who sent a request with these headers; None: it is not authenticated.
 
         Raises:
-            ConnectError: the API server is unreachable.
+            ConnectError: the API server does not respond, or cannot be used.
         """
 
     async def can_patch(self, user: User, namespace: str, name: str) -> bool:
         """Return whether the user may patch a Connector.
 
         Raises:
-            ConnectError: the API server is unreachable.
+            ConnectError: the API server does not respond, or cannot be used.
         """
 
     async def patch(self, user: User, namespace: str, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -50,5 +50,5 @@ class Access(Protocol):
 
         Raises:
             Denied: the user lacks the permission, the Connector does not exist, or the API server rejects the patch.
-            ConnectError: the API server is unreachable.
+            ConnectError: the API server does not respond, or cannot be used.
         """

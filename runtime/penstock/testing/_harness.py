@@ -25,7 +25,7 @@ def run_source(
     limits: Limits = PLENTY,
     max_batches: int = 100,
 ) -> list[Record]:
-    """Return the records that a source reads after these offsets, until there are no more or `max_batches` is reached.
+    """Return the records that a source reads from these offsets until there are no more, or `max_batches` is reached.
 
     The source runs as one task with all properties. Records of one source partition are in order.
     """

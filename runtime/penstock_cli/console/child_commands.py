@@ -75,7 +75,6 @@ class ChildCommands:
                     )
                 except TimeoutError:
                     raise ConnectError(
-                        f"cannot wait for `penstock {command[0]}`: it took longer than {self._seconds:.0f} s; run it in a "
-                        "terminal"
+                        f"cannot finish `penstock {command[0]}` within {self._seconds:.0f} s; run it in a terminal"
                     ) from None
                 return code, out.replace(str(file), "connector"), error.replace(str(file), "connector")

@@ -49,8 +49,8 @@ class Waiting:
                 ready: Mapping[str, Any] = next((c for c in conditions if c["type"] == "Ready"), {})
                 why = f"; its condition Ready: {ready['reason']}: {ready.get('message', '')}" if ready else ""
                 raise ConnectError(
-                    f"cannot wait longer than {self.seconds:g} s for {name}: there is no result yet; "
-                    f"`kubectl describe connector {name}` shows it later{why}"
+                    f"there is no result for {name} within {self.seconds:g} s; `kubectl describe connector {name} -n "
+                    f"{connector['metadata']['namespace']}` may show it later{why}"
                 )
             sleep(_POLL)
         return None

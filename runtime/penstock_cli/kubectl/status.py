@@ -86,7 +86,8 @@ def show_logs(kubectl: Kubectl, name: str, task: int | None, options: Sequence[s
     pod = next((t.get("pod") for t in tasks if t["id"] == task), None)
     if not pod:
         raise ConnectError(
-            f"cannot read the log of task {task} of {name}: it has no pod; see `kubectl penstock status {name}`"
+            f"cannot read the log of task {task} of {name}: it has no pod; see `kubectl penstock status {name} -n "
+            f"{connector['metadata']['namespace']}`"
         )
     kubectl.replace_process("logs", pod, *options)
 

@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     LOST = 4
     """Infrastructure failed (for example, Spark's JVM exited). Restart immediately."""
     UNAVAILABLE = 5
-    """A prerequisite is missing: Java, Kafka, a free data folder."""
+    """A prerequisite is unavailable: Java, Kafka, the data folder."""
     STALLED = 6
     """The task's loop stalled, and the health check stopped it. Restart immediately."""
     INTERRUPTED = 130

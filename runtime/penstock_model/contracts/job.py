@@ -183,7 +183,7 @@ class JobAnswer(Part):
     Attributes:
         id: id of the request.
         outcome: outcome of the job.
-        message: a sentence without secrets, except for INVALID, and for DONE of PLAN and PREPARE.
+        message: a sentence, always without secrets; empty for INVALID, and for DONE of PLAN, PREPARE and LIST_OFFSETS.
         problems: INVALID: all problems of the configuration.
         warnings: warnings for the author of the connector.
         plan: result of a PLAN that is DONE.

@@ -130,8 +130,8 @@ class Report(_Record):
         trace: FAILED: the traceback, redacted, of limited length.
         asked: last request of the plugin for new task configurations: its time in milliseconds with 13 digits, and a digest
             of the state that it depends on. The latest request is the greatest. None: no request.
-        executors_wanted: number of executors that the task can use now; None: `spec.spark.executors` has none, or the
-            connector cannot use them.
+        executors_wanted: number of executors that the task can use now; None: `spec.spark.executors` is not set, or
+            the connector cannot use them.
         executors: number of executors connected to the task; None as for `executors_wanted`.
         executors_trouble: reason why the task does not use the executors that it wants, or None.
     """

@@ -12,7 +12,7 @@ _COMMITS: Final = "offsets are committed by the task, after the sink's commit"
 _BYTES: Final = "clients transfer bytes; set key.converter and value.converter instead"
 _METRICS: Final = "metrics are Prometheus metrics of the task"
 _JAVA: Final = "it names Java classes or settings of the JVM"
-_PARTITIONER: Final = "keys are always partitioned like in Java (murmur2)"
+_PARTITIONER: Final = "keys are always partitioned as in Java (murmur2)"
 _NATIVE: Final = "it would load third-party code into the client"
 
 _EVERYWHERE: Final[Mapping[str, str]] = {

@@ -35,7 +35,7 @@ class Autoscaling(Part):
         le=MOST,
         strict=True,
         examples=[6],
-        description="The maximum number of tasks. Autoscaling never exceeds the number of partitions.",
+        description="The maximum number of tasks. The lag never raises the number above the number of partitions.",
     )
     scale_up_after_seconds: int = Field(
         120,

@@ -246,7 +246,7 @@ class TaskState(StatusPart):
 class OffsetsActionState(StatusPart):
     """State of an action on offsets or topics that only the operator uses."""
 
-    began: Time | None = Field(None, description="When its pod may have been created.")
+    began: Time | None = Field(None, description="The earliest time at which its pod may have been created.")
     generation: int | None = Field(
         None, ge=0, description="The greatest plan generation that its pod may find in Kafka."
     )

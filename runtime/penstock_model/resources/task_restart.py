@@ -18,7 +18,7 @@ __all__ = ["RestartDecision", "RestartHistory", "TaskEnd", "next_restart"]
 _LOSS_BACKOFF: Final = ExponentialBackoff(first=1.0, longest=300.0)
 """Delays from the second consecutive loss."""
 _QUIET: Final = 600.0
-"""Seconds without a loss after which the count of losses is reset."""
+"""Seconds of running after which the count of losses is reset."""
 
 
 class TaskEnd(Enum):
@@ -52,7 +52,7 @@ class RestartHistory:
 
 @dataclass(frozen=True)
 class RestartDecision:
-    """Decision to restart the task after `delay` seconds, or, if None, not to restart it, because of `reason`."""
+    """Decision to restart the task after `delay` seconds, or not to restart it (None), with the `reason`."""
 
     delay: float | None
     history: RestartHistory

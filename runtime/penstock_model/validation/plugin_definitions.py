@@ -27,7 +27,7 @@ class KnownPlugins:
         definitions: the known definitions, by place (`connector`, `transforms.hoist`).
         other_versions: places that request another version, whose properties may differ (Connect's rule).
         warnings: why other definitions are unknown, and versions that do not exist.
-        misspelt: unavailable classes whose names are probably misspelt names of plugins.
+        misspelt: unavailable classes whose names are probably misspellings of plugin names.
     """
 
     definitions: Mapping[str, ClassDefinition] = field(default_factory=dict)

@@ -84,7 +84,7 @@ def test_the_active_topics_of_a_connector_that_does_not_run_are_forgotten(lab: L
     assert (refused.returncode, "penstock.dev/reset-topics" in refused.stderr) == (5, True), refused.stderr
     task.stop()
     done = penstock(tmp_path, resource, *options, words=("--reset",))
-    assert (done.returncode, done.stderr) == (0, f"{name}: 1 active topic forgotten\n")
+    assert (done.returncode, done.stderr) == (0, f"{name}: 1 active topic reset\n")
     assert lab.status(f"status-topic-{topic}:connector-{name}")[-1] is None
     assert penstock(tmp_path, resource, *options).stderr.startswith(f"{name}: 0 active topics")
 

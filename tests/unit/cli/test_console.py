@@ -178,7 +178,7 @@ def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         {"orders": (connector(), "source")}, WorkerConfig.parse(WORKER), ChildCommands(tmp_path, seconds=0.01)
     )
     began = time.monotonic()
-    with pytest.raises(ConnectError, match="took longer"):
+    with pytest.raises(ConnectError, match="cannot finish `penstock transform` within"):
         asyncio.run(source.transform(source.connectors()[0], "{}"))
     assert time.monotonic() - began < 60
     assert list(tmp_path.iterdir()) == []

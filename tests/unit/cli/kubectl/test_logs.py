@@ -34,3 +34,13 @@ def test_the_last_lines_are_shown_on_request(cluster: Cluster) -> None:
 
 def test_the_log_of_a_task_is_that_of_its_pod(cluster: Cluster) -> None:
     assert logs_of(cluster, 2, "--task", "1") == ["logs", "orders-1-1"]
+
+
+def test_a_task_without_a_pod_has_no_log(cluster: Cluster) -> None:
+    metadata = {"name": "orders", "namespace": "shop", "uid": "u"}
+    cluster.answers("get", out={"metadata": metadata, "spec": {}, "status": {"tasks": [{"id": 0}]}})
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "logs", "orders", "--task", "0"], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 5
+    assert "it has no pod; see `kubectl penstock status orders -n shop`" in done.stderr
