@@ -34,7 +34,7 @@ def test_the_table_of_exit_codes_has_those_that_penstock_run_ends_with() -> None
     documented = {int(row[0]) for row in table("docs/running.md", "## Exit codes")}
     assert documented == set(ExitCode) - {ExitCode.LOST, ExitCode.STALLED}
     codes = help_of("run").partition("exit codes:")[2]
-    assert {int(code) for code in re.findall(r"(\d+) [a-z]", codes)} == documented
+    assert {int(code) for code in re.findall(r"(\d+) [A-Za-z]", codes)} == documented
 
 
 def test_the_table_of_options_has_each_option_of_penstock_run() -> None:
