@@ -26,8 +26,8 @@ class Autoscaling(Part):
         le=_DAY,
         strict=True,
         examples=[60],
-        description="Target for the lag of each task in seconds: its lag in records, divided by the records per second that "
-        "it can write.",
+        description="The target lag of each task, in seconds: its lag in records divided by the number of records per "
+        "second that it can write.",
     )
     min: int = Field(1, ge=1, le=MOST, strict=True, description="The minimum number of tasks.")
     max: int = Field(
@@ -49,8 +49,8 @@ class Autoscaling(Part):
         ge=60,
         le=_DAY,
         strict=True,
-        description="How long, in seconds, one task fewer must be sufficient before one is removed. Each time this must "
-        "soon be undone, the next wait doubles, up to 32 times this value.",
+        description="How long, in seconds, one task fewer must be sufficient before one is removed. Each time a "
+        "removal has to be undone soon afterwards, the next wait is doubled, up to 32 times this value.",
     )
 
 

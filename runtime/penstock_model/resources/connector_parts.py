@@ -16,9 +16,15 @@ MOST: Final = 2**31 - 1
 class Backoff(Part):
     """The delay before restart n: `initial * factor^(n-1)`, at most `max`."""
 
-    initial: Duration = Field("10s", validate_default=True, description="The delay before the first restart.")
+    initial: Duration = Field(
+        "10s",
+        validate_default=True,
+        description="The delay before the first restart (a duration such as 90s or 1h30m).",
+    )
     factor: int = Field(2, ge=1, le=10, strict=True, description="The ratio of each delay to the previous one.")
-    max: Duration = Field("10m", validate_default=True, description="The maximum delay.")
+    max: Duration = Field(
+        "10m", validate_default=True, description="The maximum delay (a duration such as 90s or 1h30m)."
+    )
 
 
 class Restart(Part):
@@ -39,7 +45,9 @@ class Restart(Part):
         Backoff(), description="How long to wait before restart n: initial * factor^(n-1), at most max."
     )
     reset_after: Duration = Field(
-        "30m", validate_default=True, description="How long a task must run before the count of restarts is reset."
+        "30m",
+        validate_default=True,
+        description="How long a task must run before the count of restarts is reset (a duration such as 90s or 1h30m).",
     )
 
 
@@ -51,15 +59,15 @@ class Rollout(Part):
         ge=0,
         le=MOST,
         strict=True,
-        description="How many tasks get the new versions first. 0, or the number of tasks: all tasks change together. They "
-        "also change together if they would then read different parts of the source, if the number of tasks changes too, "
-        "or if no task runs.",
+        description="How many tasks get the new versions first. With 0, or with at least the number of tasks, all tasks "
+        "change together. They also change together if they would then read different parts of the source, if the class or "
+        "the number of tasks changes too, or if no task runs.",
     )
     canary_duration: Duration = Field(
         "5m",
         validate_default=True,
         description="How long the first canaryTasks tasks must run with the new versions without a failure before the "
-        "others change.",
+        "others change (a duration such as 90s or 1h30m).",
     )
 
 
@@ -70,7 +78,8 @@ class Deletion(Part):
         "Keep",
         description="Keep: a connector that is created again with the same name continues where this one stopped. Reset: "
         "its offsets are removed once its tasks have stopped; a finalizer keeps the resource until then, for at "
-        "most ten minutes, or an hour if the reset cannot be attempted.",
+        "most ten minutes, or an hour if the reset cannot be attempted. After that, the resource is deleted and the offsets "
+        "remain (Event OffsetsKept).",
     )
 
 

@@ -57,15 +57,17 @@ class ConnectorSpec(TaskSettings):
     class_name: Annotated[Text, AtMost(512)] = Field(
         alias="class",
         examples=["FileStreamSource"],
-        description="The connector plugin: an alias such as FileStreamSource, the path of a Penstock class, or the Java "
-        "class name of a Kafka Connect connector for which Penstock has an equivalent.",
+        description="The connector plugin: an alias such as FileStreamSource, the fully qualified name of a Python class, "
+        "or the Java class name of a Kafka Connect connector that a PluginVersion contains or for which Penstock has an "
+        "equivalent.",
     )
     version: Annotated[str, AtMost(256), BeforeValidator(_version)] | None = Field(
         None,
         examples=["[1.2,2.0)"],
         description="The version of the plugin, as a Maven range: [1.2,2.0) is 1.2 or newer but below 2.0; a bare 1.2 is "
         'exactly that version. When absent, the newest. Write it in quotes ("1.2"), because YAML reads 1.2 as a number. '
-        "The chosen version is kept until this field changes or the connector is restarted on request.",
+        "The chosen version is kept until this field or class changes, or annotation penstock.dev/restart requests a "
+        "restart.",
     )
     tasks_max: int = Field(
         1,
@@ -74,7 +76,8 @@ class ConnectorSpec(TaskSettings):
         strict=True,
         description="The maximum number of tasks; each is a pod. A connector may create fewer. kubectl scale, horizontal "
         "autoscalers and KEDA set it; if one does, omit it from the manifest in Git. With autoscaling, it is the "
-        "initial number of tasks. To have no tasks, set state: Stopped.",
+        "initial number of tasks, and a change sets the number again, both within autoscaling.min and max. To have no "
+        "tasks, set state: Stopped.",
     )
     autoscaling: Autoscaling | None = Field(
         None,
@@ -94,8 +97,9 @@ class ConnectorSpec(TaskSettings):
         "or booleans. Put numbers with a fraction and integers beyond 2^53 in quotes, because the API server changes them. "
         "Write lists as a,b,c. It contains the properties of the plugin, and of converters, transforms and predicates, "
         "errors.* and topic.creation.*. Write secrets as ${secret:<name>:<key>}, which refers to a key of a Secret of this "
-        "namespace and is resolved only in the task; at most 256 Secrets. connector.class, connector.plugin.version, "
-        "tasks.max and name are rejected here: they are fields of this resource (class, version, tasksMax, metadata.name).",
+        "namespace and is resolved only in the connector's pods; at most 256 Secrets. connector.class, "
+        "connector.plugin.version, tasks.max and name are rejected here: they are fields of this "
+        "resource (class, version, tasksMax, metadata.name).",
     )
     topic_creation_policy_ref: Reference | None = Field(
         None,

@@ -29,10 +29,10 @@ class ExecutorResources(Part):
     requests: Quantities = Field(
         {"cpu": "1"},
         examples=[{"cpu": "2", "memory": "4Gi"}],
-        description="The container's requests. By default cpu: 1, and as much memory as its limit.",
+        description="The container's requests. Default: cpu: 1. The memory request defaults to the limit.",
     )
     limits: Quantities = Field(
-        {"memory": _MEMORY}, examples=[{"memory": "4Gi"}], description="The container's limits. By default memory: 2Gi."
+        {"memory": _MEMORY}, examples=[{"memory": "4Gi"}], description="The container's limits. Default: memory: 2Gi."
     )
 
     @property
@@ -61,7 +61,8 @@ class Executors(Part):
         ge=0,
         le=100,
         strict=True,
-        description="The number of executors that each task has without a backlog. With 0, sinks of DataFrames use none.",
+        description="The number of executors that each task has without a backlog. With 0, a DataFrame sink never uses "
+        "executors.",
     )
     max: int = Field(
         ge=1,

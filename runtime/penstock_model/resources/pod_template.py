@@ -52,8 +52,8 @@ class PodTemplate(Part):
     annotations: dict[str, str] | None = Field(None, description="Annotations of the pod.")
     resources: Open | None = Field(
         None,
-        description="Requests and limits of cpu, memory and other resources. A task is a Python process, with an additional "
-        "Java process as soon as Spark starts.",
+        description="Requests and limits of cpu, memory and other resources of task pods; job pods and executors have their "
+        "own. A task is a Python process, with an additional JVM if it has Java plugins or once Spark starts.",
     )
     env: Variables | None = Field(None, description="Environment variables, by name. PENSTOCK_... are reserved.")
     env_from: OpenList | None = Field(
@@ -65,7 +65,9 @@ class PodTemplate(Part):
         "that only one pod may mount, such as a persistentVolumeClaim.",
     )
     volume_mounts: Mounts | None = Field(
-        None, description="Mounts of the volumes in the task, by mountPath. /etc/penstock and /tmp are reserved."
+        None,
+        description="Mounts of the volumes in the task, by mountPath. /etc/penstock is reserved. A mount at /tmp replaces "
+        "Penstock's temporary volume.",
     )
     init_containers: Containers | None = Field(
         None, description="Containers that run before the task or, with restartPolicy: Always, next to it."
@@ -75,13 +77,13 @@ class PodTemplate(Part):
     tolerations: OpenList | None = Field(
         None,
         description="Tolerations of node taints. They replace Penstock's tolerations, with which a task leaves a node that "
-        "has been not ready or unreachable for a while.",
+        "has been NotReady or unreachable for a while.",
     )
     topology_spread_constraints: OpenList | None = Field(None, description="How tasks are spread over zones or nodes.")
     priority_class_name: ObjectName | None = Field(None, description="The PriorityClass of the pod.")
     scheduler_name: str | None = Field(None, description="The scheduler that places the pod.")
     runtime_class_name: ObjectName | None = Field(
-        None, description="The container runtime of the pod, such as a sandbox."
+        None, description="The RuntimeClass of the pod, for example for a sandboxed container runtime."
     )
     service_account_name: ObjectName | None = Field(
         None,
@@ -89,7 +91,7 @@ class PodTemplate(Part):
         "mounted unless automountServiceAccountToken is true.",
     )
     automount_service_account_token: bool | None = Field(
-        None, strict=True, description="Whether the token of the pod's ServiceAccount is mounted."
+        None, strict=True, description="Whether the token of the pod's ServiceAccount is mounted. Default: false."
     )
     image_pull_policy: str | None = Field(None, description="When the runtime's image is pulled.")
     image_pull_secrets: Secrets | None = Field(None, description="Secrets for the registries of images, by name.")
@@ -102,7 +104,8 @@ class PodTemplate(Part):
         ge=0,
         le=2**31 - 1,
         strict=True,
-        description="How long a task may take to stop: to finish its batch and commit offsets.",
+        description="How long a task may take to stop: to finish its batch and commit offsets. It applies to task pods "
+        "only.",
     )
     host_aliases: OpenList | None = Field(None, description="Entries of the pod's /etc/hosts.")
     dns_policy: str | None = Field(None, description="How host names are resolved.")

@@ -46,13 +46,15 @@ class Spark(Part):
     idle_timeout: Duration = Field(
         "10m",
         validate_default=True,
-        description="With OnDemand, how long Spark runs without a backlog before it stops.",
+        description="With OnDemand, how long Spark runs without a backlog before it stops (a duration such as 90s or "
+        "1h30m).",
     )
     executors: Executors | None = Field(
         None,
         examples=[{"max": 2}],
         description="Executors of each task, in separate pods, which deliver backlogs. Without it, Spark delivers them "
-        "in the task's own pod. A change replaces the tasks.",
+        "in the task's own pod. Tasks with Java plugins or limits deliver backlogs in their own process, without executors. "
+        "A change replaces the tasks.",
     )
 
 
@@ -119,7 +121,12 @@ class TaskSettings(Part):
         "the tasks.",
     )
 
-    spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")
+    spark: Spark = Field(
+        Spark(),
+        examples=[{"start": "OnDemand"}],
+        description="The Spark session of each task, which delivers backlogs. Tasks with Java plugins or limits deliver "
+        "them in their own process; only a DataFrame sink still writes with Spark.",
+    )
     java: Java | None = Field(
         None,
         examples=[{"heapPercent": 60, "options": ["-Duser.timezone=UTC"]}],

@@ -75,7 +75,7 @@ RESOURCES: Final = (
         status=ConnectorStatus,
         text="A connector, which moves records from a system into Kafka (a source), or from Kafka into a system (a sink). "
         "Each of its tasks is a pod.",
-        spec_text="The desired connector.",
+        spec_text="The desired state of the connector.",
         plural="connectors",
         short_name="pconn",
         columns=(
