@@ -37,10 +37,10 @@ class RepetitionFilter(penstock_logging.RepetitionFilter):
         super().__init__(seconds, clock, same=lambda text: re.sub(r"[0-9]+", "0", text))
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the record is Penstock's own, or not a repetition."""
+        """Return whether to log the record: not if it repeats a library's message, or `optional_kinds` reports it."""
         if not record.name.startswith(_REPEATING):
             return True
-        if record.threadName == OPTIONAL_THREAD and record.levelno >= logging.ERROR:  # `optional_kinds` reports it
+        if record.threadName == OPTIONAL_THREAD and record.levelno >= logging.ERROR:
             return False
         return super().filter(record)
 

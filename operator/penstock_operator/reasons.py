@@ -106,10 +106,10 @@ _TEMPLATE: Final = "check what spec.template mounts and runs"
 class Reason(StrEnum):
     """Reason of a condition, task or Event, with its uses, its meaning and its remedy.
 
-    The names of `Use.POD_START`, and `DeadlineExceeded`, `Forbidden`, `Invalid`, `Conflict` are Kubernetes' own.
+    The names of `Use.POD_START`, and `DeadlineExceeded`, `Forbidden`, `Invalid` and `Conflict` are Kubernetes' own.
 
     Attributes:
-        use: where users meet it.
+        use: where users encounter it.
         means: its meaning.
         do: the remedy for the user; empty: see the message.
         event: the type of an Event with this reason.

@@ -30,7 +30,9 @@ class NamedParameters:
         if not inspect.isfunction(function):
             raise TypeError(f"@{kind} requires a function, not {name}; write a plugin class instead.")
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(f"@{kind} {name}: it is async, but Penstock calls it without an event loop; use def.")
+            raise TypeError(
+                f"@{kind} {name}: it is async, but Penstock calls it without an event loop; use def instead of async def."
+            )
         if "<" in name:  # <locals>, <lambda>
             raise TypeError(f"@{kind} {name}: other processes cannot import it; define the function at module level.")
         choice = ", ".join(offered)

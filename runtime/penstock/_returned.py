@@ -243,7 +243,7 @@ def batch(found: Any, method: str, where: Callable[[], str] = str, before: Recor
     if isinstance(headers, list) and (before is None or headers is not before.held_headers):
         for kind in set(map(type, headers)):
             if not issubclass(kind, (tuple, list)):
-                raise wrong(method, kind, "a tuple of Header", f" as the headers of a record{where()}")
+                raise wrong(method, kind, "a tuple of Header objects", f" as the headers of a record{where()}")
         for kind in set(map(type, chain.from_iterable(headers))):
             if not issubclass(kind, Header):
                 raise wrong(method, kind, "a Header", f" as a header of a record{where()}")
@@ -274,12 +274,12 @@ def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
     Raises:
         ReturnedWrong: they are not a mapping of topic partitions to offsets.
     """
-    expected = "a mapping of TopicPartition to a Kafka offset (a non-negative integer)"
+    expected = "a Kafka offset (a non-negative integer)"
     if not isinstance(found, Mapping):
-        raise wrong(method, found, f"{expected}, or an empty mapping")
+        raise wrong(method, found, f"a mapping of TopicPartition to {expected}, or an empty mapping")
     for partition, offset in found.items():
         if not (isinstance(partition, tuple) and len(partition) == 2):
-            raise wrong(method, partition, expected, " as a topic partition")
+            raise wrong(method, partition, "a TopicPartition", " as a topic partition")
         at = f"{partition[0]}-{partition[1]}"
         if not isinstance(offset, Integral):
             raise wrong(method, offset, expected, f" as the offset of {at}")

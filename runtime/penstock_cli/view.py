@@ -194,7 +194,7 @@ def past_problem(task: Task) -> str:
 
 
 def is_kafka_unreachable(task: Task) -> bool:
-    """Return whether a task cannot reach Kafka now."""
+    """Return whether a task currently cannot reach Kafka."""
     return task.child is not None and any(code in (task.trouble or "") for code in _UNREACHABLE)
 
 

@@ -371,7 +371,7 @@ def _object(answer: Answer, doing: str) -> Object:
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        raise Unavailable(f"{doing}: the answer does not come from an API server")
+        raise Unavailable(f"{doing}: the response is not from a Kubernetes API server")
     return document
 
 

@@ -191,7 +191,7 @@ def _status(answer: Answer, doing: str) -> Mapping[str, Any]:
     try:
         status = json.loads(answer.body)["status"]
     except (ValueError, KeyError, TypeError):
-        raise Unavailable(f"{doing}: the answer does not come from an API server") from None
+        raise Unavailable(f"{doing}: the response is not from a Kubernetes API server") from None
     return cast("Mapping[str, Any]", status)
 
 

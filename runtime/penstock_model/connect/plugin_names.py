@@ -100,7 +100,7 @@ def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) 
 def kinds_of_one_name(kind: PluginKind) -> tuple[PluginKind, ...]:
     """Return the kinds of plugins to which a name of this kind may refer.
 
-    Converters of values and of headers may have each other's names, as in Kafka Connect, where one class is both.
+    A converter and a header converter may share a name, because in Kafka Connect one class can be both.
     """
     return ("converter", "headerConverter") if kind in ("converter", "headerConverter") else (kind,)
 

@@ -1,4 +1,7 @@
-"""Redaction of secrets in all text that users see: logs, errors, reports, listings."""
+"""Redaction of secrets in all text that users see: logs, errors, reports, listings.
+
+`penstock_web/shown_config.py` chooses the values of a configuration that the console shows.
+"""
 
 import base64
 import json

@@ -87,7 +87,11 @@ def translate(
             _jaas(text, where, properties, problems)
         elif name == "sasl.login.callback.handler.class":
             if not text.endswith("OAuthBearerLoginCallbackHandler"):
-                meaningless.append(Problem(where, f"it names a Java class; only {_OAUTH_HANDLER} has a counterpart"))
+                meaningless.append(
+                    Problem(
+                        where, f"names a Java class that has no counterpart in Penstock; only {_OAUTH_HANDLER} has one"
+                    )
+                )
             properties["sasl.oauthbearer.method"] = "oidc"
         elif name in _INLINE_PEM:
             properties[_INLINE_PEM[name]] = text

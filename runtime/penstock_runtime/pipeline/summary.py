@@ -81,7 +81,7 @@ class Summary(msgspec.Struct):
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     def wrote_to(self, topic: object) -> None:
-        """Add topics that records were written to: one, or one for each record."""
+        """Add the topics to which records were written: one name for all records, or a list with one per record."""
         for name in {str(t) for t in topic} if isinstance(topic, list) else {str(topic)}:
             if name not in self.topics:
                 self.topics.append(name)

@@ -465,7 +465,7 @@ class SinkOffsets:
                 if self._stopping.is_set() or not self._patient:
                     raise
                 attempt += 1
-                log.warning("Commit is retried (attempt %d): %s", attempt, e)
+                log.warning("Retrying the commit (attempt %d): %s", attempt, e)
                 self._reports.trouble(f"commit is retried (attempt {attempt}): {e}")
                 self.keep_alive()
                 wait(e.retry_after or BATCH_BACKOFF.pause(attempt), self._stopping)

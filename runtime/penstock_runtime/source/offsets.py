@@ -21,7 +21,7 @@ class OffsetStore:
     """Reader of offsets, and writer of those that are not part of a transaction.
 
     Args:
-        context: has the topics and clusters.
+        context: provides the topics and the settings of the clusters.
         writer: writes to the worker's cluster.
     """
 
@@ -34,7 +34,7 @@ class OffsetStore:
         """Read all source offsets of this connector.
 
         Raises:
-            RetriableError, ConnectError: as `penstock_kafka.compacted_reader.read_to_end`.
+            RetriableError, ConnectError: as raised by `penstock_kafka.compacted_reader.read_to_end`.
         """
         context = self._context
         stored = offsets_topic.load(context.shared, context.spec.connector, topic=context.worker.offset_storage_topic)

@@ -154,7 +154,7 @@ class Spark:
 
     @property
     def workers(self) -> int | None:
-        """Number of workers of the session, 0 on a cluster without an executor now; None: there is no session."""
+        """Number of workers in the session; 0 if the cluster currently has no executors, None if there is no session."""
         if self._session is None:
             return None
         return self._cores if self._executors is None else self._executors.cores

@@ -1,4 +1,4 @@
-"""End a task in time after SIGTERM or a failure.
+"""End a task in time after SIGTERM or a failure. `task/runner.py` sets the time.
 
 A thread handles the signal instead of a Python signal handler, for two reasons. A handler does not run while the main thread
 is inside the Kafka client, up to a minute if no broker answers. And it interrupts the main thread anywhere: if the handler

@@ -78,7 +78,7 @@ def test_a_sink_that_fails_and_asks_to_wait_when_it_is_to_commit_is_asked_once_a
     log = task.log_text()
     assert "Cannot commit the offsets of written records, which will be written again: the outside is away" in log
     assert "exiting anyway" not in log
-    assert "Commit is retried" not in log
+    assert "Retrying the commit" not in log
 
 
 def test_a_pod_leaves_its_last_word_before_anything_is_closed(pods: Pods, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def portions(*found: Any) -> list[RecordBatch]:
         (returned.positions, None, "returned None; expected a mapping of TopicPartition"),
         (returned.positions, {"t": 1}, "returned a value of type str as a topic partition"),
         (returned.positions, {TopicPartition("t", 0): "1"}, "returned a value of type str as the offset of t-0"),
-        (returned.positions, {TopicPartition("t", 0): -1}, "returned the offset -1 of t-0; expected a mapping of"),
+        (returned.positions, {TopicPartition("t", 0): -1}, "returned the offset -1 of t-0; expected a Kafka offset"),
         (returned.problems, None, "returned None; expected a list of Problem"),
         (returned.problems, "no table", "returned a value of type str; expected a list of Problem"),
         (returned.problems, ["no table"], "returned a value of type str in its list; expected a list of Problem"),

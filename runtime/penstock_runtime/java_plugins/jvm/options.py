@@ -37,7 +37,7 @@ _DUMP_PATH: Final = "-XX:HeapDumpPath="
 
 
 def jvm_options(java: Java, heap: Heap, *, is_long: bool) -> list[str]:
-    """Return the options. Of two conflicting options the JVM uses the last.
+    """Return the JVM's command-line options. If two conflict, the JVM uses the last one.
 
     Args:
         java: options of the connector, which override Penstock's defaults.

@@ -78,7 +78,7 @@ class ApicurioFormat:
         return _OTHER_END if isinstance(schema_id, bytes) else self.size + 1
 
     def join(self, data: bytes, headers: Sequence[RawHeader]) -> bytes:
-        """Return a message with the id that its headers contain."""
+        """Return the data prefixed with the schema id from the headers, or unchanged if the headers have none."""
         found = last_header(headers, self._header("contentId"))
         by_content = found is not None
         if found is None:

@@ -100,7 +100,7 @@ def field_encoders(schema: Schema, of: AvroType, settings: AvroSettings) -> tupl
 
 
 def _plain(schema: Schema, of: AvroType) -> tuple[frozenset[type], tuple[int, int] | None]:
-    """Return the classes of values that need no conversion, and the bounds of numbers."""
+    """Return the classes of values that need no conversion, and their bounds if they are integers, else None."""
     inner = of.optional_branch or of
     if inner.kind == "union" or to_stored(schema) is not None or (inner.kind in _TAGGED and inner is not of):
         return frozenset(), None

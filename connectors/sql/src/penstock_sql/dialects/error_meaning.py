@@ -1,4 +1,7 @@
-"""Classes of database errors. Pure."""
+"""Classes of database errors. Pure.
+
+`errors.py` of each dialect assigns them; `failures.py` decides which errors are retried.
+"""
 
 import re
 from collections.abc import Sequence

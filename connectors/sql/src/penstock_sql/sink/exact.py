@@ -16,7 +16,7 @@ class Beyond(Decimal):
 
 
 def exact_column(column: list[Any]) -> list[Any]:
-    """Return a column with the exact numbers of its messages, also within lists and maps."""
+    """Return a column with the exact numbers of its messages, including those within lists and maps."""
     return column if _HOLDERS.isdisjoint(map(type, column)) else list(map(_exact, column))
 
 

@@ -1,4 +1,7 @@
-"""Positions of a source in a table, and queries of the rows between two positions. Pure, except SQLAlchemy's expressions."""
+"""Positions of a source in a table, and queries of the rows between two positions. Pure, except SQLAlchemy's expressions.
+
+`streams.py` runs the queries, and computes the time `before`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
