@@ -19,7 +19,7 @@ def test_a_folder_that_is_missing_here_may_be_there(file: str) -> None:
 @pytest.mark.parametrize("file", ["/no/such/folder/", "a\0b"])
 def test_what_can_name_no_file_anywhere_is_refused(file: str) -> None:
     (problem,) = problems(file)
-    assert "property `file` must name a file" in problem
+    assert "property `file`" in problem
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:
