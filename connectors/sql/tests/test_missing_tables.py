@@ -91,9 +91,7 @@ def test_a_dropped_table_is_logged_periodically_and_does_not_block_others(shop: 
         assert found(run) == {"shop.a": [1], "shop.b": [1, 2]}
         lines = [record.getMessage() for record in caplog.records]
         assert len(lines) == 1
-        assert lines[0].endswith(".a; create what is missing, grant SELECT on it, or remove it from table.whitelist"), (
-            lines
-        )
+        assert lines[0].endswith(".a; create the table, grant SELECT on it, or remove it from table.whitelist"), lines
         shop.now = 599
         look(run)
         assert len(caplog.records) == 1

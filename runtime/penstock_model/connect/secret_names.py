@@ -1,8 +1,8 @@
 """Names and texts that indicate a secret, for properties and options whose type is unknown. Pure.
 
 The console, the import of connectors and the warnings about JVM options share these patterns. They prefer one match too many
-to one secret that is shown or ends up in Git. All repeats are bounded: the operator applies the patterns to values of up to
-1 MiB on its event loop.
+to one secret that is shown or ends up in Git. All repeats are bounded, because the operator applies the patterns on its
+event loop.
 """
 
 import re
@@ -24,7 +24,7 @@ _ABOUT_A_SECRET: Final = re.compile(
     r"names?|strategy|version|encoding|files?|location|(de)?serializers?)$",
     re.IGNORECASE,
 )
-"""Suffixes of properties about a secret or about a table's key, which hold no secret: `primary.key.mode`."""
+"""Suffixes of properties about a secret or about a table's key, which contain no secret: `primary.key.mode`."""
 _TEXT: Final = re.compile(
     r"://[^:/\s@]{0,200}+:(?P<url>[^\s@]{1,2000}+)@|"  # user information
     r"thin:[^/\s@]{1,200}+/(?P<thin>[^\s@]{1,2000}+)@|"  # Oracle's `thin:user/password@host`

@@ -108,7 +108,7 @@ def test_a_table_that_is_dropped_meanwhile_holds_up_no_other_one(lab: Lab, shop:
     until(lambda: all(ids(lab, f"{prefix}{name}") == [1] for name in NAMES), what=running.last_words)
     shop.run("DROP TABLE events_of_others", "INSERT INTO events (name) VALUES ('c')")
     until(lambda: ids(lab, f"{prefix}events") == [1, 2], what=running.last_words)
-    running.await_log("shop.events_of_others; create what is missing")
+    running.await_log("shop.events_of_others; create the table")
     running.stop()
     shop.run("INSERT INTO events (name) VALUES ('d')")
     running = lab.processes.task(next_life(spec))

@@ -51,7 +51,7 @@ class MissingTables:
             return
         missing = frozenset(self._names)
         what = (
-            f"missing, or not visible to the user of the connector: {', '.join(sorted(missing))}; create what is missing, "
+            f"missing, or not visible to the user of the connector: {', '.join(sorted(missing))}; create the table, "
             f"grant SELECT on it{self._removal}"
         )
         if len(missing) == tables:
