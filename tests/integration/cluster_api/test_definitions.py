@@ -314,7 +314,10 @@ def test_kubectl_finds_all_resources_by_their_category_and_short_names(
         ("connector.spec", "Paused: tasks remain but move no records"),
         ("connector.spec.config", "flat properties"),
         ("connector.spec.restart", "maxRestarts"),
-        ("connector.spec.restart.backoff", "The delay before the first restart. Default: 10s."),
+        (
+            "connector.spec.restart.backoff",
+            "The delay before the first restart (a duration such as 90s or 1h30m). Default: 10s.",
+        ),
         ("connector.spec.template", "strategic merge patch"),
         ("connector.status.tasks", "consecutive lost pods"),
         ("topiccreationpolicy.spec.groups", "The topics of the group"),

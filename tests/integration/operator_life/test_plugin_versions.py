@@ -192,14 +192,15 @@ def test_configurations_are_published_again_where_they_are_gone_and_earlier_ones
     site.api.create(files)
     first = ready(site, files, "True Verified")["status"]["definitions"]
     assert published(site, files) == ["Files"]
+    until(lambda: verifying(site) == [], what="its pod, whose log has the definitions, is deleted")
+    operator.kill()
+    operator.ended()
 
     written = site.api.get(config_map(site, first["configMap"]))
     earlier = config_map(site, "earlier")
     earlier["metadata"]["labels"] = written["metadata"]["labels"]
     site.api.create(earlier)
     site.api.delete(written)
-    operator.kill()
-    operator.ended()
     site.kubelet.defines(image_of("1.0.0"), DEFINED, DEFINED.model_copy(update={"class_name": "Other"}))
     operator.start().ready()
     until(lambda: site.api.get(files)["status"]["definitions"] != first, what="what is published now is named")
