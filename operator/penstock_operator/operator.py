@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
-from penstock_model.resources.policy_selection import selector_of
+from penstock_model.resources.topic_policy_selection import selector_of
 from penstock_operator.admission.webhook import Webhook
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.model.plan_hashes import release_hash

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from penstock.errors import ConfigError
-from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.effective_topic_policy import effective_policy
 from penstock_model.resources.plugin_offers import offer_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.connector.render.conditions import undecided_conditions

@@ -15,7 +15,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.applicable_rules import conflicts
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.policy_selection import bind, name_of
+from penstock_model.resources.topic_policy_selection import bind, name_of
 from penstock_runtime.plugins.config_providers import ConfigProviders
 
 __all__ = ["show_topics"]

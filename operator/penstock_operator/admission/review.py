@@ -11,9 +11,9 @@ from typing import Any, Final
 from penstock.errors import ConfigError, Problem
 from penstock_model.contracts.definitions import Definitions
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.effective_topic_policy import effective_policy
 from penstock_model.resources.plugin_offers import offer_of
-from penstock_model.resources.policy_selection import PolicyBinding, bind, rivalry
+from penstock_model.resources.topic_policy_selection import PolicyBinding, bind, rivalry
 from penstock_model.validation.connector import PluginKnowledge, check_connector
 from penstock_model.validation.topics import PolicyUse
 from penstock_model.validation.unknown_properties import Unknown

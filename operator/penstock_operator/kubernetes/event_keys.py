@@ -9,7 +9,7 @@ from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION, POLICY
 from penstock_operator.names import CONNECTOR_LABEL, ROLE_LABEL, VERIFYING
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offer_index import PluginOfferIndex
-from penstock_operator.queue.policy_selectors import PolicySelectors
+from penstock_operator.queue.topic_policy_selectors import PolicySelectors
 
 __all__ = ["Event", "EventKeys"]
 

@@ -8,7 +8,7 @@ from penstock_model.connect.topic_creation_rules import PREFIX, TopicRules
 from penstock_model.connect.topic_limits import TopicLimits
 from penstock_model.connect.variables import has_variable
 from penstock_model.contracts.topic_policy import TopicPolicy
-from penstock_model.resources.policy_selection import PolicyBinding, bind, rivalry
+from penstock_model.resources.topic_policy_selection import PolicyBinding, bind, rivalry
 
 __all__ = ["ApplicableRules", "applicable_rules", "conflicts"]
 

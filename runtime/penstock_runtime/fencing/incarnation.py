@@ -17,6 +17,8 @@ An incarnation with at-least-once delivery, such as that of a sink, has no ids t
 same reason: a sink writes its record before it reads the offsets of its group, and checks for a newer one before each commit
 (docs/decisions, 0013).
 
+A source handles `Fenced` in `source/task.py`; `task/runner.py` turns `Superseded` into the exit code.
+
 Partitions may be added to the status topic at any time, which moves the key to another partition. Records are therefore read
 from all partitions, by `KeyReader`, and written to the partition that the key maps to now.
 """

@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["cpu_limit", "heap", "memory_limit", "memory_room", "oom_kills", "queue"]
+__all__ = ["cpu_limit", "memory_limit", "memory_room", "oom_kills", "queue"]
 
 ROOT: Final = Path("/sys/fs/cgroup")
 _OWN: Final = Path("/proc/self/cgroup")
 _MIB: Final = 1 << 20
 _NO_LIMIT: Final = 1 << 60
 """Version 1 uses the largest number of whole pages for "no limit"."""
-_LEAST_HEAP: Final = 471 * _MIB
-"""Spark's minimum: the 450 MiB that it requires, plus memory that the JVM does not count as heap."""
-_MOST_HEAP: Final = 4 << 30
 _QUEUE: Final = 64 * _MIB
 _LEAST_QUEUE: Final = 8 * _MIB
 
@@ -56,15 +53,6 @@ def oom_kills(root: Path = ROOT) -> int | None:
         if "oom_kill" in words[:-1]:
             return int(words[words.index("oom_kill") + 1])
     return None
-
-
-def heap(limit: int | None) -> int:
-    """Return the bytes of the JVM's heap: a quarter of the memory limit, between Spark's minimum and 4 GiB.
-
-    The rest is for the JVM's other memory, the driver, Spark's Python workers and the clients' queues, through which records
-    pass. The heap holds only Spark's plans, and the data that a writer of frames is writing.
-    """
-    return _LEAST_HEAP if limit is None else max(_LEAST_HEAP, min(_MOST_HEAP, limit // 4))
 
 
 def queue(limit: int | None, processes: int) -> int:

@@ -12,8 +12,8 @@ from penstock_model.contracts.pod_layout import SPARK_BLOCKS_PORT, SPARK_DRIVER_
 from penstock_model.contracts.task_spec import SparkCluster
 from penstock_model.resources.executors import Executors
 from penstock_runtime.plugins.mounted import FOLDERS_VARIABLE
-from penstock_runtime.process import cgroup
 from penstock_runtime.spark.cluster import SEALED, SECRET, Cluster, bracketed, executor_settings, secret_of
+from penstock_runtime.spark.jvm_heap import spark_heap
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -64,7 +64,7 @@ class ExecutorPods(Cluster):
             executors.min,
             executors.max,
             executors.resources.cores,
-            cgroup.heap(executors.resources.memory),
+            spark_heap(executors.resources.memory),
             idle_seconds,
         )
 

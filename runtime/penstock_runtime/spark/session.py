@@ -39,7 +39,7 @@ from penstock_runtime.spark.executors_pause import ExecutorsPause
 from penstock_runtime.spark.executors_wanted import ExecutorsState, Wish
 from penstock_runtime.spark.idle_end import IdleEnd
 from penstock_runtime.spark.jobs import Entry, Job, cause, first_line, has_lost_part, in_workers, is_alive
-from penstock_runtime.spark.jvm import end_jvm
+from penstock_runtime.spark.jvm_end import end_jvm
 from penstock_runtime.spark.python_processes import await_end, python_processes
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses

@@ -12,6 +12,7 @@ from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark import class_archive
 from penstock_runtime.spark.cluster import Cluster
 from penstock_runtime.spark.executor_pods import ExecutorPods
+from penstock_runtime.spark.jvm_heap import spark_heap
 
 __all__ = ["LOG_OPTION", "USER", "has_named_user", "session_conf"]
 
@@ -82,7 +83,7 @@ def has_named_user() -> bool:
 
 def _sizes() -> dict[str, str]:
     """Return the settings that depend on the container's memory limit."""
-    return {"spark.driver.memory": f"{cgroup.heap(cgroup.memory_limit()) >> 20}m"}
+    return {"spark.driver.memory": f"{spark_heap(cgroup.memory_limit()) >> 20}m"}
 
 
 def _places(scratch: Scratch) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from penstock_model.resources.policy_selection import name_of
+from penstock_model.resources.topic_policy_selection import name_of
 from penstock_web.console.health import Tone, condition
 
 __all__ = ["PluginClass", "PluginView", "plugin_views"]

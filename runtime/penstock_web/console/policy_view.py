@@ -9,8 +9,8 @@ from penstock_java_compat.regex import matching_within
 from penstock_model.connect.topic_creation_rules import TopicGroup, TopicRules
 from penstock_model.connect.topic_limits import TopicLimits, violations
 from penstock_model.resources.applicable_rules import ApplicableRules, applicable_rules
-from penstock_model.resources.effective_policy import effective_policy
-from penstock_model.resources.policy_selection import name_of
+from penstock_model.resources.effective_topic_policy import effective_policy
+from penstock_model.resources.topic_policy_selection import name_of
 from penstock_model.resources.values import text_of
 from penstock_web.console.health import Tone, condition
 

@@ -11,7 +11,7 @@ from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.topic_limits import TopicLimits, violations
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.contracts.topic_policy import PolicyRules, TopicPolicy
-from penstock_model.resources.effective_policy import MOST_BYTES, effective_policy
+from penstock_model.resources.effective_topic_policy import MOST_BYTES, effective_policy
 
 DEFAULT = {"replicationFactor": 3, "partitions": 5, "config": {"retention.ms": 60000}}
 COMPACTED = {

@@ -10,11 +10,11 @@ from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide import job_step, task_step
 from penstock_operator.connector.decide.canary import Canary
-from penstock_operator.connector.decide.connector_state import summarize
 from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest
 from penstock_operator.connector.decide.task_observation import LATE_JOB_POD, TaskObservation, living, needs_control
+from penstock_operator.connector.decide.tasks_verdict import summarize
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import FailedJob, PersistedState, PersistedTask

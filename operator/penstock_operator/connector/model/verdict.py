@@ -1,5 +1,8 @@
 """Contents of the conditions of a Connector. Pure.
 
+`decide/tasks_verdict.py` determines the verdict of running tasks; the steps of `decide.py` before them, that of a connector
+that waits or fails earlier.
+
 They follow kstatus: `Reconciling=True` means in progress, `Stalled=True` that a user must act; otherwise `Ready` applies.
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.policy_selection import PolicyBinding, bind, name_of, rivalry
+from penstock_model.resources.topic_policy_selection import PolicyBinding, bind, name_of, rivalry
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.resolutions import PolicyProblem, PolicyResolution
 from penstock_operator.reasons import Reason

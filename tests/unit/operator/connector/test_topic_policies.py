@@ -9,7 +9,7 @@ import pytest
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.effective_topic_policy import effective_policy
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, release_hash
 from penstock_operator.connector.model.plans import Plan, PodSettings

@@ -13,6 +13,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.process import cgroup, termination_message
 from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
+from penstock_runtime.spark.jvm_heap import spark_heap
 from penstock_runtime.task.pod.control import order
 from penstock_runtime.task.pod.reports import PodReports
 from penstock_runtime.task.pod.status_writer import BackgroundStatusWriter
@@ -443,7 +444,7 @@ def test_kills_for_memory_are_counted_by_either_version_of_control_groups(
 
 def test_heap_and_queues_are_shares_of_the_memory_limit() -> None:
     mib = 1 << 20
-    assert [cgroup.heap(m) // mib for m in (None, 512 * mib, 4 << 30, 64 << 30)] == [471, 471, 1024, 4096]
+    assert [spark_heap(m) // mib for m in (None, 512 * mib, 4 << 30, 64 << 30)] == [471, 471, 1024, 4096]
     assert [cgroup.queue(m, 3) // mib for m in (None, 128 * mib, 768 * mib, 8 << 30)] == [64, 8, 32, 64]
 
 

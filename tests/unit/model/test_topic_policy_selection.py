@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock_model.resources.policy_selection import PolicyBinding, bind, rivalry, selector_of
+from penstock_model.resources.topic_policy_selection import PolicyBinding, bind, rivalry, selector_of
 
 RULES: dict[str, Any] = {"default": {"replicationFactor": 3, "partitions": 5}}
 INLINE = {"topic.creation.default.partitions": "2", "topic.creation.default.replication.factor": "3"}

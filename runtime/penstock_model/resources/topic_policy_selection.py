@@ -10,7 +10,7 @@ from penstock.errors import ConfigError, Problem
 from penstock_model.connect.topic_creation_rules import PREFIX
 from penstock_model.connect.topic_limits import literal_violations
 from penstock_model.contracts.topic_policy import PolicyLimits, PolicyRules, TopicPolicy
-from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.effective_topic_policy import effective_policy
 from penstock_model.resources.topic_creation_policy import ConnectorSelector
 
 __all__ = ["PolicyBinding", "bind", "name_of", "rivalry", "selector_of"]

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from penstock_model.resources.policy_selection import selector_of
 from penstock_model.resources.topic_creation_policy import ConnectorSelector
+from penstock_model.resources.topic_policy_selection import selector_of
 
 __all__ = ["PolicySelectors"]
 
