@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from penstock.errors import Problem
 from penstock_model.resources.base import Part
@@ -14,6 +14,8 @@ from penstock_model.resources.quantity import Quantities, quantity
 __all__ = ["ExecutorResources", "Executors", "refused_executors"]
 
 _MEMORY: Final = "2Gi"
+_REQUESTS: Final = {"cpu": "1"}
+_LIMITS: Final = {"memory": _MEMORY}
 _MEMORY_OF_JVMS: Final = 768 << 20
 """Bytes for Spark's Worker and the executor's JVM."""
 _MEMORY_OF_CORE: Final = 256 << 20
@@ -27,24 +29,36 @@ class ExecutorResources(Part):
     """Resources of an executor's container, as in Kubernetes."""
 
     requests: Quantities = Field(
-        {"cpu": "1"},
+        dict(_REQUESTS),
         examples=[{"cpu": "2", "memory": "4Gi"}],
-        description="The container's requests. Default: cpu: 1. The memory request defaults to the limit.",
+        description="The container's requests. Without cpu in it, cpu: 1 is added. The memory request defaults to the "
+        "limit.",
     )
     limits: Quantities = Field(
-        {"memory": _MEMORY}, examples=[{"memory": "4Gi"}], description="The container's limits. Default: memory: 2Gi."
+        dict(_LIMITS),
+        examples=[{"memory": "4Gi"}],
+        description=f"The container's limits. Without memory in it, memory: {_MEMORY} is added.",
     )
+
+    @field_validator("requests")
+    @classmethod
+    def _add_default_requests(cls, value: dict[str, str]) -> dict[str, str]:
+        return {**_REQUESTS, **value}
+
+    @field_validator("limits")
+    @classmethod
+    def _add_default_limits(cls, value: dict[str, str]) -> dict[str, str]:
+        return {**_LIMITS, **value}  # otherwise `limits: {cpu: 4}` would remove the memory limit
 
     @property
     def cores(self) -> int:
         """Number of parts of a batch that an executor delivers in parallel: its CPU limit, else its request, rounded up."""
-        text = self.limits.get("cpu") or self.requests.get("cpu") or "1"
-        return max(1, math.ceil(quantity(text)))
+        return max(1, math.ceil(quantity(self.limits.get("cpu") or self.requests["cpu"])))
 
     @property
     def memory(self) -> int:
-        """Memory of an executor's container, in bytes: its limit, else its request."""
-        return int(quantity(self.limits.get("memory") or self.requests.get("memory") or _MEMORY))
+        """Memory limit of an executor's container, in bytes."""
+        return int(quantity(self.limits["memory"]))
 
 
 class Executors(Part):

@@ -36,6 +36,16 @@ def test_an_executor_delivers_as_many_parts_as_its_cpu_limit_or_else_its_request
     assert cores({"requests": {"cpu": "1"}, "limits": {"cpu": 4}}) == 4
 
 
+def test_resources_that_are_not_written_keep_their_defaults_so_that_memory_is_always_limited() -> None:
+    resources = Executors.model_validate(
+        {"max": 1, "resources": {"requests": {"memory": "2Gi"}, "limits": {"cpu": 4}}}
+    ).resources
+
+    assert resources.requests == {"cpu": "1", "memory": "2Gi"}
+    assert resources.limits == {"cpu": "4", "memory": "2Gi"}
+    assert resources.memory == 2 << 30
+
+
 def test_tasks_get_the_executors_without_defaults() -> None:
     settings = connector({"max": 2, "resources": {"limits": {"memory": "4Gi"}}}).spec.for_task()
 

@@ -182,8 +182,8 @@ class PodManifests:
         plan, pod, settings = creation.plan, creation.pod, self.settings
         executors = executors_of(plan.tasks[pod.task]) or Executors(max=1)
         resources = executors.resources
-        parts = (("requests", resources.requests), ("limits", resources.limits))
-        pod_settings = replace(plan.pod_settings, resources={k: dict(v) for k, v in parts if v}, secrets=())
+        sizes = {"requests": dict(resources.requests), "limits": dict(resources.limits)}
+        pod_settings = replace(plan.pod_settings, resources=sizes, secrets=())
         command = (layout.EXECUTOR_MODULE,)
         spec = pod_spec(settings, layout.EXECUTOR_CONTAINER, command, pod_settings, plan.mounts, reports_missing=True)
         spec = with_executors(spec, pod.spark_secret, {_BLOCKS: layout.SPARK_BLOCKS_PORT})
