@@ -37,6 +37,10 @@ __all__ = ["PluginKnowledge", "check_connector"]
 _CHAIN: Final = ("transforms", "predicates")
 _MOST_UNKNOWN: Final = 100
 """Maximum number of unknown properties that are reported: for each, the search for a similar name takes time."""
+_LAG_UNKNOWN: Final = (
+    "cannot follow the lag: that of a source is unknown, so the number of tasks is spec.tasksMax, within min and max; "
+    "remove it, and set spec.tasksMax"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,7 @@ def _check_framework(
     if kind is None:
         return None
     if kind == "source" and resource.spec.autoscaling is not None:
-        findings.warn("spec.autoscaling", "has no effect: the lag of a source is not known; set spec.tasksMax")
+        findings.warn("spec.autoscaling", _LAG_UNKNOWN)
     guarantee = config.get("delivery.guarantee", "").strip()
     once = kind == "source" and worker.exactly_once and guarantee != "at-least-once"
     check_topic_rules(kind, checked.own, worker, findings, policy)
