@@ -130,12 +130,12 @@ class Reason(StrEnum):
     RUNNING = "Running", Use.READY | Use.EVENT, "all tasks run", "", _NORMAL
     PAUSED = "Paused", Use.READY | Use.EVENT, "all tasks are paused, as `spec.state` requests", "", _NORMAL
     STOPPED = "Stopped", Use.READY | Use.TASK | Use.EVENT, "no task runs, as `spec.state` requests", "", _NORMAL
-    PENDING = "Pending", Use.EVENT, "not all tasks run yet", _WAIT, _NORMAL
-    DEGRADED = "Degraded", Use.EVENT, "some tasks failed, or wait for their restart"
+    PENDING = "Pending", Use.EVENT, "no task runs: the tasks are starting, or wait for something", _WAIT, _NORMAL
+    DEGRADED = "Degraded", Use.EVENT, "some tasks have failed, or only some run"
     FAILED = (
         "Failed",
         Use.TASK | Use.EVENT,
-        "the task failed with an error; of a connector: no task runs",
+        "the task failed with an error; of a connector: all tasks failed, or it cannot start",
     )
     NOT_RECONCILING = "NotReconciling", Use.NOT_RECONCILING, "all is as `spec` requests, or `Stalled` is `True`"
     NOT_STALLED = "NotStalled", Use.NOT_STALLED, "no user must change anything"
