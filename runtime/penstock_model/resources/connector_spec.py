@@ -82,7 +82,8 @@ class ConnectorSpec(TaskSettings):
     autoscaling: Autoscaling | None = Field(
         None,
         examples=[{"targetLagSeconds": 60, "max": 6}],
-        description="The operator chooses the number of tasks of a sink by its lag, between min and max. Do not combine it "
+        description="The operator chooses the number of tasks of a sink by its lag, between min and max. For a source, "
+        "whose lag is unknown, the number is tasksMax, within min and max. When absent, it is tasksMax. Do not combine it "
         "with an autoscaler that sets tasksMax. Changing the number restarts all tasks.",
     )
     state: State = Field(
@@ -104,8 +105,10 @@ class ConnectorSpec(TaskSettings):
     topic_creation_policy_ref: Reference | None = Field(
         None,
         examples=[{"name": "shop-topics"}],
-        description="The TopicCreationPolicy of this namespace with the rules for creating a source's topics. The connector "
-        "may then set topic.creation.* only if the policy allows overrides.",
+        description="The TopicCreationPolicy of this namespace with the rules for creating a source's topics. If it has "
+        "rules, the connector may set topic.creation.* only if its overridePolicy is Allow. Without it, or if it has only "
+        "limits, the rules are those of a policy whose connectorSelector selects the Connector, else topic.creation.*; "
+        "without rules and limits, the brokers create the topics. It has no effect on sinks.",
     )
     restart: Restart = Field(
         Restart(),

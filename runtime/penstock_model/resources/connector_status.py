@@ -79,9 +79,10 @@ class TaskStatus(StatusPart):
 
     id: int = Field(ge=0, description="The number of the task, starting at 0.")
     state: str = Field(
-        description="Running, Paused, Stopping or Stopped. Pending: its pod has not started yet. Restarting: it gets a new "
-        "pod after a loss or a restart. Failed: it has failed; retryAt is the time of the next start, if it is restarted "
-        "automatically."
+        description="Running, Paused, Stopping or Stopped. Pending: it has not proved yet that it runs, or it waits until "
+        "retryAt because its pod was lost or a service is unavailable. Restarting: its pod is being replaced, for a change, "
+        "a request, a failure or a deletion. Failed: it has failed; retryAt is the time of the next start, if it is "
+        "restarted automatically."
     )
     reason: str | None = Field(
         None, description="The cause, as one word such as ImagePullBackOff, if it does not run as expected."
@@ -105,7 +106,7 @@ class TaskStatus(StatusPart):
         ge=0,
         description="The number of consecutive exits because Kafka or another service was unreachable.",
     )
-    retry_at: Time | None = Field(None, description="When it is restarted.")
+    retry_at: Time | None = Field(None, description="The earliest time of the next start. Absent if none is planned.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
     last_record: Time | None = Field(
         None,
@@ -293,17 +294,18 @@ class ConnectorStatus(StatusPart):
     observed_generation: int = Field(default_factory=lambda: -1, description=_GENERATION)
     state: str | None = Field(
         None,
-        description="Pending: not all tasks run yet. Running, Paused, Stopped: as spec.state requests. Stopping: tasks are "
-        "stopping. Degraded: some tasks failed or wait for their restart. Failed: no task runs.",
+        description="Pending: no task runs, because the tasks are starting or wait for something. Running, Paused, Stopped: "
+        "as spec.state requests. Stopping: tasks are stopping. Degraded: some tasks have failed, or only some run, such as "
+        "while the others start. Failed: all tasks have failed, or the connector cannot start.",
     )
     conditions: Conditions | None = Field(
         None,
         description="Ready: the connector is as spec requests. Reconciling: a change is in progress. Stalled: a user must "
-        "change something. ConfigValid: the configuration is valid. These four are always present. UpdatePending: a change "
-        "has not "
-        "reached all its tasks. Lagging: the lag of a sink grows. ExecutorsReady: the tasks have the executors "
-        "that they want; absent while they want none. Autoscaling: the number of tasks follows the lag; absent without "
-        "spec.autoscaling. Conditions that other controllers add are kept.",
+        "change something. ConfigValid: the configuration is valid. These four are present once observedGeneration is 0 or "
+        "more. UpdatePending: a change has not reached all its tasks. Lagging: the lag of a sink grows. These two are "
+        "present only while they are True. ExecutorsReady: the tasks have the executors that they want; absent while they "
+        "want none. Autoscaling: the number of tasks follows the lag; absent without spec.autoscaling. Conditions that "
+        "other controllers add are kept.",
     )
     connector: ResolvedConnector | None = Field(
         None, description="The plugin that spec.class and spec.version resolve to."
@@ -325,9 +327,14 @@ class ConnectorStatus(StatusPart):
         description="When a task last delivered a record, as of the last reports: tasks that deliver report once a minute. "
         "Absent if none ever has.",
     )
-    task_summary: str | None = Field(None, description="The number of running tasks and of all tasks, such as 2/2.")
+    task_summary: str | None = Field(
+        None,
+        description="The number of running or paused tasks, and of all tasks that are not stopping or stopped, such as 2/2.",
+    )
     replicas: Count | None = Field(None, ge=0, description="The number of task pods, for kubectl scale and HPA.")
-    label_selector: str | None = Field(None, description="The labels of the task pods, for autoscalers.")
+    label_selector: str | None = Field(
+        None, description="The label selector of the task pods, as a string, for autoscalers."
+    )
     autoscaling: AutoscalingStatus | None = Field(
         None, description="The number of tasks that spec.autoscaling has chosen."
     )

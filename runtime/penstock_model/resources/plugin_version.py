@@ -40,13 +40,17 @@ class PluginClass(Part):
     alias: Annotated[
         str, AtMost(128, least=1), Matches("^[A-Za-z0-9._-]+$", "must be letters, digits, '.', '_' and '-'")
     ] = Field(
-        examples=["Files"], description="The name that configurations use. It is the name of the plugin's entry point."
+        examples=["Files"],
+        description="The name that configurations use, which is the name of the plugin's entry point. For Java plugins, the "
+        "simple or full name of the class.",
     )
     type: Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"] = Field(
         description="The kind of plugin."
     )
     java_names: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(8), Mark(**list_of("atomic"))] = Field(
-        [], description="The classes of Kafka Connect that this plugin replaces."
+        [],
+        description="The classes of Kafka Connect that this plugin replaces; configurations may also use their names. For "
+        "Java plugins, the name of the class, if alias is another name.",
     )
 
 
@@ -106,8 +110,8 @@ class PluginVersionSpec(Part):
         [],
         examples=[[{"alias": "Files", "type": "source"}]],
         description="All plugins in the image. Connectors refer to them by these names. A pod inspects the image before "
-        "tasks run it, and rejects an image with other contents. Optional for Java plugins; if listed, a class must exist, "
-        "and its entry must have the name of the class.",
+        "tasks run it, and rejects an image with other contents. For Java plugins, optional: classes that the image must "
+        "contain, in addition to any others; status.classes has the names for configurations.",
     )
 
     @model_validator(mode="after")
@@ -154,7 +158,8 @@ class PluginVersionStatus(StatusPart):
     )
     conditions: Conditions | None = Field(
         None,
-        description="Ready: a pod has verified that the image contains the declared plugins, and has imported them.",
+        description="Ready: a pod has verified that the image contains the declared plugins, and has imported them or, for "
+        "Java plugins, found their classes. Reconciling: a pod inspects the image. Stalled: a user must change something.",
     )
     verified_by: str | None = Field(None, description="The runtime image that verified the plugins.")
     classes: Annotated[list[PublishedClass], Mark(**list_of("atomic"))] | None = Field(

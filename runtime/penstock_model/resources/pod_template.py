@@ -52,10 +52,13 @@ class PodTemplate(Part):
     annotations: dict[str, str] | None = Field(None, description="Annotations of the pod.")
     resources: Open | None = Field(
         None,
-        description="Requests and limits of cpu, memory and other resources of task pods; job pods and executors have their "
-        "own. A task is a Python process, with an additional JVM if it has Java plugins or once Spark starts.",
+        description="Requests and limits of cpu, memory and other resources of task pods, merged key by key over "
+        "task.resources of the release; job pods and executors have their own. A task is a Python process, with an "
+        "additional JVM if it has Java plugins or once Spark starts.",
     )
-    env: Variables | None = Field(None, description="Environment variables, by name. PENSTOCK_... are reserved.")
+    env: Variables | None = Field(
+        None, description="Environment variables, by name. Names that begin with PENSTOCK_ are reserved."
+    )
     env_from: OpenList | None = Field(
         None, description="ConfigMaps and Secrets whose keys become environment variables."
     )
@@ -104,8 +107,10 @@ class PodTemplate(Part):
         ge=0,
         le=2**31 - 1,
         strict=True,
-        description="How long a task may take to stop: to finish its batch and commit offsets. It applies to task pods "
-        "only.",
+        description="The time in seconds after which Kubernetes kills a task pod that is being deleted. Default: "
+        "task.terminationGracePeriodSeconds of the release. A longer period does not give a task more time: it has "
+        "task.shutdown.graceful.timeout.ms of the worker configuration to finish its batch, and as long again to close. "
+        "Keep the period above the sum of these. Job pods and executors have their own.",
     )
     host_aliases: OpenList | None = Field(None, description="Entries of the pod's /etc/hosts.")
     dns_policy: str | None = Field(None, description="How host names are resolved.")

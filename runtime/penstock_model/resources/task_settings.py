@@ -46,15 +46,15 @@ class Spark(Part):
     idle_timeout: Duration = Field(
         "10m",
         validate_default=True,
-        description="With OnDemand, how long Spark runs without a backlog before it stops (a duration such as 90s or "
-        "1h30m).",
+        description="How long after a backlog Spark keeps running, and the task has more than executors.min executors (a "
+        "duration such as 90s or 1h30m). With Eager, with executors.min of 1 or more, or in a DataFrame sink, Spark does "
+        "not stop.",
     )
     executors: Executors | None = Field(
         None,
         examples=[{"max": 2}],
         description="Executors of each task, in separate pods, which deliver backlogs. Without it, Spark delivers them "
-        "in the task's own pod. Tasks with Java plugins or limits deliver backlogs in their own process, without executors. "
-        "A change replaces the tasks.",
+        "in the task's own pod. Tasks with Java plugins or limits deliver backlogs in their own process, without executors.",
     )
 
 
@@ -75,8 +75,9 @@ class Java(Part):
         ge=10,
         le=75,
         strict=True,
-        description="The maximum heap, in percent of the container's memory limit. The rest is for other memory of the JVM "
-        "(classes, threads, code, direct buffers), for Python and the Kafka clients.",
+        description="The maximum heap, in percent of the container's memory limit, but at least 64 MiB; 1 GiB without a "
+        "memory limit. The rest is for other memory of the JVM (classes, threads, code, direct buffers), for Python and the "
+        "Kafka clients.",
     )
     options: Annotated[
         list[Annotated[str, AtMost(1024, least=1), Mark(**_OPTION)]], AtMost(64), Mark(**list_of("atomic"))
@@ -98,7 +99,7 @@ class RateLimits(Part):
         le=10**9,
         strict=True,
         examples=[500],
-        description="The maximum number of records per second, averaged over about a second.",
+        description="The maximum number of records per second, averaged over about a second. When absent, no limit.",
     )
     bytes_per_second: int | None = Field(
         None,
@@ -106,7 +107,8 @@ class RateLimits(Part):
         le=10**12,
         strict=True,
         examples=[1048576],
-        description="The maximum number of bytes of keys and values per second, averaged over about a second.",
+        description="The maximum number of bytes of keys and values per second, averaged over about a second. When absent, "
+        "no limit.",
     )
 
 
@@ -125,7 +127,7 @@ class TaskSettings(Part):
         Spark(),
         examples=[{"start": "OnDemand"}],
         description="The Spark session of each task, which delivers backlogs. Tasks with Java plugins or limits deliver "
-        "them in their own process; only a DataFrame sink still writes with Spark.",
+        "them in their own process; only a DataFrame sink still writes with Spark. A change replaces the tasks.",
     )
     java: Java | None = Field(
         None,

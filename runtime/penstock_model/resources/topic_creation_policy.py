@@ -31,6 +31,10 @@ _WITH_DEFAULT: Final = (
 _EMPTY: Final = "has neither rules (default, groups) nor limits, and would have no effect; add default or limits"
 _VALUES: Final = "must have values with In and NotIn, and none with Exists and DoesNotExist"
 _SETS: Final = ("In", "NotIn")
+_NO_DEFAULT: Final = (
+    "The broker's default (-1, or an absent value in default) is refused, because it is not known in advance. When absent, "
+    "no limit."
+)
 
 
 def _not_zero(number: int) -> int:
@@ -103,17 +107,27 @@ class TopicLimits(Part):
     """Limits for the connectors that the policy applies to."""
 
     max_partitions: int | None = Field(
-        None, ge=1, le=_MOST, strict=True, description="The maximum number of partitions of a topic."
+        None,
+        ge=1,
+        le=_MOST,
+        strict=True,
+        description=f"The maximum number of partitions of a topic. {_NO_DEFAULT}",
     )
     min_replication_factor: int | None = Field(
-        None, ge=1, le=_MOST_REPLICAS, strict=True, description="The minimum number of replicas of a topic."
+        None,
+        ge=1,
+        le=_MOST_REPLICAS,
+        strict=True,
+        description=f"The minimum number of replicas of a topic. {_NO_DEFAULT}",
     )
     topics: Annotated[list[TopicPattern], AtMost(64, least=1), Mark(**list_of("atomic"))] | None = Field(
         None, description=f"The only topics that may be created, as {_PATTERN}. When absent, any."
     )
     config: Annotated[list[Annotated[str, AtMost(256, least=1)]], AtMost(256), Mark(**list_of("atomic"))] | None = (
         Field(
-            None, description="The only settings that a connector may choose, such as cleanup.policy. When absent, any."
+            None,
+            description="The only settings that topics may be created with, such as cleanup.policy, whether a connector or "
+            "a policy (including this one) sets them. When absent, any; when empty, none.",
         )
     )
 
@@ -193,12 +207,13 @@ class TopicCreationPolicySpec(Part):
     connector_selector: ConnectorSelector | None = Field(
         None,
         description="Selects Connectors of this namespace to which the policy applies even if their "
-        "spec.topicCreationPolicyRef does not name it. When absent, it applies only to those that name it; {} selects all.",
+        "spec.topicCreationPolicyRef does not name it. Its limits apply to all of them, its rules only to those that do not "
+        "name a policy with rules. When absent, it applies only to those that name it; {} selects all.",
     )
     override_policy: Literal["Forbid", "Allow"] = Field(
         "Forbid",
         description="Allow: a connector whose rules come from this policy may set topic.creation.* itself, which replaces "
-        "all rules; the limits still apply. Forbid: such a connector is rejected.",
+        "all rules; the limits still apply. Forbid: a connector that sets them is rejected.",
     )
 
     @model_validator(mode="after")
@@ -225,7 +240,11 @@ class TopicCreationPolicyStatus(StatusPart):
         description="The metadata.generation that this status describes; while it is lower than that of the resource, a "
         "change is being processed.",
     )
-    conditions: Conditions | None = Field(None, description="Ready: the rules are valid, and connectors follow them.")
+    conditions: Conditions | None = Field(
+        None,
+        description="Ready: the rules and limits are valid. Otherwise running connectors keep the last valid ones, and "
+        "others wait. Stalled: a user must correct them. Reconciling is always False.",
+    )
     connectors: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None, description="The Connectors of this namespace that the policy applies to, by name; at most 100."
     )
