@@ -64,7 +64,7 @@ def _portion(value: Any) -> int | str:
         return value
     if isinstance(value, str) and re.fullmatch("(100|[1-9][0-9]?)%", value):
         return value
-    raise ValueError('must be a number of Connectors, or a share of them from "1%" to "100%"')
+    raise ValueError('must be a number of Connectors, at least 1, or a percentage from "1%" to "100%"')
 
 
 Size = Annotated[str, Field(pattern=r"^([0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?)?$", strict=True)]

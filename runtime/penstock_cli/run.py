@@ -352,7 +352,8 @@ def _check_ports(first: int, count: int) -> None:
     if first + count - 1 > _HIGHEST_PORT:
         highest = _HIGHEST_PORT - count + 1
         raise ConnectError(
-            f"cannot assign metrics ports to {count} tasks: --metrics-port {first} is too high; use {highest} or less, or 0"
+            f"cannot assign metrics ports to {count} tasks: --metrics-port {first} is too high; use {highest} or "
+            "less, or omit it to use any free ports"
         )
     for port in range(first, first + count):
         with socket.socket() as probe:
@@ -361,7 +362,8 @@ def _check_ports(first: int, count: int) -> None:
                 probe.bind(("", port))
             except OSError as e:
                 raise ConnectError(
-                    f"cannot use port {port} for metrics: {e.strerror}; choose another --metrics-port, or 0"
+                    f"cannot use port {port} for metrics: {e.strerror}; choose another --metrics-port, or omit it to use "
+                    "any free ports"
                 ) from e
 
 

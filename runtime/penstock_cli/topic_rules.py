@@ -81,7 +81,7 @@ def _rules(
         raise ConfigError(problems)
     if file is not None and found.policy is None and not found.selected and named is None:
         raise ConfigError(
-            Problem(_FIELD, f"is missing, and no policy of {file} selects the Connector; set it, or remove --policy")
+            Problem(_FIELD, f"is missing, and no policy in {file} selects the Connector; set it, or omit --policy")
         )
     policy = found.policy or TopicPolicy()
     limits = [*map(TopicLimits.of, policy.limits)]

@@ -172,7 +172,7 @@ def _next_step(seen: Seen) -> Step:
         if failure.retry_at is not None and failure.retry_at > seen.now:
             return Step(verdict, failure=failure, requeue_after=failure.retry_at - seen.now)
         if not seen.slot:
-            turn = "waits for its turn: only a few PluginVersions of a release are verified in parallel"
+            turn = "waiting for its turn: only a few PluginVersions of a release are verified in parallel"
             waits = _waits(failure, Reason.VERIFYING, turn)
             return Step(waits, failure=failure, requeue_after=_SLOT_WAIT, queued=True)
         return Step(verdict, failure=failure, create=_free_name(seen))

@@ -77,7 +77,7 @@ class RolloutLimiter:
         if self._restarting + len(self._woken - {key}) < self.limit:
             return GRANTED
         most = f"at most {self.limits.max_unavailable} of the release's Connectors are restarted at the same time"
-        return Permission(False, Reason.ROLLOUT_QUEUED, f"waits for its turn: {most}; {_IN_USE}")
+        return Permission(False, Reason.ROLLOUT_QUEUED, f"waiting for its turn: {most}; {_IN_USE}")
 
     def update(self, key: Key, progress: Progress | None) -> None:
         """Set a Connector's progress (None: it should have no tasks), and wake the Connectors that may restart next."""

@@ -272,5 +272,5 @@ def _write_late(life: SinkLife, writer: Writer, batches: Sequence[RecordBatch]) 
 
 
 def _moved(records: Sequence[Record]) -> list[Record]:
-    """Return records in their original partition, as if no transform had changed it."""
+    """Return records with their original partition, as if no transform had changed it. Omit records without an original."""
     return [r.replace(partition=r.original.partition) for r in records if r.original is not None]

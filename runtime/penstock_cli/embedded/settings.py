@@ -17,7 +17,7 @@ STDERR = "kafka.stderr"  # Java's own output
 
 
 class Ports(NamedTuple):
-    """Ports of the broker on 127.0.0.1: for clients, and for itself as its own controller."""
+    """Ports of the embedded broker's listeners on 127.0.0.1: one for clients, one for its KRaft controller."""
 
     broker: int
     controller: int

@@ -128,7 +128,10 @@ def _leaves(connector: Mapping[str, Any]) -> Iterator[tuple[str, _Leaf]]:
 
 
 def _parts(field: str, name: str, value: Any) -> Iterator[tuple[str, _Leaf]]:
-    """Yield the leaves of a value. Whether a leaf is a secret depends on `name`: for an `env`, the variable's name."""
+    """Yield the leaves of a value, each with its field path.
+
+    Whether a leaf is a secret depends on its value and on `name`, which in an entry of `env` is the variable's name.
+    """
     if isinstance(value, Mapping) and value:
         for key, part in value.items():
             yield from _parts(f"{field}.{key}", name if key == "value" else key, part)

@@ -95,7 +95,11 @@ def _texts(connector: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_sink(config: Mapping[str, str], after: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
-    """Return whether it is a sink: by its status, or else by the topics, without which no sink is valid."""
+    """Return whether the Connector is a sink.
+
+    Its status decides if it has the type and the class is unchanged. Otherwise `topics` or `topics.regex` decides, because
+    every valid sink has one of them.
+    """
     plugin = {} if before is None else (before.get("status") or {}).get("connector") or {}
     if before is not None and plugin.get("type") and before["spec"]["class"] == after["spec"]["class"]:
         return bool(plugin["type"] == "sink")

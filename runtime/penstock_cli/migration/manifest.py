@@ -213,13 +213,13 @@ def _remarks(
             )
         )
     elif unset:
-        what = "are those" if len(unset) == 2 else "is that"
+        verb, which, what = ("are", "those", "converters") if len(unset) == 2 else ("is", "that", "converter")
         where = "which its resource does not show" if found.resource else "which its REST API does not show"
         notes.append(
             Problem(
                 " and ".join(unset),
-                f"{what} of Kafka Connect's worker, {where}; pass its file by --connect-worker, or make sure that the "
-                "release has the same",
+                f"{verb} not set, so the connector uses {which} of Kafka Connect's worker, {where}; pass the worker's "
+                f"file with --connect-worker, or make sure that the release has the same {what}",
             )
         )
     prefix = name.partition(".")[0] if "." in name else ""

@@ -121,5 +121,5 @@ def _listed(versions: Mapping[str, str]) -> str:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Exit as after an error, so that temporary files are removed."""
+    """Handle a signal by raising SystemExit, so that temporary files are removed."""
     raise SystemExit(128 + number)

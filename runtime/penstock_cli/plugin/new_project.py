@@ -58,9 +58,8 @@ def new_project(name: str, kind: str, within: Path | None = None, *, form: str |
         raise ConfigError(f"cannot use the project name {name!r}: {'; '.join(problems)}; choose another one")
     form = form or ("function" if kind in FUNCTIONS else "class")
     if form == "function" and kind not in FUNCTIONS:
-        raise ConfigError(
-            f"cannot write a {kind} as a function: only {', '.join(FUNCTIONS)} can be functions; omit --form"
-        )
+        kinds = f"{', '.join(FUNCTIONS[:-1])} or {FUNCTIONS[-1]}"
+        raise ConfigError(f"cannot create a {kind} as a function: only a {kinds} can be one; omit --form")
     folder = (within or Path()) / name
     if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
         raise ConfigError(f"cannot create {folder}: it already exists; choose another name, or remove it")

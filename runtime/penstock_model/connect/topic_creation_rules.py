@@ -213,7 +213,7 @@ def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
         if name == _ENABLE:
             yield Problem(
                 f"{PREFIX}{name}",
-                "has no effect in a connector: it is a property of the worker (chart value worker); remove it here",
+                "has no effect in a connector: it is a worker property (`worker` in the chart's values); remove it here",
             )
             continue
         fitting = [group for group in known if name.startswith(f"{group}.")]

@@ -78,7 +78,12 @@ class _Object(JavaObject):
         self.reader = RecordReader()
 
     def read(self, count: int, answer: Sequence[Any]) -> Read:
-        """Return the values in an answer of the host."""
+        """Return the values from an answer of the plugin host.
+
+        Args:
+            count: number of values that were sent.
+            answer: the host's answer.
+        """
         rows, columns, errors = answer
         failed = {row: exception_of(*thrown, kind=kind) for row, (kind, thrown) in errors}
         left: Sequence[int] = range(count) if rows is None else rows

@@ -160,7 +160,7 @@ def _entries(document: str) -> list[object]:
         raise ConfigError(Problem("offsets", text))
     unknown = sorted(whole.keys() - {"offsets"})
     _raise_if(
-        [_problem(name, "is not a field of a request to alter offsets, which has only offsets") for name in unknown]
+        [_problem(name, "is not a field of a request to alter offsets; the only field is offsets") for name in unknown]
     )
     entries = whole.get("offsets")
     if entries is None or entries == []:

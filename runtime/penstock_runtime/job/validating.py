@@ -105,7 +105,7 @@ def planned(request: JobRequest, *, splits: bool = True) -> tuple[Plan, tuple[Pr
 
 
 def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, list[Problem]]:
-    """Return the worker configuration and its problems. Omit invalid properties, to check the connector too."""
+    """Return the worker configuration without invalid properties, so that the connector can be checked, and its problems."""
     try:
         worker = worker_from(texts, secrets)
     except ConfigError as e:

@@ -50,10 +50,10 @@ def check_syntax(
 
     Args:
         requested: Maven version range.
-        name: the property that requests it, for the problem.
-        findings: list to which the problem is added.
+        name: property that requests it, named in the problem.
+        findings: receives the problem.
         more: further properties for which the problem is added.
-        available: the versions of the plugin, if it is known, for the message.
+        available: available versions of the plugin, if known, for the message.
     """
     try:
         return VersionRange.requested(requested)

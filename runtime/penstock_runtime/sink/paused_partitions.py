@@ -70,7 +70,7 @@ class PausedPartitions:
         if unknown:
             raise ConnectError(
                 f"cannot {what} {_names(unknown)}: a sink can {what} only partitions assigned to its task, from `open` "
-                f"to `close`; these are {_names(self._open) or 'none at present'}; tell the plugin's author"
+                f"to `close` (currently {_names(self._open) or 'none'}); tell the plugin's author"
             )
 
 

@@ -183,9 +183,9 @@ def _write(
 
 
 def end_file(slots: str | Path) -> Path:
-    """Return the file that makes workers on this machine end their parts early, as soon as it exists.
+    """Return the path of the file that makes workers on this machine end their parts early, as soon as it exists.
 
-    Workers on other machines do not see it: a stop waits for the end of their parts, at most `batch.max.ms`.
+    Workers on other machines do not see it, so a task that stops waits for their parts to end, at most `batch.max.ms`.
     """
     return Path(slots) / "end"
 

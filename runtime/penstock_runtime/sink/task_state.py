@@ -30,10 +30,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Fetch from the positions, and write the fetched records in this process.
+    """State in which the consumer fetches from the positions, and this process writes the fetched records.
 
     Attributes:
-        bounds: first offset and end of partitions of which nothing was fetched yet, looked up once.
+        bounds: first offset and end offset of each partition from which nothing has been fetched yet; looked up once.
         gathers_until: time until which the consumer gathers low-rate records before the next read. Seconds, monotonic.
     """
 

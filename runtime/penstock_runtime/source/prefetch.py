@@ -19,7 +19,7 @@ class _End:
 
 
 class ReadingThread(Generic[T]):
-    """Single thread that reads in a process, one iterator after another.
+    """Only thread of a process that reads from a source. It consumes one iterator after another.
 
     It is always the same thread, because a reader may hold an object that is bound to a thread, such as a database
     connection.

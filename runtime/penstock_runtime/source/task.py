@@ -144,7 +144,7 @@ class SourceTask:
             self._attempt(lambda: self._commit(source))
 
     def close(self, *, failure: Exception | None = None) -> None:
-        """Close everything, once. This may wait for an external system that does not answer.
+        """Close everything. Call this once. It may block while an external system does not respond.
 
         Args:
             failure: exception that `run` has raised; it does not change how a source closes.

@@ -210,9 +210,10 @@ class Spark:
         return self._executors.cores > 0 and (self._rest is None or self._rest.is_over)
 
     def attend(self) -> None:
-        """Start an eager session, end an idle one, check that the JVM runs; cheap enough to call after every batch.
+        """Start an eager session, end an idle one, and check that the JVM is running.
 
-        Call this after the first batch, not before, because the session's start uses both cores for seconds.
+        This is cheap enough to call after every batch. Call it only after the first one, because starting a session keeps
+        the CPU busy for several seconds.
 
         Raises:
             SparkLost: the JVM has ended.

@@ -108,7 +108,7 @@ def row_of(connector: Mapping[str, Any], history: Sequence[Measurement]) -> Row:
 
 
 def list_view(rows: Iterable[Row], wanted: Filter) -> ListView:
-    """Return the rows that a filter selects, the most urgent first, then by namespace and name."""
+    """Return the list for a filter: at most `MOST_ROWS` rows, the most urgent first, then by namespace and name."""
     known = sorted(rows, key=lambda row: (row.health.rank, row.namespace, row.name))
     others = wanted._replace(state="")
     counted = Counter(row.health[:3] for row in known if others.matches(row))

@@ -78,7 +78,7 @@ def test_job_pods_that_live_count_after_a_restart_of_the_operator(make_site: Cal
     operator.ended()
     site.create("first", namespace=site.namespaces[2])
     operator.start()
-    says(site, f"{site.namespaces[2]}/first", "waits for its turn")
+    says(site, f"{site.namespaces[2]}/first", "waiting for its turn")
     assert len(jobs(site)) == 2
     site.kubelet.let_go()
     site.settled(f"{site.namespaces[2]}/first")
@@ -120,7 +120,7 @@ def test_own_edits_and_deletions_go_before_the_plans_of_a_release(site: Site) ->
     site.kubelet.hold(is_job)
     before = len(site.kubelet.jobs)
     site.operator(limits={"jobPods": 1}, images={"runtime": "runtime:2"}).start()
-    turn = "waits for its turn"
+    turn = "waiting for its turn"
 
     for name in names:
         site.until(

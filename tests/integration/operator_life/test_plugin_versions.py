@@ -145,7 +145,7 @@ def test_java_classes_of_an_image_are_listed_and_connectors_that_waited_for_them
     site.api.create(java)
     site.create("orders", **{"class": clock})
     waits = (
-        "False PluginVersionMissing: spec.class: waits for a pod to check whether the Java plugins of files-7 contain"
+        "False PluginVersionMissing: spec.class: waiting for a pod to check whether the Java plugins of files-7 contain"
     )
     site.until("orders", lambda b: condition(b, "Ready").startswith(waits), "waits")
     site.kubelet.let_go()
@@ -254,7 +254,7 @@ def test_an_image_that_is_gone_holds_up_only_lost_tasks_and_new_connectors_and_t
     site.api.create(second)
     site.create("late", **{"class": other})
     waits = (
-        "False PluginVersionMissing: spec.class: waits for a pod to check whether the Java plugins of files-8 contain"
+        "False PluginVersionMissing: spec.class: waiting for a pod to check whether the Java plugins of files-8 contain"
     )
     site.until("late", lambda b: condition(b, "Ready").startswith(waits), "waits")
     assert never in condition(ready(site, second, "False ImagePullBackOff"), "Ready")

@@ -129,7 +129,7 @@ def test_health_gives_the_message_that_matters() -> None:
     assert health(connector(ready, condition("Reconciling", "True", message="planning")))[1] == "planning"
     assert health(connector(ready))[1] == "not ready"
     deleting = connector(ready, deletionTimestamp="2026-01-31T12:00:00Z", finalizers=["penstock.dev/reset-offsets"])
-    assert health(deleting)[1] == "Being deleted; waits for penstock.dev/reset-offsets"
+    assert health(deleting)[1] == "Being deleted; waiting for penstock.dev/reset-offsets"
 
 
 def actions() -> dict[str, str]:

@@ -143,7 +143,7 @@ def test_what_the_cluster_would_refuse_is_refused(
     [
         ({}, "shop", False, "--policy: is missing: the Connector names the policy shop; pass its file"),
         ({}, "other", True, "spec.topicCreationPolicyRef: names other, but"),
-        ({}, None, True, "spec.topicCreationPolicyRef: is missing, and no policy of "),
+        ({}, None, True, "spec.topicCreationPolicyRef: is missing, and no policy in "),
         (
             {"topic.creation.groups": "a"},
             "shop",

@@ -88,7 +88,7 @@ def test_settings_stay_as_they_were_written() -> None:
         ),
         (
             {"enable": "true"},
-            "has no effect in a connector: it is a property of the worker (chart value worker); remove it here",
+            "has no effect in a connector: it is a worker property (`worker` in the chart's values); remove it here",
         ),
         ({"default__include": "x("}, "has no effect: the default group applies to topics that match no group"),
         ({"groups": "default"}, "default need not be listed: it applies to topics that match no group"),

@@ -284,7 +284,7 @@ def test_texts_that_java_registers_are_compiled() -> None:
         (
             'syntax = "proto3"; import "google/type/date.proto"; message A { google.type.Date d = 1; }',
             b"\0\x0a\x00",
-            "a google.type.Date is not a complete, valid date",
+            "cannot read a message as Protobuf: a google.type.Date is not a complete, valid date",
         ),
     ],
 )

@@ -187,7 +187,7 @@ def test_a_primitive_is_one_of_the_wrappers_of_google() -> None:
         (struct({"a": replace(INT32, parameters={names.TAG: "x"})}), "the parameter of 'a' is not a number"),
         (
             struct({"u": struct({"a": INT32}, name=f"{names.UNION}.u")}),
-            "field 'u': the field 'a' of a oneof has no parameter",
+            "field 'u': the field 'a' of a oneof has no number; set the parameter",
         ),
         (
             struct({"u": struct({"a": tagged(array_of(INT32), 1)}, name=f"{names.UNION}.u")}),

@@ -15,7 +15,7 @@ end
 if obj.metadata.deletionTimestamp ~= nil then
   local message = "Being deleted"
   for _, finalizer in ipairs(obj.metadata.finalizers or {}) do
-    message = message .. "; waits for " .. finalizer
+    message = message .. "; waiting for " .. finalizer
   end
   return health("Progressing", message)
 end

@@ -139,7 +139,7 @@ def _offsets_in_use(observed: Observation) -> StepOutcome | None:
     """Wait while a pod may be changing its offsets, so that no task starts."""
     if not (busy := observed.pods_changing_offsets):
         return None
-    message = f"the tasks wait for {pod_names(busy)}, which is changing the offsets"
+    message = f"the tasks wait for {pod_names(busy)}, which {'is' if len(busy) == 1 else 'are'} changing the offsets"
     return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
 
 

@@ -32,7 +32,7 @@ _REFUSED_LONGEST: Final = 300.0
 """Seconds between later refused preparations, which are retried since no event reports that Kafka was fixed."""
 SLOT_WAIT: Final = 60.0
 """Seconds until the next check for a slot; normally a waiting connector is woken earlier, when there is one."""
-FOR_A_SLOT: Final = "waits for its turn: the release limits the number of job pods (limits.jobPods)"
+FOR_A_SLOT: Final = "waiting for its turn: the release limits the number of job pods (limits.jobPods)"
 _POD_NAMES: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
 """Part of the pod's name by action; for pods of offsets actions see `offsets_step`."""
 
@@ -163,7 +163,7 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
         if not persisted.attempts:
-            message = f"waits for {pod.name} to end"
+            message = f"waiting for pod {pod.name} to terminate"
         return JobStep(persisted, None, None, (), reason, message, requeue_after=left)
     left = pod.due(observed.deadline, observed.node_timeout) - observed.now
     if left <= 0:

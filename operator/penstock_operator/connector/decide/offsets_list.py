@@ -42,7 +42,10 @@ def list_refusal(observed: Observation) -> str:
 
 
 def list_waits(observed: Observation) -> str:
-    """Return why a list must wait; empty: it need not. It waits neither for tasks nor for pods of earlier Connectors."""
+    """Return the message of a list that must wait; empty: it need not.
+
+    It waits neither for tasks nor for pods of earlier Connectors.
+    """
     return waits_of_any(observed) or (_for_end_of_map(observed) if _is_going(observed) else "")
 
 
@@ -89,7 +92,7 @@ def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answ
             still = f"ConfigMap {_name(observed)} is being deleted but still exists"
             why = f"{still}: remove the finalizers that block its deletion"
             return finished(observed, action, "Failed", f"nothing is listed: {why}, then use a new token")
-        return pending(observed, action, f"waits: {_for_end_of_map(observed)}", requeue_after=_GONE)
+        return pending(observed, action, _for_end_of_map(observed), requeue_after=_GONE)
     before = observed.list_map
     made = OffsetsList(text, action.token, pod.uid, "" if before is None else before.version)
     step = pending(observed, action, f"the list is being written to ConfigMap {_name(observed)}", requeue_after=0.0)
@@ -111,7 +114,7 @@ def _is_going(observed: Observation) -> bool:
 
 
 def _for_end_of_map(observed: Observation) -> str:
-    return f"until ConfigMap {_name(observed)}, which is being deleted, no longer exists"
+    return f"waiting until ConfigMap {_name(observed)}, which is being deleted, no longer exists"
 
 
 def _name(observed: Observation) -> str:

@@ -46,7 +46,12 @@ class OffsetsStep:
 
 
 def waits_of_any(observed: Observation) -> str:
-    """Return why every action must wait, for example until the owner of the offsets is known; empty: none must."""
+    """Return the message of an action if all must wait, as until the owner of the offsets is known; empty: none must."""
+    why = _why_all_wait(observed)
+    return f"waiting: {why}" if why else ""
+
+
+def _why_all_wait(observed: Observation) -> str:
     if observed.name.refusal is not None:
         return observed.name.refusal.message
     if unseen := observed.name.unknown_cause or observed.records.trouble:

@@ -107,7 +107,7 @@ def _told_to_wait(observed: Observation, persisted: PersistedState, current: Off
         if current is None or not action.is_pending or action.action not in _DOING or is_same(action, current):
             return action
         waits = list_waits(observed) if action.action == LIST else ""
-        return replace(action, message=f"waits: {waits or f'for {current.action} ({current.token})'}")
+        return replace(action, message=waits or f"waiting for {current.action} ({current.token})")
 
     return replace(persisted, offsets=tuple(map(told, persisted.offsets)))
 
@@ -192,7 +192,7 @@ def _begun(observed: Observation, action: OffsetsAction, name: str, document: st
     refused = observed.pods.refusals.get(name)
     if action.began is None:
         if waits := list_waits(observed) if action.action == LIST else _waits(observed):
-            return pending(observed, action, f"waits: {waits}", requeue_after=_LOOK)
+            return pending(observed, action, waits, requeue_after=_LOOK)
         if refused is not None and (left := pause(refused, observed.now)) > 0:
             return pending(observed, action, refused.message, requeue_after=left)
         if not observed.release.has_job_slot:
@@ -213,7 +213,7 @@ def _begun(observed: Observation, action: OffsetsAction, name: str, document: st
 
 
 def _waits(observed: Observation) -> str:
-    """Return why an action must wait; empty: it need not.
+    """Return the message of an action that must wait; empty: it need not.
 
     A task pod counts until its end was observed, even on a lost node: its process may still write offsets.
     """
@@ -222,9 +222,9 @@ def _waits(observed: Observation) -> str:
     # Pods of other actions: this action has none.
     others = [p for p in observed.pods.offsets_jobs if p.phase is not Phase.ENDED and p.action != Action.LIST_OFFSETS]
     if pods := [*living, *jobs, *others]:
-        return f"for {pod_names(pods)} to end"
+        return f"waiting for {pod_names(pods)} to terminate"
     if observed.pods.foreign:
-        return f"pods of an earlier Connector of this name still exist: {', '.join(sorted(observed.pods.foreign))}"
+        return f"waiting: pods of an earlier Connector of this name still exist: {', '.join(sorted(observed.pods.foreign))}"
     return waits_of_any(observed)
 
 
@@ -240,7 +240,7 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
         return _unknown(observed, action, f"node {node} does not stop pod {pod.name}: the node is unavailable")
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.release.node_timeout - observed.now
-        return pending(observed, action, f"waits for {pod.name} to end", requeue_after=left)
+        return pending(observed, action, f"waiting for pod {pod.name} to terminate", requeue_after=left)
     left = pod.due(observed.release.job_deadline, observed.release.node_timeout) - observed.now
     if left <= 0:
         late = replace(pending(observed, action, f"pod {pod.name} has not ended in time"), delete=(pod,))

@@ -161,5 +161,5 @@ def _permission(observed: Observation) -> Permission:
     is_unread = observed.records.is_unread and observed.release.permission.granted
     if observed.records.trouble is None and not is_unread:
         return observed.release.permission
-    text = "waits until the operator can tell whether tasks are healthy; the last good configuration stays in use"
+    text = "waiting until the operator can tell whether tasks are healthy; the last good configuration stays in use"
     return Permission(False, Reason.ROLLOUT_QUEUED, text)

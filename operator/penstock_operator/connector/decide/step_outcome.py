@@ -79,5 +79,5 @@ def soonest(*seconds: float | None) -> float | None:
 
 
 def pod_names(pods: Sequence[Pod]) -> str:
-    """Return the pods' names, for a message."""
-    return ", ".join(sorted(p.name for p in pods))
+    """Return `pod a` or `pods a, b`, for a message."""
+    return f"{'pod' if len(pods) == 1 else 'pods'} {', '.join(sorted(p.name for p in pods))}"

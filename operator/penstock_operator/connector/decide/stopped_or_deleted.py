@@ -39,7 +39,7 @@ def stopped(observed: Observation) -> StepOutcome:
     if not (staying or jobs):
         verdict = Verdict(Kind.READY, Reason.STOPPED, "no task is running; configuration and offsets are kept")
         return without_tasks(observed, verdict, "Stopped")
-    verdict = Verdict(Kind.UNDER_WAY, Reason.STOPPING, f"waits for {pod_names([*staying, *jobs])} to end")
+    verdict = Verdict(Kind.UNDER_WAY, Reason.STOPPING, f"waiting for {pod_names([*staying, *jobs])} to terminate")
     left = [p.leaves_by + observed.release.node_timeout - observed.now for p in jobs if p.leaves_by is not None]
     return without_tasks(
         observed, verdict, "Stopping", requeue_after=soonest(*left, *_left_of_ended(staying, observed.now))
@@ -119,7 +119,7 @@ def deleting(observed: Observation) -> StepOutcome:
         else ""
     )
     if any(p.leaving is not None and observed.now - p.leaving >= RELEASED_AFTER for p in staying):
-        why = why or f"{pod_names(staying)} did not end"
+        why = why or f"{pod_names(staying)} did not terminate"
     limit = RELEASED_AFTER if why else _UNTRIED
     left = limit - (observed.now - observed.deleting)
     if left <= 0:
@@ -128,7 +128,7 @@ def deleting(observed: Observation) -> StepOutcome:
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
     busy = observed.pods_changing_offsets
     if staying or busy:
-        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waits for {pod_names([*staying, *busy])} to end")
+        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waiting for {pod_names([*staying, *busy])} to terminate")
         ends = [p.leaves_by + observed.release.node_timeout - observed.now for p in busy if p.leaves_by is not None]
         requeue_after = soonest(left, RELEASED_AFTER, *ends, *_left_of_ended(staying, observed.now))
         return replace(ending, verdict=verdict, requeue_after=requeue_after)

@@ -103,7 +103,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     alive = [p for p in observed.pods.tasks if p.lives(observed.now, observed.release.node_timeout)]
     if alive:
         which = "all tasks are restarted together" if has_others else "the task is restarted"
-        text = f"{which}; waits for {pod_names(alive)} to end"
+        text = f"{which}; waiting for {pod_names(alive)} to terminate"
         return before.then(
             verdict=under_way(Reason.RESTARTING, text),
             delete=tuple(p for p in alive if p.leaving is None),

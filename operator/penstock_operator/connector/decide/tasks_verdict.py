@@ -75,10 +75,12 @@ def _verdict(
         doing = Reason.RESTARTING if any(t.state == "Restarting" for t in behind) else Reason.STARTING
         if all(t.state in ("Running", "Paused") for t in behind):
             doing = Reason.PAUSING if target == "Paused" else Reason.RESUMING
-        rest = "task " + ", ".join(str(t.id) for t in behind)
+        rest = f"{'task' if len(behind) == 1 else 'tasks'} {', '.join(str(t.id) for t in behind)}"
         if any(t.message for t in behind):
             rest = _messages(behind)
-        return Verdict(Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waits for {rest}")
+        return Verdict(
+            Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waiting for {rest}"
+        )
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
     most = observed.connector.spec.tasks_max
     fewer = f"; its plugin requests {len(every)} of at most {most}" if len(every) < most else ""

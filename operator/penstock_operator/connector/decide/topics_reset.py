@@ -49,7 +49,7 @@ def reset_topics(observed: Observation, persisted: PersistedState) -> TopicsRese
         done, waits = final(observed, action, "Succeeded", _DONE), ""
     else:
         waits = _waits(observed)
-        done = replace(action, message=f"waits: {waits}" if waits else _DOING)
+        done = replace(action, message=f"waiting: {waits}" if waits else _DOING)
     offsets = tuple(done if is_same(a, action) else a for a in persisted.offsets)
     if done.is_pending:
         return TopicsReset(replace(persisted, offsets=offsets), "" if waits else mark)

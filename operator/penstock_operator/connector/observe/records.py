@@ -65,7 +65,7 @@ async def look_up_records(
 
 
 def _generation(subject: Subject, name: str) -> int:
-    """Return the greatest known plan generation under a Connect name."""
+    """Return the highest known plan generation of a Connect name; 0: none is known."""
     status = subject.context.status
     epochs = [subject.persisted.epoch, status.epoch(name)]
     epochs += (r.epoch for r in status.reports(name).values())

@@ -20,7 +20,7 @@ from penstock_operator.reasons import Reason
 __all__ = ["newer", "passed_over", "resolve"]
 
 _UNREAD: Final = (
-    "waits for a pod to check whether the Java plugins of {1} contain {0}; `kubectl get pluginversions` shows any problem "
+    "waiting for a pod to check whether the Java plugins of {1} contain {0}; `kubectl get pluginversions` shows any problem "
     "of the pod; fix it, or delete a PluginVersion that is not needed"
 )
 _UNVERIFIED: Final = (

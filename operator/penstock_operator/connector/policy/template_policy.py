@@ -24,7 +24,7 @@ _FOLDER: Final = "/etc/penstock"
 _VOLUMES: Final = ("plan", "request", "scratch", SPARK_VOLUME)
 _PREFIXES: Final = ("secret-", "penstock-plugin-")
 _LONGEST: Final = 65_536  # characters of JSON
-_OPENS: Final = "the platform's podSecurity.level:"
+_LEVEL: Final = "podSecurity.level of the release is"
 _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
@@ -63,9 +63,8 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
         ),
     }
     before = set(violations(plain, level))
-    allows = f"{_OPENS} {level} does not allow otherwise"
     problems = [
-        Problem(f"spec.template.{v.path}", f"{v.message}; {allows}")
+        Problem(f"spec.template.{v.path}", f"{v.message} ({_LEVEL} {level})")
         for v in violations(with_template, level)
         if v not in before or _sets(template, v.path)
     ]
@@ -116,13 +115,13 @@ def _beyond(spec: Mapping[str, Any], level: Level) -> Iterator[Problem]:
     if str(spec.get("priorityClassName", "")).startswith("system-"):
         yield Problem(
             "spec.template.priorityClassName",
-            f"must not be a system class, whose pods preempt others; {_OPENS} {level} does not allow it",
+            f"must not be a system class, whose pods preempt others ({_LEVEL} {level}); use another class",
         )
     if level is Level.RESTRICTED:
         for path in _tokens(spec):
             yield Problem(
                 f"spec.template.{path}",
-                f"must not mount a token of the API server, which a task does not need; {_OPENS} {level} does not allow it",
+                f"must not mount a token of the API server, which a task does not need ({_LEVEL} {level}); remove it",
             )
 
 

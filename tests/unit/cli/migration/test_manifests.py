@@ -70,7 +70,7 @@ OF_WORKER = {"value.converter": "JsonConverter", "value.converter.schemas.enable
 
 
 def test_the_default_converters_of_the_worker_come_into_the_manifest_or_are_asked_for() -> None:
-    assert "key.converter and value.converter: are those of Kafka Connect's worker" in report(made(PLAIN))
+    assert "value.converter: are not set, so the connector uses those of Kafka Connect's worker" in report(made(PLAIN))
     config = made({**PLAIN, "key.converter": STRING}, of_worker=OF_WORKER).manifest["spec"]["config"]
     assert {n: t for n, t in config.items() if "converter" in n} == {
         "key.converter": STRING,

@@ -81,7 +81,7 @@ def test_a_name_that_would_make_trouble_later_is_refused_immediately(name: str, 
 
 def test_a_kind_that_has_no_function_form_is_reported(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match="cannot write a predicate as a function: only source, sink, transform can be functions"
+        ConfigError, match="cannot create a predicate as a function: only a source, sink or transform can be one"
     ):
         new_project("acme", "predicate", tmp_path, form="function")
     assert not [*tmp_path.iterdir()]

@@ -154,7 +154,7 @@ def test_pause_is_sent_to_the_tasks_whose_pods_stay_and_is_reached_when_all_conf
     assert world.condition("Ready").startswith("False Pausing")
     world.report(world.task(0))
     world.reconcile()
-    assert world.condition("Ready") == "False Pausing: 1 of 2 tasks are Paused; waits for task 1"
+    assert world.condition("Ready") == "False Pausing: 1 of 2 tasks are Paused; waiting for task 1"
     world.settle()
     assert world.condition("Ready").startswith("True Paused")
     assert world.status["state"] == "Paused"
@@ -188,7 +188,9 @@ def test_stopped_means_no_pods_and_is_reached_when_the_last_is_gone() -> None:
     world.change(state="Stopped")
     world.reconcile()
     assert world.status["state"] == "Stopping"
-    assert world.condition("Ready").startswith("False Stopping: waits for orders-in-0-1, orders-in-1-1 to end")
+    assert world.condition("Ready").startswith(
+        "False Stopping: waiting for pods orders-in-0-1, orders-in-1-1 to terminate"
+    )
     world.settle()
     assert not world.pods
     assert world.status["state"] == "Stopped"
@@ -356,7 +358,7 @@ def test_no_more_short_pods_than_may_live_concurrently() -> None:
     decision = world.reconcile()
     assert not decision.create
     assert decision.queued
-    assert "waits for its turn" in world.condition("Ready")
+    assert "waiting for its turn" in world.condition("Ready")
 
 
 def test_a_job_pod_on_a_node_that_is_unavailable_is_replaced_and_does_not_keep_the_connector_from_stopping() -> None:

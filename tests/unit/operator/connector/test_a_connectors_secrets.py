@@ -41,7 +41,7 @@ WITH_SECRET = {"config": {"file": "/data/a", "topic": "orders", "password": "${s
 WITHOUT_SECRET = {"config": {"file": "/data/a", "topic": "orders"}}
 DB, OTHER = {"db": {"password": "1"}}, {"db": {"password": "2"}, "other": {"password": "1"}}
 UNSEEN = {"secrets": {"watch": False}}
-TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
+TAKEN = Permission(False, "RolloutQueued", "waiting for its turn")
 
 
 def running(values: dict[str, Any] | None = None, spec: dict[str, Any] = WITH_SECRET) -> World:

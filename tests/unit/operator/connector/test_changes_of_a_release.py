@@ -13,7 +13,7 @@ from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progr
 from .world.plugins import good
 from .world.world import World
 
-TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
+TAKEN = Permission(False, "RolloutQueued", "waiting for its turn")
 DB: dict[str, dict[str, str]] = {"db": {"pw": "1"}}
 NEW_IMAGE = {"images": {"runtime": "runtime:2"}}
 MORE_MEMORY = {"task": {"resources": {"limits": {"memory": "4Gi"}}}}
@@ -198,7 +198,7 @@ def test_other_default_resources_are_taken_up_in_turn_and_need_no_short_pod() ->
     world.permission = TAKEN
     world.settle()
     assert world.lives == ["orders-in-0-1"]
-    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.condition("UpdatePending") == "True RolloutQueued: waiting for its turn"
     assert world.condition("Ready").startswith("True Running")
     world.permission = GRANTED
     world.settle()
@@ -228,7 +228,7 @@ def waiting(**spec: object) -> World:
 def test_a_connector_that_waits_for_its_turn_is_ready_and_says_what_it_waits_for() -> None:
     world = waiting()
     assert world.condition("Ready").startswith("True Running")
-    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.condition("UpdatePending") == "True RolloutQueued: waiting for its turn"
     assert world.decide().rollout == Progress(Phase.RESTING, waits=True)
     writes = world.writes
     world.advance(600)
@@ -243,7 +243,7 @@ def test_a_connector_that_waits_for_kafka_is_not_reconciled_again_and_again() ->
     world.reconcile()
     world.advance(120)  # from now on the trouble counts as one that lasts
     world.reconcile()
-    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator can tell")
+    assert world.condition("UpdatePending").startswith("True RolloutQueued: waiting until the operator can tell")
     before = world.wakes
     for _ in range(3):
         world.reconcile()
@@ -309,7 +309,7 @@ def test_it_reaches_them_when_the_rollout_permits_it() -> None:
     world.values = OFF
     world.settle()
     assert creates_topics(world) == [True, True]
-    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.condition("UpdatePending") == "True RolloutQueued: waiting for its turn"
     world.permission = GRANTED
     world.settle()
     assert creates_topics(world) == [False, False]
@@ -557,7 +557,7 @@ def test_nobody_is_restarted_while_the_operator_cannot_see_whether_tasks_are_hea
     world.permission = GRANTED
     world.settle()
     assert world.lives == ["orders-in-0-1"]
-    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator can tell")
+    assert world.condition("UpdatePending").startswith("True RolloutQueued: waiting until the operator can tell")
 
 
 @pytest.mark.parametrize("unread", [{"trouble": "no broker answers"}, {"caught_up": False}], ids=["trouble", "start"])

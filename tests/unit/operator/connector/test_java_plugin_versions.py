@@ -59,7 +59,8 @@ def connector(*documents: dict[str, Any], **spec: Any) -> World:
 def test_it_waits_while_a_pod_looks_which_classes_there_are_and_runs_once_they_are_known() -> None:
     world = connector(java())
     assert world.condition("Ready").startswith(
-        f"False PluginVersionMissing: spec.class: waits for a pod to check whether the Java plugins of acme contain {CLOCK}"
+        "False PluginVersionMissing: spec.class: waiting for a pod to check whether the Java plugins of acme contain "
+        f"{CLOCK}"
     )
     assert world.condition("Stalled") == "False NotStalled: "
     assert not world.requests

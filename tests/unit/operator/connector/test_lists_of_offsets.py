@@ -368,10 +368,10 @@ def test_a_list_that_waits_for_its_map_holds_up_no_reset_and_each_says_what_it_w
     hold(world)
     ask(world, "l2", LIST)
     world.settle()
-    assert last(world)[1:] == ("Pending", f"waits: until ConfigMap {NAME}, which is being deleted, no longer exists")
+    assert last(world)[1:] == ("Pending", f"waiting until ConfigMap {NAME}, which is being deleted, no longer exists")
     ask(world, "r1", RESET)
     world.reconcile()
-    assert actions(world)[-2]["message"] == f"waits: until ConfigMap {NAME}, which is being deleted, no longer exists"
+    assert actions(world)[-2]["message"] == f"waiting until ConfigMap {NAME}, which is being deleted, no longer exists"
     world.settle()
     assert [(a["token"], a["result"]) for a in actions(world)][1:] == [("l2", "Pending"), ("r1", "Succeeded")]
 

@@ -199,12 +199,12 @@ def test_a_recovered_connector_waits_for_its_turn_to_take_up_a_release(lost: str
     world.vanish(world.task(0).name)
     world.settle()
     before = pods(world)
-    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.permission = Permission(False, "RolloutQueued", "waiting for its turn")
     world.values = {"images": {"runtime": "runtime:2"}}
     world.status = backup
     world.settle()
     assert pods(world) == before
-    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.condition("UpdatePending") == "True RolloutQueued: waiting for its turn"
     world.permission = GRANTED
     world.settle()
     assert {p.image for p in world.pods.values() if isinstance(p, TaskPod)} == {"runtime:2"}
@@ -214,7 +214,7 @@ def test_a_later_change_of_a_recovered_connector_waits_for_nobody() -> None:
     world = World()
     world.settle()
     before = pods(world)
-    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.permission = Permission(False, "RolloutQueued", "waiting for its turn")
     world.values = {"images": {"runtime": "runtime:2"}}
     world.status = dict(NOTHING)
     world.settle()

@@ -236,7 +236,7 @@ def test_it_waits_for_tasks_that_end_where_git_brings_state_and_token_together()
     world.change(state="Stopped")
     world.reconcile()
     assert last(world)[:2] == ("r1", "Pending")
-    assert "waits: for orders-in-0-1 to end" in last(world)[2]
+    assert "waiting for pod orders-in-0-1 to terminate" in last(world)[2]
     world.settle()
     assert last(world) == ("r1", "Succeeded", "done")
 
@@ -248,7 +248,7 @@ def test_it_waits_until_the_object_of_a_task_pod_on_a_lost_node_is_gone() -> Non
     ask(world)
     world.change(state="Stopped")
     world.settle(7200)
-    assert last(world)[1:] == ("Pending", "waits: for orders-in-0-1 to end")
+    assert last(world)[1:] == ("Pending", "waiting for pod orders-in-0-1 to terminate")
     world.vanish("orders-in-0-1")
     world.settle()
     assert last(world)[1] == "Succeeded"
@@ -297,7 +297,7 @@ def test_it_waits_for_a_job_slot() -> None:
     ask(world)
     decision = world.settle()
     assert decision.queued
-    assert "waits for its turn" in last(world)[2]
+    assert "waiting for its turn" in last(world)[2]
     assert not any(began(world))
     world.slot = True
     world.settle()
@@ -407,7 +407,7 @@ def test_a_resume_waits_for_the_end_of_the_pod() -> None:
         world.reconcile()
         world.advance(2)
     assert world.lives == lives
-    assert f"the tasks wait for {pod.name}" in world.condition("Ready")
+    assert f"the tasks wait for pod {pod.name}" in world.condition("Ready")
     assert [r for r in world.requests.values() if r.action is Action.PLAN][1:] == []
     world.settle()
     assert last(world) == ("r1", "Succeeded", "done")

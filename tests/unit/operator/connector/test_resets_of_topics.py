@@ -175,7 +175,7 @@ def test_the_topics_of_another_connector_that_has_the_name_are_left_untouched() 
     ask(world)
     world.settle()
     ((_, result, message),) = results(world)
-    assert (result, message.startswith("waits: ")) == ("Pending", True)
+    assert (result, message.startswith("waiting: ")) == ("Pending", True)
     assert [t.name for t in world.topic.active_topics(NAME)] == ["orders"]
     assert mark(world) is None
 

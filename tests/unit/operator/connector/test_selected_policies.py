@@ -89,10 +89,10 @@ def test_a_label_that_a_selector_asks_for_brings_the_rules_and_its_removal_takes
 
 def test_a_change_that_others_make_by_policies_waits_for_its_turn() -> None:
     world = running()
-    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.permission = Permission(False, "RolloutQueued", "waiting for its turn")
     apply(world, "rails", RAILS)
     world.settle()
-    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.condition("UpdatePending") == "True RolloutQueued: waiting for its turn"
     assert sources(world) == [frozenset()] * 2
 
 

@@ -71,7 +71,7 @@ def test_a_task_restarts_together_with_others_only_if_there_are_others(tasks: in
         world.tick()
     assert because in said
     assert any("restarted together" in e.message for e in world.events) is (tasks > 1)
-    assert any("the task is restarted; waits for" in e.message for e in world.events) is (tasks == 1)
+    assert any("the task is restarted; waiting for" in e.message for e in world.events) is (tasks == 1)
 
 
 def prepared(world: World) -> int:

@@ -76,7 +76,7 @@ def happen(world: World, what: str, value: object) -> None:
         case "image":
             world.values = {"images": {"runtime": f"runtime:{value}"}}
         case "place":
-            world.permission = GRANTED if value else Permission(False, "RolloutQueued", "waits for its turn")
+            world.permission = GRANTED if value else Permission(False, "RolloutQueued", "waiting for its turn")
         case "forget":  # somebody restores the resource from a backup, without its status
             world.status = {"observedGeneration": -1}
         case "late preparation" if world.recorded is not None:  # by a job pod of its own, from a node that stood still

@@ -72,7 +72,9 @@ def test_every_problem_of_a_template_is_reported_together() -> None:
         "spec.template.env[PENSTOCK_POD_IDENTITY]",
         "spec.template.priorityClassName",
     }
-    assert "podSecurity.level: Restricted" in told(template)["spec.template.securityContext.runAsUser"]
+    assert (
+        "(podSecurity.level of the release is Restricted)" in told(template)["spec.template.securityContext.runAsUser"]
+    )
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -118,10 +118,10 @@ def test_an_edit_that_changes_nothing_of_rules_and_limits_restarts_nothing() -> 
 
 def test_an_edit_waits_for_its_turn_and_lost_tasks_come_back_by_the_old_rules_meanwhile() -> None:
     world = governed()
-    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.permission = Permission(False, "RolloutQueued", "waiting for its turn")
     apply(world, WIDER)
     world.settle()
-    assert world.condition("UpdatePending") == "True RolloutQueued: waits for its turn"
+    assert world.condition("UpdatePending") == "True RolloutQueued: waiting for its turn"
     world.vanish("orders-in-1-1")
     world.settle()
     assert stamped(world) == [effective_policy(document(SPEC))] * 2
@@ -136,7 +136,7 @@ def test_naming_another_policy_is_a_change_of_the_connector_and_waits_for_nobody
     other = document(WIDER)
     other["metadata"]["name"] = "other"
     world.server.add(other)
-    world.permission = Permission(False, "RolloutQueued", "waits for its turn")
+    world.permission = Permission(False, "RolloutQueued", "waiting for its turn")
     world.change(topicCreationPolicyRef={"name": "other"})
     world.settle()
     (first, _) = stamped(world)

@@ -73,7 +73,7 @@ def test_a_new_one_gets_a_pod_and_is_under_way_until_that_has_looked() -> None:
 def test_it_waits_for_its_turn_where_enough_others_are_looked_at() -> None:
     waits = step(seen(slot=False))
     assert (waits.create, waits.queued, waits.verdict.reason) == (None, True, "Verifying")
-    assert "waits for its turn" in waits.verdict.message
+    assert "waiting for its turn" in waits.verdict.message
 
 
 def test_a_pod_that_found_what_is_declared_makes_it_ready_by_that_runtime() -> None:

@@ -55,7 +55,7 @@ def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
         ('{"offsets": []}', "Partitions / offsets need to be provided for an alter offsets request"),
         ('{"offsets": null}', "Partitions / offsets need to be provided for an alter offsets request"),
         ('{"offsets": {"partition": {}}}', "must be a list of partitions and offsets, not an object"),
-        ('{"offset": []}', "is not a field of a request to alter offsets, which has only offsets"),
+        ('{"offset": []}', "is not a field of a request to alter offsets; the only field is offsets"),
         ('{"offsets": [1], "offsets": [2]}', "the field offsets occurs twice in one object"),
         (
             '{"offsets": [{"partition": {"a": 1}, "offset": {}, "offset": null}]}',

@@ -88,7 +88,8 @@ class ApicurioFormat:
         if len(found) != _LONG.size:
             raise DataError(
                 f"cannot read a message: header {self._header('contentId' if by_content else 'globalId')} has "
-                f"{len(found)} bytes, not {_LONG.size}"
+                f"{len(found)} bytes, not {_LONG.size}; it was not written by a serializer of Apicurio, so correct its "
+                "writer"
             )
         encoding = last_header(headers, self._header("encoding"))
         if encoding not in (None, _BINARY):

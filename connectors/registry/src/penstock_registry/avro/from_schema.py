@@ -53,7 +53,7 @@ ANYTHING_JSON: Final = schema_json(
 
 
 def avro_json(schema: Schema, settings: AvroSettings) -> str:
-    """Return the Avro schema as text.
+    """Return the Avro schema for a schema of Kafka Connect, as JSON text.
 
     Raises:
         DataError: Avro cannot represent the schema.

@@ -18,10 +18,14 @@ class Misfit(Exception):
         self._path: list[str] = []
 
     def within(self, part: str) -> "Misfit":
-        """Prepend the field or index that contains this value to its path: `.name` or `[0]`. Return this error."""
+        """Prepend one step to the path of the value, and return this error.
+
+        Args:
+            part: `.name` for a field, `[0]` for an index, `{}` for a map.
+        """
         self._path.append(part)
         return self
 
     def as_error(self, doing: str) -> DataError:
-        """Return the error of the record, whose message begins with `doing`."""
+        """Return this error as a `DataError`; its message consists of `doing`, the path and the cause."""
         return DataError(f"{doing}: at ${''.join(reversed(self._path))}: {self.cause}")

@@ -140,7 +140,9 @@ class _Writer:
         for field in union.fields:
             tag = (field.schema.parameters or {}).get(names.TAG)
             if tag is None:
-                raise DataError(f"the field '{field.name}' of a oneof has no parameter {names.TAG} with its number")
+                raise DataError(
+                    f"the field '{field.name}' of a oneof has no number; set the parameter {names.TAG} of its schema"
+                )
             number = _number(tag, field.name)
             made = self._field(message, field.schema, self._checked(field.name), number, in_oneof=True)
             if made.label is not None:

@@ -26,6 +26,7 @@ _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 _NANOS: Final = 1_000_000
 """Nanoseconds per millisecond."""
+_CANNOT: Final = "cannot read a message as Protobuf"
 
 
 def _exact(precision: int) -> Context:
@@ -84,7 +85,9 @@ def _from_date(message: Any) -> Instant:
     try:
         day = date(message.year, message.month, message.day)
     except ValueError:
-        raise DataError(f"a {names.DATE} is not a complete, valid date") from None
+        raise DataError(
+            f"{_CANNOT}: a {names.DATE} is not a complete, valid date (year, month, day); correct its writer"
+        ) from None
     return Instant((day.toordinal() - _EPOCH) * _DAY)
 
 
@@ -100,7 +103,7 @@ def _time(value: Any) -> dict[str, Any]:
 def _from_time(message: Any) -> Instant:
     hours, minutes, seconds, nanos = message.hours, message.minutes, message.seconds, message.nanos
     if not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60 and 0 <= nanos < 1000 * _NANOS):
-        raise DataError(f"a {names.TIME} is not a valid time of day")
+        raise DataError(f"{_CANNOT}: a {names.TIME} is not a valid time of day; correct its writer")
     return Instant(((hours * 60 + minutes) * 60 + seconds) * 1000 + nanos // _NANOS)
 
 
@@ -114,7 +117,7 @@ def _timestamp(value: Any) -> dict[str, Any]:
 def _from_timestamp(message: Any) -> Instant:
     seconds, nanos = message.seconds, message.nanos
     if not (_FIRST_SECOND <= seconds <= _LAST_SECOND and 0 <= nanos < 1000 * _NANOS):
-        raise DataError(f"a {names.TIMESTAMP} is outside the years 1 to 9999")
+        raise DataError(f"{_CANNOT}: a {names.TIMESTAMP} is outside the years 1 to 9999; correct its writer")
     return Instant(seconds * 1000 + nanos // _NANOS)
 
 

@@ -74,7 +74,7 @@ class MessageText:
 
 @dataclass(slots=True)
 class FileText:
-    """File with one message or more."""
+    """Text of a .proto file with one or more messages."""
 
     package: str | None
     imports: list[str] = field(default_factory=list)

@@ -39,7 +39,7 @@ class Placeholder:
         }
 
     def is_in(self, column: Sequence[Any], schema: Schema | None) -> bool:
-        """Return whether a value of the column is a placeholder."""
+        """Return whether any value of the column is a placeholder."""
         of = set(map(type, column)) if schema is None else {_TYPES.get(schema.type)}
         return any(form in column for kind, forms in self._forms.items() if kind in of for form in forms)
 

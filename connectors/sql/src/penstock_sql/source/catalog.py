@@ -85,7 +85,8 @@ def _named(connection: Connection, of: str, text: str) -> list[TableName]:
             problems.append(
                 Problem(
                     of,
-                    f'cannot read {name}: it is not a table name; write {form}, with "a.b" for a.b and "a,b" for a,b',
+                    f"cannot read {name}: it is not a table name; write {form}, and put a name that contains a dot or a "
+                    'comma in double quotes ("a.b")',
                 )
             )
         elif rest is not parts and parts[0] != database:

@@ -48,7 +48,7 @@ def mariadb_tables(connection: Connection, pattern: str | None, named: Collectio
 
 
 def mariadb_views(connection: Connection, of: str | None) -> list[TableName]:
-    """Return the views of the connection's database and of a named database."""
+    """Return the views of the connection's database and, unless `of` is None, of the database `of`."""
     return [TableName(*row) for row in _rows(connection, _TABLES, (("VIEW",), None, None, (of or "",)))]
 
 

@@ -117,8 +117,8 @@ def _int64(text: str) -> int:
     number = int(text)
     if number > _MOST_INT64:
         raise DataError(
-            "a number of BIGINT UNSIGNED is greater than 9223372036854775807, the maximum of int64; read the column with a "
-            "query with CAST(... AS DECIMAL(20))"
+            "a number of BIGINT UNSIGNED is greater than 9223372036854775807, the maximum of int64; use a query that "
+            "reads the column as CAST(... AS DECIMAL(20))"
         )
     return number
 
@@ -146,8 +146,8 @@ def _time(text: str) -> Instant:
     found = clock(text)
     if found is None:
         raise DataError(
-            "a TIME is negative or has more than a day, which Kafka Connect's Time cannot represent; read the column with a "
-            "query with CAST(... AS CHAR)"
+            "a TIME is negative or longer than 24 hours, which Kafka Connect's Time cannot represent; use a query that "
+            "reads the column as CAST(... AS CHAR)"
         )
     return found
 
@@ -164,7 +164,7 @@ def _or_zeros(read: Callable[[str], Instant], *, required: bool) -> Callable[[st
         raise DataError(
             "a date has a month or day of zero"
             + (", and the column is NOT NULL" if text.startswith("0000-00-00") else "")
-            + "; correct it, or read the column with a query with CAST(... AS CHAR)"
+            + "; correct it, or use a query that reads the column as CAST(... AS CHAR)"
         )
 
     return of

@@ -12,7 +12,7 @@ __all__ = ["field_of"]
 
 
 def field_of(declared: Any) -> Field:
-    """Return the field of a column by its declared type, since SQLite's values are only texts, numbers and bytes."""
+    """Return the field for a column, derived from its declared type, since SQLite stores only text, numbers and bytes."""
     if isinstance(declared, sql.Boolean):
         return BOOLEAN, bool
     if isinstance(declared, sql.Integer):

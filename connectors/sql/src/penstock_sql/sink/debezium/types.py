@@ -70,7 +70,7 @@ def _time(in_microseconds: _Micros) -> Callable[[bool, bool], _Reading]:
 
 
 def _long_time(micros: int) -> str:
-    """Format a time that is negative or a day or more, such as a TIME of MariaDB, or 24:00:00 of PostgreSQL."""
+    """Format a time that is negative, or 24 hours or longer: MariaDB's TIME can be both, and PostgreSQL has 24:00:00."""
     seconds, rest = divmod(abs(micros), 1_000_000)
     sign, fraction = "-" if micros < 0 else "", f".{rest:06}" if rest else ""
     return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
