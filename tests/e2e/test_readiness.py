@@ -29,11 +29,11 @@ def test_a_sink_that_fails_at_its_first_record_again_and_again_is_never_ready(pl
     with pytest.raises(Failed, match="timed out"):
         sink.kubectl("wait", "--for=condition=Ready", "connector/out", "--timeout=60s")
     assert sink.status["tasks"][0]["failures"] > 1
-    assert "lastRecord" not in sink.status
+    assert "lastRecordTime" not in sink.status
 
 
 @pytest.mark.slow
 def test_the_time_of_the_last_record_is_in_the_status_of_a_connector_that_delivers(place: Place) -> None:
     source = place.datagen("orders", config={"rate": 20})
-    source.until(lambda c: c["status"].get("lastRecord"), "the time of the last record", 150)
+    source.until(lambda c: c["status"].get("lastRecordTime"), "the time of the last record", 150)
     assert "LAST RECORD" in source.kubectl("get", "connectors")

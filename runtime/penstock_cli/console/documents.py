@@ -80,7 +80,7 @@ def status_of(class_name: str, kind: str, wanted: str, tasks: Sequence[TaskFacts
         "conditions": [_ready(state, wanted, tasks)],
         "tasks": [_task(task) for task in tasks],
         "taskSummary": f"{running}/{len(tasks)}",
-        **({"lastRecord": _time(max(records))} if records else {}),
+        **({"lastRecordTime": _time(max(records))} if records else {}),
         "activeTopics": [{"name": name, "task": topics[name]} for name in sorted(topics)],
         "activeTopicCount": len(topics),
     }
@@ -138,7 +138,7 @@ def _task(task: TaskFacts) -> dict[str, Any]:
         "since": _time(task.since),
         "versions": versions_of(task.plugins),
         **({"message": task.problem, "reason": "Hindered" if task.name == "Running" else ""} if task.problem else {}),
-        **({"lastRecord": _time(task.last_record)} if task.last_record is not None else {}),
+        **({"lastRecordTime": _time(task.last_record)} if task.last_record is not None else {}),
         **({"retryAt": _time(task.retry_at)} if task.retry_at is not None else {}),
     }
 

@@ -177,7 +177,7 @@ def _lag(figures: Sequence[Figures]) -> str:
 def _last_record(status: Mapping[str, Any], figures: Sequence[Figures], now: float) -> str:
     """Return how long ago the last record was delivered, also by the metrics: the status is up to two minutes old."""
     known = [f.last_record for f in figures if f.last_record is not None]
-    if written := status.get("lastRecord"):
+    if written := status.get("lastRecordTime"):
         known.append(_seconds(written))
     return _ago(max(known), now) if known else _NONE
 

@@ -90,7 +90,7 @@ class TaskStatus(StatusPart):
     message: str | None = Field(None, description="The cause in a sentence.")
     since: Time | None = Field(None, description="When this state began.")
     pod: str | None = Field(None, description="The name of its pod.")
-    pod_uid: str | None = Field(None, description="The uid of its pod.")
+    pod_uid: str | None = Field(None, alias="podUID", description="The UID of its pod.")
     incarnation: int | None = Field(
         None, ge=0, description="The number of starts. It increases before the pod of the next start is created."
     )
@@ -108,12 +108,12 @@ class TaskStatus(StatusPart):
     )
     retry_at: Time | None = Field(None, description="The earliest time of the next start. Absent if none is planned.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
-    last_record: Time | None = Field(
+    last_record_time: Time | None = Field(
         None,
         description="When it last delivered a record, as of its last report: while it delivers, it reports once a minute. "
         "Absent if it never has.",
     )
-    last_loop: Time | None = Field(
+    last_loop_time: Time | None = Field(
         None,
         description="When its loop last completed. Present only while the task is hindered; otherwise its loop completes "
         "continuously.",
@@ -251,7 +251,7 @@ class OffsetsActionState(StatusPart):
     generation: int | None = Field(
         None, ge=0, description="The greatest plan generation that its pod may find in Kafka."
     )
-    pod_uid: str | None = Field(None, description="The uid of its pod.")
+    pod_uid: str | None = Field(None, alias="podUID", description="The UID of its pod.")
     content: str | None = Field(None, description="For alter, the hash of the JSON in the annotation's value.")
 
 
@@ -322,7 +322,7 @@ class ConnectorStatus(StatusPart):
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
     )
-    last_record: Time | None = Field(
+    last_record_time: Time | None = Field(
         None,
         description="When a task last delivered a record, as of the last reports: tasks that deliver report once a minute. "
         "Absent if none ever has.",

@@ -102,7 +102,7 @@ def row_of(connector: Mapping[str, Any], history: Sequence[Measurement]) -> Row:
         tasks=str(status.get("taskSummary") or ""),
         rate="" if figures.records_per_second is None else rate_text(figures.records_per_second),
         lag="" if figures.lag is None else compact(figures.lag),
-        last_record=str(status.get("lastRecord") or ""),
+        last_record=str(status.get("lastRecordTime") or ""),
         words=f"{namespace}/{name} {class_name} {cause}".lower(),
     )
 

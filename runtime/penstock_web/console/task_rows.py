@@ -88,7 +88,7 @@ def _row(task: Mapping[str, Any], history: Sequence[Measurement]) -> TaskRow:
         trace=str(task.get("trace") or ""),
         rate=rate_text(figures.records_per_second) if is_current and figures.records_per_second is not None else "",
         lag="" if figures.lag is None else compact(figures.lag),
-        last_record=str(task.get("lastRecord") or ""),
+        last_record=str(task.get("lastRecordTime") or ""),
         restarts=int(task.get("restarts") or 0),
         failures=int(task.get("failures") or 0),
         retry_at=str(task.get("retryAt") or ""),

@@ -174,7 +174,7 @@ def test_a_pod_that_froze_over_a_resume_and_wakes_does_not_rewind_what_runs(life
     life.annotate("orders", reset_offsets="r1")
     assert held.begun.wait(60)
     (pod,) = [p for p in life.kubelet.pods.objects if "/orders-offsets-" in p]
-    life.until("orders", lambda b: own_entries(b)[-1].get("podUid"), "the pod was seen")
+    life.until("orders", lambda b: own_entries(b)[-1].get("podUID"), "the pod was seen")
     life.kubelet.vanish(pod)  # by force, so that nobody sees its end
     entry = done(life, "r1")
     assert entry["result"] == "Failed"

@@ -126,7 +126,7 @@ def test_rates_are_measured_every_few_seconds_and_kept_for_an_hour(source: Local
     assert {m.records_per_second for m in history} == {10.0}
     assert {m.lag for m in history} == {7}
     assert history[-1].at - history[0].at <= 3600
-    assert status(source)["lastRecord"]
+    assert status(source)["lastRecordTime"]
     assert status(source)["activeTopics"] == [{"name": "orders", "task": 0}]
 
 

@@ -109,7 +109,7 @@ def connector(
             "pod": f"{name}-{n}-1",
             "restarts": 3 if each == "Failed" else 0,
             "since": AT,
-            "lastRecord": AT,
+            "lastRecordTime": AT,
             "versions": {"connector": "0.1.0", "valueConverter": "0.1.0", "transforms": {"mask": "0.1.0"}},
             **({"message": message, "trace": trace, "reason": reason} if each == "Failed" else {}),
         }
@@ -141,7 +141,7 @@ def connector(
             "conditions": [{**c, "lastTransitionTime": AT, "message": c.get("message", "")} for c in conditions],
             "tasks": rows,
             "taskSummary": f"{running}/{len(states)}",
-            "lastRecord": AT,
+            "lastRecordTime": AT,
             "activeTopics": [] if state == "Pending" else [{"name": "orders", "task": 0, "since": AT}],
             "activeTopicCount": 0 if state == "Pending" else 1,
         },

@@ -89,7 +89,7 @@ class PersistedTask:
     since: float = 0.0
     incarnation: int = 0
     pod: str = ""
-    pod_uid: str = ""
+    pod_uid: str = field(default="", metadata=in_status(name="podUID"))
     has_ended: bool = field(default=False, metadata=in_status(name="over", is_own=True))
     restarts: int = 0
     failures: int = 0
@@ -101,8 +101,8 @@ class PersistedTask:
     trace: str | None = None
     pod_hash: str = field(default="", metadata=_OWN)
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
-    last_record: float | None = None
-    last_loop: float | None = None
+    last_record: float | None = field(default=None, metadata=in_status(name="lastRecordTime"))
+    last_loop: float | None = field(default=None, metadata=in_status(name="lastLoopTime"))
     versions: Mapping[str, str] = field(default_factory=dict, metadata=in_status(read=_by_place, write=_grouped))
 
     def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "PersistedTask":
@@ -156,7 +156,7 @@ class OffsetsAction:
     at: float = 0.0
     began: float | None = field(default=None, metadata=_OWN)
     generation: int = field(default=0, metadata=_OWN)
-    pod_uid: str = field(default="", metadata=_OWN)
+    pod_uid: str = field(default="", metadata=in_status(name="podUID", is_own=True))
     content: str = field(default="", metadata=_OWN)
 
     @property

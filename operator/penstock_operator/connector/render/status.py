@@ -52,7 +52,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 "connector": plugin,
                 "pluginVersions": sorted(used),
                 "newerPluginVersions": list(observed.requested.plugin.newer),
-                "lastRecord": timestamp(max(records))
+                "lastRecordTime": timestamp(max(records))
                 if (records := [t.last_record for t in tasks if t.last_record])
                 else "",
                 "tasks": [{**task_status(t), **_executors(decision, t.id)} for t in tasks],

@@ -84,7 +84,7 @@ RESOURCES: Final = (
             _column("Desired", ".spec.state", "The desired state.", wide=True),
             _column("Tasks", ".status.taskSummary", "The number of running tasks and of all tasks."),
             *_READY,
-            _column("Last Record", ".status.lastRecord", "The time since it last delivered a record.", kind="date"),
+            _column("Last Record", ".status.lastRecordTime", "The time since it last delivered a record.", kind="date"),
             _column("Topics", ".status.activeTopicCount", "The number of topics used.", kind="integer", wide=True),
             _column("Version", ".status.connector.version", "The version of the plugin."),
             _column("Newer", ".status.newerPluginVersions", "Newer versions that a restart would choose.", wide=True),

@@ -19,7 +19,14 @@ kafka_connect_sink_task_lag{connector="c",task="0"} 42.0
 def connector(name: str = "orders-out", tasks: int = 2, **status: Any) -> dict[str, Any]:
     versions = {"connector": "1.2", "valueConverter": "1.0", "transforms": {"cast": "2.0"}}
     each = [
-        {"id": n, "state": "Running", "pod": f"{name}-{n}-1", "restarts": n, "lastRecord": RECENT, "versions": versions}
+        {
+            "id": n,
+            "state": "Running",
+            "pod": f"{name}-{n}-1",
+            "restarts": n,
+            "lastRecordTime": RECENT,
+            "versions": versions,
+        }
         for n in range(tasks)
     ]
     ready = {
@@ -33,7 +40,7 @@ def connector(name: str = "orders-out", tasks: int = 2, **status: Any) -> dict[s
     return {
         "metadata": {"name": name, "namespace": "shop", "generation": 1},
         "spec": {"class": "io.acme.SqlSink", "state": "Running"},
-        "status": {"lastRecord": RECENT, "connector": {"class": "SqlSink", "version": "1.2"}, **whole},
+        "status": {"lastRecordTime": RECENT, "connector": {"class": "SqlSink", "version": "1.2"}, **whole},
     }
 
 

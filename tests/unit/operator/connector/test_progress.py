@@ -30,12 +30,12 @@ def deliver(world: World, task: int, at: int) -> None:
 
 
 def test_the_last_record_of_each_task_and_of_the_connector_is_in_the_status(world: World) -> None:
-    assert "lastRecord" not in world.status
+    assert "lastRecordTime" not in world.status
     deliver(world, 0, MINUTE)
     deliver(world, 1, MINUTE - 600)
     world.settle()
-    assert world.status["lastRecord"] == world.status["tasks"][0]["lastRecord"] == AT
-    assert world.status["tasks"][1]["lastRecord"] == "2026-09-21T14:04:00Z"
+    assert world.status["lastRecordTime"] == world.status["tasks"][0]["lastRecordTime"] == AT
+    assert world.status["tasks"][1]["lastRecordTime"] == "2026-09-21T14:04:00Z"
 
 
 def test_a_status_is_written_once_for_a_minute_of_all_tasks_and_never_while_nothing_comes(world: World) -> None:
@@ -55,19 +55,19 @@ def test_the_last_record_outlives_restarts_and_a_stop(world: World) -> None:
     world.settle()
     world.annotations = {"penstock.dev/restart": "again"}
     world.settle()
-    assert world.status["lastRecord"] == AT
+    assert world.status["lastRecordTime"] == AT
     world.change(state="Stopped")
     world.settle()
-    assert world.status["lastRecord"] == AT
+    assert world.status["lastRecordTime"] == AT
 
 
 def test_the_last_complete_loop_is_shown_while_the_task_is_hindered_and_not_otherwise(world: World) -> None:
     world.report(world.task(0), trouble="the table is locked", last_loop=MINUTE * 1000)
     world.settle()
-    assert (world.status["tasks"][0]["lastLoop"], world.status["tasks"][0]["reason"]) == (AT, "Hindered")
+    assert (world.status["tasks"][0]["lastLoopTime"], world.status["tasks"][0]["reason"]) == (AT, "Hindered")
     world.report(world.task(0))
     world.settle()
-    assert "lastLoop" not in world.status["tasks"][0]
+    assert "lastLoopTime" not in world.status["tasks"][0]
 
 
 # Ready only once it works

@@ -477,7 +477,7 @@ def test_a_pod_that_existed_unseen_and_is_made_again_after_a_resume_is_none() ->
     (pod,) = offsets_pods(world)
     world.vanish(pod.name)
     own = world.status["operatorState"]
-    entry = {k: v for k, v in own["offsetsActions"][0].items() if k != "podUid"}
+    entry = {k: v for k, v in own["offsetsActions"][0].items() if k != "podUID"}
     world.status = {**world.status, "operatorState": {**own, "offsetsActions": [entry]}}
     world.change(state="Running")
     world.settle()

@@ -22,7 +22,7 @@ def tasks(count: int, text: str) -> list[dict[str, Any]]:
             "restarts": 3,
             "state": "Failed",
             "pod": f"orders-in-{n}-14",
-            "podUid": "u" * 36,
+            "podUID": "u" * 36,
             "incarnation": 14,
             "failures": 3,
             "reason": "Failed",
