@@ -254,7 +254,8 @@ def _plain_type(annotation: Any) -> Any:
 def _broken_rules(error: ConfigError, prefix: str, unread: Collection[str]) -> Iterable[Problem]:
     """Yield the problems of a rule for several properties.
 
-    The rule saw the default of a property that could not be parsed, so problems that mention such a property are omitted.
+    The rule is checked with the default of a property that could not be parsed, so problems that mention such a property
+    are omitted.
     """
     for p in error.problems:
         if not any(name in str(p) for name in unread):

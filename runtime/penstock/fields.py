@@ -169,7 +169,7 @@ def row_picker(rows: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
 def _restored(
     cls: type[Fields], columns: Mapping[str, Column], length: int, types: Mapping[str, frozenset[type]]
 ) -> Fields:
-    """Return the copy of `Fields` for `copy` and `pickle`."""
+    """Return `Fields` restored by `copy` or `pickle`."""
     return cls(columns, length, types=types)
 
 

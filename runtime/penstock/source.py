@@ -155,7 +155,7 @@ class Source(ABC):
     def commit(self, offsets: Offsets) -> None:
         """Acknowledge records in the external system: those up to `offsets`, and their offsets, are committed in Kafka.
 
-        A crash may prevent the call, but it never comes early.
+        A crash may prevent the call. It is never made before the records and offsets are committed.
         """
 
     def stop(self) -> None:

@@ -35,7 +35,7 @@ def kafka_for(worker: WorkerConfig, data_dir: Path) -> tuple[EmbeddedKafka | Non
 
 
 def revive(kafka: EmbeddedKafka | None) -> None:
-    """Start the embedded Kafka again if it died, or take it over if its process ended. Tasks wait for it."""
+    """Start the embedded Kafka again if it died, or take it over if the process that ran it has ended. Tasks wait for it."""
     if kafka is None or kafka.running:
         return
     if kafka.lost:

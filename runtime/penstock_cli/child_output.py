@@ -14,9 +14,9 @@ from penstock_logging import JsonLines
 __all__ = ["ChildOutput"]
 
 _READ_SIZE: Final = 1 << 16
-"""Bytes of one read, and the longest incomplete line that is buffered."""
+"""Maximum bytes of one read, and of an incomplete line that is buffered."""
 _READS: Final = 16
-"""Reads of one child before the others are read."""
+"""Maximum number of reads from one child before the others are read."""
 _IGNORED: Final = ("WARNING: Using incubator modules: jdk.incubator.vector",)
 """Lines that Java prints at every start; they mean nothing to users."""
 

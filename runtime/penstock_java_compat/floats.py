@@ -28,8 +28,8 @@ _INSIGNIFICANT: Final = (
 def plain_range(number: float) -> bool:
     """Return whether Java prints the same as `repr`: in Java's plain form its digits are the shortest, as in Python.
 
-    Java stops at other digits than Python only if a midpoint between two doubles is itself a short decimal, and in the E
-    form; below 1e7 a midpoint has at least 29 binary places.
+    Java's digits differ from Python's only in the E form, or if a midpoint between two doubles is itself a short decimal;
+    below 1e7 a midpoint has at least 29 binary places.
     """
     return number == 0 or 1e-3 <= number < 1e7 or -1e7 < number <= -1e-3
 
@@ -50,9 +50,9 @@ def _e_range(number: float) -> bool:
     """Return whether Java's digits are the shortest in its E form, too.
 
     Java prints whole numbers in full. It ends other numbers at the same decimal as Python, because a midpoint between two
-    doubles below 2^51 has too many digits, and appends a zero to a single digit. Sums of fewer than 64 bits may overflow
-    near the end; the bits that are required here exclude that. They also exclude powers of two, whose two neighbors are not
-    equally close.
+    doubles below 2^51 has too many digits, and appends a zero to a single digit. If the algorithm
+    needs fewer than 64 bits, Java's `int` or `long` may overflow at the last digits; the bits that are required here exclude
+    that. They also exclude powers of two, whose two neighbors are not equally close.
     """
     size = abs(number)
     if size >= 1e7:
@@ -166,7 +166,7 @@ def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
 
 
 def _wrapped(number: int, half: int) -> int:
-    """Return a number after Java's overflow, which determines digits around 1e25."""
+    """Return a number as it is after an overflow in Java, which affects the digits of numbers around 1e25."""
     return (number + half) % (2 * half) - half if half else number
 
 

@@ -42,8 +42,8 @@ IGNORED: Final = frozenset(
         KafkaError.GROUP_AUTHORIZATION_FAILED,
     )
 )
-"""Errors among the records that do not stop reading. librdkafka reconnects after lost connections. A client must name a
-group and looks up its coordinator, which readers do not use, so they need no ACL for the group, as in Kafka Connect."""
+"""Errors that do not stop reading. After a lost connection, librdkafka reconnects. A client must name a consumer group and
+looks up its coordinator, but readers do not use the group, so they need no ACL for it, as in Kafka Connect."""
 RECREATED: Final = frozenset(
     (
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -106,7 +106,7 @@ class TopicConsumer:
 
     @property
     def client(self) -> Consumer:
-        """Librdkafka's client, created on first access."""
+        """Client of librdkafka, created on first access."""
         if self._consumer is None:
             with translating(f"Reading topic '{self.topic}'"):
                 self._consumer = Consumer({**self._clients.consumer, **_FIXED})

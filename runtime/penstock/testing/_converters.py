@@ -104,7 +104,10 @@ class ConverterSuite(PluginSuite):
         assert read[0] == "failed" or read[1][1] is None, f"a tombstone was read as {read[1]!r}, not as null"
 
     def test_the_batch_forms_give_what_the_single_forms_give(self, request: Any) -> None:
-        """This applies to values with one schema, as a list or as columns, and to messages of one topic."""
+        """Batch methods agree with single calls.
+
+        They get values with one schema, as a list or as columns, and messages of one topic.
+        """
         converter = self.configured(request)
         schemas = dict.fromkeys(schema for schema, _ in self.values)
         for schema in schemas:

@@ -15,7 +15,7 @@ class _Killed(BaseException):
 
 
 def lines_of(call: Callable[[], object], packages: Sequence[str]) -> int:
-    """Call, and return the number of executed lines of these packages, counting repetitions."""
+    """Make the call, and return the number of executed lines of these packages, counting repetitions."""
     lines = 0
 
     def see(frame: FrameType) -> None:
@@ -27,7 +27,7 @@ def lines_of(call: Callable[[], object], packages: Sequence[str]) -> int:
 
 
 def killed(call: Callable[[], object], packages: Sequence[str], line: int) -> str:
-    """Call, and abort before the executed line with this index, starting at 0. Return where the call was aborted."""
+    """Make the call, and abort it before the executed line with this index, starting at 0. Return where it was aborted."""
     left, where = line, "the end of the call"
 
     def see(frame: FrameType) -> None:
@@ -45,7 +45,7 @@ def killed(call: Callable[[], object], packages: Sequence[str], line: int) -> st
 
 
 def _traced(call: Callable[[], object], packages: Sequence[str], see: Callable[[FrameType], None]) -> None:
-    """Call, and pass the frame to `see` before each line of these packages is executed in this thread."""
+    """Make the call, and pass the frame to `see` before each line of these packages is executed in this thread."""
 
     def enter(frame: FrameType, event: str, argument: Any) -> Any:
         return line if frame.f_globals.get("__name__", "").partition(".")[0] in packages else None

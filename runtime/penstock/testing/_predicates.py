@@ -48,7 +48,7 @@ class PredicateSuite(PluginSuite):
         predicate.close()
 
     def test_the_batch_form_answers_as_the_record_form(self, request: Any) -> None:
-        """This applies to every range of the records."""
+        """`test_batch` agrees with `test` for every range of the records."""
         predicate = self.configured(request)
         count = len(self.records)
         for start in range(count):

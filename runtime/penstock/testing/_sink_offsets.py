@@ -86,7 +86,10 @@ class SinkOffsetsSuite(ConnectorSuite):
         self._fail(request, SinkLife.reopen)
 
     def test_a_task_that_failed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
-        """The same holds after `close` and `stop` without a `commit`, and a restart."""
+        """No record is lost after `close`, `stop` and a restart without a `commit`.
+
+        With exactly-once delivery, none is duplicated.
+        """
         self._fail(request, SinkLife.stop)
 
     def test_a_task_that_was_killed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
@@ -151,7 +154,7 @@ class SinkOffsetsSuite(ConnectorSuite):
             _agree(other, life, "a transform renamed the topic `before` to `t`, and ")
 
     def test_each_partition_has_its_own_offset(self, request: Any) -> None:
-        """This includes partitions that are added later, and a start with only one of the partitions."""
+        """Each partition continues at its own offset, even if it is added later, or is the only one that is opened."""
         first, second, rest = self._thirds(self.records)
         with self._life(request) as life:
             if life.frame:

@@ -31,7 +31,7 @@ class SourceReadsSuite(ConnectorSuite):
 
     @property
     def plenty(self) -> Limits:
-        """Limits of larger batches; for an example that ends, of one batch with all records."""
+        """Limits of larger batches; if the example ends, they allow one batch with all records."""
         times = 2 if self.endless else 2 * self.batches
         return Limits(times * self.limits.records, times * self.limits.bytes)
 
@@ -159,7 +159,7 @@ class SourceReadsSuite(ConnectorSuite):
         self._same(again.streams, run.streams, {}, f"when each read ends after a {what}", begun=goes_on)
 
     def test_each_changed_offset_belongs_to_one_part(self, request: Any) -> None:
-        """Otherwise, records and offsets could not be committed together."""
+        """If an offset were in several parts or in none, records and offsets could not be committed together."""
         with self.life(request) as run:
             if isinstance(run.source, PollingSource):
                 return

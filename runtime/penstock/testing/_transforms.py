@@ -87,7 +87,7 @@ class TransformSuite(PluginSuite):
             ) from errors[0]
 
     def test_a_record_that_fails_fails_by_a_data_error(self, request: Any) -> None:
-        """Any other exception indicates a bug unless `fails_by` lists it."""
+        """Any exception that `fails_by` does not list is considered a bug."""
         transform = self.configured(request)
         for record in fresh(self.records):
             try:
@@ -136,7 +136,10 @@ class TransformSuite(PluginSuite):
                 assert (wrong := _misfits(found)) is None, f"`apply` returned an invalid record for {record}: {wrong}"
 
     def test_the_batch_form_gives_what_the_record_form_gives(self, request: Any) -> None:
-        """This applies to all, single and adjacent records, owned or not, as columns or not, with gaps in the positions."""
+        """`apply_batch` agrees with `apply` for all, single and adjacent records.
+
+        They are owned or not, stored as columns or not, and have gaps in their positions.
+        """
         transform = self.configured(request)
         if not transform.has_batch_form:
             return

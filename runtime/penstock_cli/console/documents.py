@@ -54,7 +54,7 @@ class TaskFacts:
 
     @property
     def name(self) -> str:
-        """Return the task's state as a Connector's status has it."""
+        """Return the state of the task, as shown in the status of a Connector."""
         if self.retry_at is not None and self.state != "STOPPED":
             return "Restarting"
         return _STATES.get(self.state, "Pending")

@@ -85,7 +85,7 @@ class Backlog(threading.Thread):
             self._note("Spark stops after 10 s without a backlog (spec.spark.idleTimeout).")
 
     def _await(self, otherwise: str, claim: Callable[[], object]) -> bool:
-        """Wait until the claim holds. Return whether it does, instead of a timeout or the end of the demo."""
+        """Wait until `claim` is true, and return True. Return False after a timeout, or when the demo ends."""
         end = time.monotonic() + PATIENCE
         while not claim():
             if self._stopping.wait(PERIOD):
@@ -96,7 +96,7 @@ class Backlog(threading.Thread):
         return True
 
     def _delivered(self) -> int:
-        """Return the number of delivered orders: that of the last one, plus 1, because they arrive in order."""
+        """Return the number of delivered orders. They arrive in order, so it is the number of the last order, plus 1."""
         return last_in_file(self._out) + 1
 
     def _workers(self) -> int | None:

@@ -234,7 +234,7 @@ class _Demo:
 
 
 def _console_port() -> int:
-    """Return the usual port of the console, or 0, for any, if it is taken."""
+    """Return the usual port of the console; 0 (any free port) if it is taken."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

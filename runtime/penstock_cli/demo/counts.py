@@ -64,7 +64,7 @@ def generated(manifest: Path, servers: str) -> int:
     """Return the number of records that a Datagen connector has delivered, by its committed offset.
 
     Raises:
-        ConnectError: Kafka has not answered for half a minute, in which it elects leaders after its start.
+        ConnectError: Kafka has not answered for half a minute, the time allowed for electing leaders after its start.
     """
     request, _ = request_of(OffsetsOptions(file=str(manifest), bootstrap_servers=servers))
     deadline = time.monotonic() + _PATIENCE

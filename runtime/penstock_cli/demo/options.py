@@ -14,7 +14,7 @@ class DemoOptions:
 
     Attributes:
         rate: orders per second.
-        seconds: seconds from the first record in the file to the end, which also waits for the delivery of a backlog;
+        seconds: seconds from the first record in the file to the end of the demo, or longer until a backlog is delivered;
             None: until Ctrl-C.
         backlog: number of orders in a backlog; 0: no backlog.
         keep: folder that keeps the data; None: a temporary one.

@@ -13,7 +13,8 @@ __all__ = ["StopSignal"]
 class StopSignal:
     """Event that the first Ctrl-C or SIGTERM sets; the second one raises KeyboardInterrupt in the main thread.
 
-    A pipe, because a handler must not take the lock of `threading.Event`, which the interrupted thread may hold.
+    It uses a pipe, because a signal handler must not take the lock of `threading.Event`, which the interrupted thread may
+    hold.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class StopSignal:
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt already at the first signal, because no records can be counted yet."""
+        """Raise KeyboardInterrupt at the first signal in the context, because no records can be counted yet."""
         self._interrupts = True
         try:
             yield

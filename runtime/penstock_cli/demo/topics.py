@@ -79,7 +79,7 @@ def end_of(servers: str, topic: str) -> int:
     """Return the end offset of the only partition of a topic.
 
     Raises:
-        KafkaException: Kafka has not answered for half a minute, in which it elects leaders after its start.
+        KafkaException: Kafka has not answered for half a minute, the time allowed for electing leaders after its start.
     """
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "demo-count", "log_level": 0})
     deadline = time.monotonic() + _PATIENCE

@@ -48,8 +48,8 @@ class EmbeddedKafka:
         data_dir: the folder; created if it does not exist. Only one process at a time can use it.
         port: port for clients; 0 means the port of the last start, or any free port.
         say: called with a line about each slow step that happens only once; writes to standard error by default.
-        settings: broker settings, in Kafka's names; they override ours and are not saved in the folder. In their values
-            `{ports.broker}` and `{ports.controller}` are replaced with the ports.
+        settings: broker settings, in Kafka's names; they override Penstock's and are not saved in the folder. In their
+            values `{ports.broker}` and `{ports.controller}` are replaced with the ports.
         prepares: whether to create an archive that makes later starts faster, which takes some seconds once.
     """
 
@@ -95,15 +95,15 @@ class EmbeddedKafka:
 
     @property
     def lost(self) -> bool:
-        """Return whether our own broker died unexpectedly."""
+        """Return whether the broker that this process started died unexpectedly."""
         return self._process is not None and self._process.exit_code is not None
 
     def start(self) -> None:
         """Start the broker and return when clients can produce.
 
         Raises:
-            ConnectError: no Java, no jars, the folder or the port is in use, or the broker died; the message says
-                which, what to do, and quotes the end of the broker's log.
+            ConnectError: Java or the jars are missing, the folder or the port is in use, or the broker does not start. The
+                message states the cause, with the remedy or the end of the broker's log.
         """
         if self.running:
             return
@@ -143,7 +143,7 @@ class EmbeddedKafka:
         return True
 
     def joins(self, servers: str) -> bool:
-        """Return whether another process runs that broker on the folder; if so, use it as `share` does."""
+        """Return whether another process runs the broker with this address on the folder; if so, use it as `share` does."""
         if not self._lock.taken:
             return False
         port = read_identity(self._folder).broker_port
@@ -153,7 +153,11 @@ class EmbeddedKafka:
         return True
 
     def take_over(self) -> bool:
-        """Run the broker from this process, at the same address, if its previous owner is gone. Return whether it is."""
+        """Run the broker from this process, at the same address, if its previous owner has ended.
+
+        Returns:
+            Whether this process runs it now.
+        """
         return not self._lock.taken and self.share()
 
     def stop(self) -> None:

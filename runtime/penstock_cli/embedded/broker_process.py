@@ -55,11 +55,11 @@ class BrokerProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Return its exit code, as `subprocess` has it, or None while it lives."""
+        """Return the exit code of the broker, as in `subprocess`, or None while it runs."""
         return self._child.returncode if self._ended.is_set() else None
 
     def await_ready(self, seconds: float) -> bool:
-        """Wait until clients can produce. Return False if it died or took too long."""
+        """Wait until clients can produce. Return False if the broker died or took too long."""
         return self._settled.wait(seconds) and self._ready
 
     def await_end(self, seconds: float | None = None) -> bool:
@@ -67,13 +67,13 @@ class BrokerProcess:
         return self._ended.wait(seconds)
 
     def stop(self, patience: float) -> None:
-        """Request a graceful shutdown, and kill it after `patience` seconds."""
+        """Request a graceful shutdown, and kill the broker after `patience` seconds."""
         self._send(signal.SIGTERM)
         if not self._ended.wait(patience):
             self.kill()
 
     def kill(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill the broker, and wait until its process has ended."""
         self._send(signal.SIGKILL)
         self._ended.wait()
 

@@ -88,7 +88,8 @@ def write_settings(folder: Path, ports: Ports, topics: str = TOPICS, more: Mappi
         folder: the data folder.
         ports: ports of the broker.
         topics: Kafka's own folder within it.
-        more: settings that override ours, ASCII; `{ports.broker}` and `{ports.controller}` are replaced with the ports.
+        more: settings that override Penstock's, in ASCII; `{ports.broker}` and `{ports.controller}` are replaced with the
+            ports.
     """
     shutil.rmtree(folder / TEMPORARY, ignore_errors=True)  # a broker that was killed has left files in it
     (folder / TEMPORARY).mkdir()

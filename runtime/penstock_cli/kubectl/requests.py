@@ -25,7 +25,7 @@ class RequestFailedError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Wait for a result, with a time limit.
+    """Time limit for waiting for a result.
 
     Attributes:
         seconds: seconds to wait; 0: do not wait.

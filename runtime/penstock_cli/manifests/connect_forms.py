@@ -133,7 +133,7 @@ def _explained(problem: Problem, name: object, *, worker: bool) -> Problem:
 
 
 def _is_connects_alone(name: str) -> bool:
-    """Return whether Kafka Connect accepts the name but Kubernetes does not: `Orders_In` keeps its name in Kafka."""
+    """Return whether Kafka Connect accepts the name but Kubernetes does not, as for `Orders_In` (see `spec.connectName`)."""
     try:
         plain = label(name) == name and len(name) <= NAME_LENGTH
     except ValueError:

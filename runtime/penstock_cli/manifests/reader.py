@@ -44,7 +44,7 @@ class Manifest:
 
     @property
     def connector(self) -> Connector:
-        """Return the connector, as far as it can be read: its `reading` has its problems, and a plan refuses it.
+        """Return the connector, as far as it can be read. Its `reading` contains the problems, for which a plan rejects it.
 
         Raises:
             ConfigError: the resource cannot be read as a connector.

@@ -31,8 +31,8 @@ class Document:
         line: its first line, from 1.
         value: its content; None if it cannot be read.
         problems: problems of its text, each with its line.
-        respelt: the id of a mapping in `value`, with a key in it, for each value that YAML reads as a number or a boolean
-            whose text differs from the written one (`010` is 8).
+        respelt: values that YAML reads as a number or a boolean whose text differs from the written one (`010` is 8),
+            each as the `id()` of its mapping in `value`, and its key.
     """
 
     number: int

@@ -78,7 +78,7 @@ def plugin_version(image: PluginImage, digests: Mapping[str, str], namespace: st
 
     Args:
         image: image in a KafkaConnect.
-        digests: references by digest, by the reference in the KafkaConnect.
+        digests: the digest reference for each reference in a KafkaConnect.
         namespace: namespace of the Connectors.
     """
     reference = digests.get(image.reference, image.reference)

@@ -16,9 +16,9 @@ __all__ = ["answers_of"]
 
 _SECONDS: Final = 30.0
 _LONGEST: Final = 120.0
-"""Seconds for a whole response."""
+"""Maximum seconds for a complete response."""
 _MOST: Final = 256 << 20
-"""Bytes of a response."""
+"""Maximum bytes of a response."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

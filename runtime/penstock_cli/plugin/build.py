@@ -29,7 +29,7 @@ class Contents:
         classes: plugins of the project.
         brought: versions of the other distributions in the image, by name.
         left_out: versions of the distributions that the project needs and the runtime already has, by name.
-        warnings: likely later problems.
+        warnings: problems that are likely to occur later.
     """
 
     name: str

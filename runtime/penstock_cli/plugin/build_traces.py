@@ -49,7 +49,7 @@ def _portable(script: bytes) -> bytes:
 
 
 def _write_record(target: Path, record: Path) -> None:
-    """List the distribution's current files. pip lists scripts at wrong paths, and files that were removed."""
+    """Rewrite the list of the distribution's files: pip lists scripts at wrong paths, and files that were removed."""
     with record.open(encoding="utf-8", newline="") as file:
         listed = {_where_it_is(row[0]) for row in csv.reader(file) if row}
     with record.open("w", encoding="utf-8", newline="") as file:

@@ -20,7 +20,7 @@ _OF_TESTS = ("test", "tests", "conftest")
 
 
 def problems_of(found: Installed, architecture: str) -> Iterator[Problem]:
-    """Yield the reasons why a pod would reject it, or could not import it."""
+    """Yield the reasons why a pod would reject the project, or could not import it."""
     if canonicalize_name(found.own.name) in packages():
         yield Problem("project.name", f"{found.own.name} is the name of a package of the runtime; choose another name")
     if not found.own.entry_points.select(group=GROUP):
@@ -31,7 +31,7 @@ def problems_of(found: Installed, architecture: str) -> Iterator[Problem]:
 
 
 def warnings_of(found: Installed) -> Iterator[Problem]:
-    """Yield likely later problems."""
+    """Yield problems that are likely to occur later."""
     for name, owners in sorted(modules_of(str(found.folder)).items()):
         if name in _OF_TESTS and canonicalize_name(found.own.name) in owners:
             yield Problem(

@@ -23,7 +23,8 @@ from penstock_runtime.plugins.mounted import distributions
 __all__ = ["Installed", "install", "needed"]
 
 _STAND_IN: Final = "runtime"
-"""Local part of a stand-in's version: pip chooses `2.12.0+runtime` if 2.12.0 is required."""
+"""Local version label of the empty wheels that represent packages of the runtime: pip chooses `2.12.0+runtime` if 2.12.0 is
+required."""
 _ABIS: Final = (f"cp{PYTHON[0]}{PYTHON[1]}", "abi3", "none")
 
 

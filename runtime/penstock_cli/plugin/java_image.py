@@ -22,9 +22,10 @@ from penstock_runtime.verify.java_classes import Listing, classes_for
 __all__ = ["BuiltOfJava", "build_of_java"]
 
 _BASE: Final = "plugins"
-"""Folder in the image."""
+"""Folder of the plugins in the image."""
 _ARCHITECTURE: Final = "amd64"
-"""The same on every machine, for the same digest. Nodes of other architectures can mount the image: nothing in it runs."""
+"""Default architecture, the same on every machine, so that the digest is the same. Nodes of other architectures can mount
+the image, because nothing in it runs."""
 
 
 @dataclass(frozen=True)

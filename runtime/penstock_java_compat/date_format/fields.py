@@ -103,7 +103,11 @@ def _hours(values: dict[Name, int], stamps: dict[Name, int]) -> int:
 
 
 def _day_field(stamps: dict[Name, int]) -> Name:
-    """Return the field that determines the day: that of the complete group with the latest member, otherwise the latest."""
+    """Return the field that determines the day.
+
+    Of the groups whose fields are all set, such as week and weekday, that with the latest field applies; if none is
+    complete, the latest field applies.
+    """
     if Name.DAY in stamps and _OTHER_DAYS.isdisjoint(stamps):
         return Name.DAY
 

@@ -20,7 +20,8 @@ __all__ = ["HIDDEN", "Redactor", "client_secrets", "literal_secrets"]
 
 HIDDEN: Final = "[hidden]"
 _SHORT: Final = 4
-"""Shorter values occur in text by chance; they are replaced only if they are the whole text."""
+"""Minimum characters of a secret that is replaced within text. Shorter values occur in text by chance; they are replaced
+only if they are the whole text."""
 _BASE64_SHORT: Final = 8
 _LINE_SHORT: Final = 16
 _WORD_SHORT: Final = 2

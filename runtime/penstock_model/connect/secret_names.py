@@ -1,8 +1,8 @@
 """Names and texts that indicate a secret, for properties and options whose type is unknown. Pure.
 
-The console, the import of connectors and the warnings about JVM options share these patterns. They prefer one match too many
-to one secret that is shown or ends up in Git. All repeats are bounded, because the operator applies the patterns on its
-event loop.
+The console, the import of connectors and the warnings about JVM options share these patterns. A false match is preferable
+to a secret that is shown or ends up in Git. All repeats are bounded, because the operator applies the patterns on its event
+loop.
 """
 
 import re

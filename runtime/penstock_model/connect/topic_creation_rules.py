@@ -22,7 +22,7 @@ _C = TypeVar("_C", bound=Config)
 PREFIX: Final = "topic.creation."
 _DEFAULT: Final = "default"
 _ENABLE: Final = "enable"
-"""The one of these properties that is set in the worker configuration, never in a connector."""
+"""Suffix of `topic.creation.enable`, which is set in the worker configuration, never in a connector."""
 
 
 def _count(kind: str, bits: int, message: str) -> AfterValidator:

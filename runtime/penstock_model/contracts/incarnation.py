@@ -88,7 +88,7 @@ def merge_records(before: bytes | None, value: bytes) -> bytes:
     """Merge the values of two records of the same task: the greater incarnation, with the ids of both.
 
     A reader of the result rejects and fences the same incarnations as a reader of both records. If one cannot be read, the
-    result is `value` unchanged, so that its reader notices, like a reader of the topic.
+    result is `value` unchanged, so that a reader of the result detects this, like a reader of the topic.
 
     Args:
         before: value of the earlier record, or None.

@@ -10,7 +10,7 @@ def joined(*texts: str) -> str:
 
 
 def cut_trace(text: str, most: int) -> str:
-    """Return the last complete lines of a trace, at most `most` characters; of a longer line, its end."""
+    """Return the last complete lines of a trace, at most `most` characters; if the last line is longer, return its end."""
     if len(text) <= most:
         return text
     start = len(text) - most

@@ -22,4 +22,4 @@ SHARED_CLIENT_NAMES: Final = frozenset(
         "receive.buffer.bytes",
     )
 )
-"""With `SHARED_CLIENT_PREFIXES`: properties that all kinds of clients accept."""
+"""Properties that all kinds of clients accept, in addition to those that start with `SHARED_CLIENT_PREFIXES`."""

@@ -131,7 +131,7 @@ def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
 
 
 def open_object(key: str | None = None, text: str = "") -> dict[str, Any]:
-    """Return the schema of a mapping with fields of Kubernetes, which it does not repeat.
+    """Return the schema of a mapping whose fields are defined by Kubernetes; the schema does not repeat them.
 
     Args:
         key: a required field.

@@ -99,7 +99,7 @@ def _for_records_alone(config: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _allowed(kind: str, name: str, worker: WorkerConfig) -> str:
-    """Describe how the connector would get such a client, or that the worker's policy would then reject the override."""
+    """Describe when the connector would have the client of an override, or that the worker's policy would then reject it."""
     prefix = next(p for p in OVERRIDES.values() if name.startswith(p))
     own = name.removeprefix(prefix)
     if refused(worker.override_policy, worker.override_allowlist, {own: ""}, prefix):

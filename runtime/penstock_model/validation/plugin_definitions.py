@@ -125,7 +125,7 @@ def _not_offered(asked: AskedPlugin, near: str | None) -> str:
 
 
 def _misspelt(asked: AskedPlugin, near: str) -> str:
-    """Return the start of the plan's message, and the remedy if the name is correct."""
+    """Return a message that begins like that of the plan, and states the remedy if the name is correct."""
     return (
         f"Invalid value {asked.name} for configuration {asked.type_property}: Class {asked.name} could not be found. "
         f"Did you mean {near}? If not, create the PluginVersion that offers {asked.name} first"

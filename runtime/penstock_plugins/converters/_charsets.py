@@ -31,8 +31,9 @@ euc_jp extended_unix_code_packed_format_for_japanese cseucpkdfmtjapanese eucjis 
 euc_kr 5601 cseuckr ksc5601-1987 ksc5601_1987 ksc_5601 / gb18030 gb18030-2022 / gbk windows-936 /
 iso2022_jp csjisencoding jis jis_encoding / shift_jis ms_kanji x-sjis / tis-620 tis620.2533
 """
-"""Python's codecs that map every character and byte as Java does, each with the Java names that Python lacks, or uses for
-a different codec. The codecs from big5 on differ in a few rare characters, and in the number of U+FFFD for malformed bytes.
+"""Python's codecs for Java's character sets, each with the Java names that Python lacks, or uses for a different codec.
+Those before big5 map every character and byte as Java does. Those from big5 on differ in a few rare characters, and in the
+number of U+FFFD for malformed bytes.
 """
 _ROWS: Final = [row.split() for row in _TABLE.split("/")]
 _CODECS: Final = frozenset(codec for codec, *_ in _ROWS)

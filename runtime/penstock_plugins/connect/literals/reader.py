@@ -1,4 +1,4 @@
-"""Parser of literals: `Values.parseString`. Header converters derive the type of a header from its text like this."""
+"""Parser of literals: `Values.parseString`. SimpleHeaderConverter uses it to derive the type of a header from its text."""
 
 import re
 from collections.abc import Iterable

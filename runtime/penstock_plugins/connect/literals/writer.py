@@ -1,4 +1,4 @@
-"""Writer of values as literals: `Values.convertToString`. Header converters write headers like this."""
+"""Writer of values as literals: `Values.convertToString`. SimpleHeaderConverter uses it to write headers."""
 
 import base64
 from collections.abc import Iterable

@@ -154,7 +154,7 @@ class DatagenSource(Source):
         self._base: list[int] = []
 
     def start(self, offsets: Offsets) -> None:
-        """Start the clock of the rate."""
+        """Record the start time and counts from which `latest_offsets` computes the due records."""
         self._began = self._clock()
         self._base = [_count(offsets.get(p)) for p in self._partitions]
 

@@ -54,7 +54,7 @@ class Content:
         """Whether the rest of the content can no longer be read."""
         self.looked_from = -1
         self.looked = 0
-        """No line ends between `looked_from` and this position."""
+        """Position up to which no line ending was found, starting at `looked_from`."""
 
     def fingerprint(self, position: int) -> Fingerprint | None:
         """Return the fingerprint at this position; None if the file is shorter now."""

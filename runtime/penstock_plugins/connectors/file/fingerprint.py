@@ -100,4 +100,5 @@ def digest_before(fd: int, position: int) -> str | None:
 
 
 _last = (b"", hashlib.blake2b(digest_size=16).hexdigest())
-"""Bytes of the last call and their digest: comparing bytes is much faster. One object, because threads share it."""
+"""Cached bytes of the last call, and their digest: comparing bytes is much faster than computing a digest. One tuple,
+because threads share it."""

@@ -30,8 +30,8 @@ def find_renamed(path: str, mark: Fingerprint) -> Handle | None:
 def find_copy(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | None:
     """Open a copy of the content up to a fingerprint, in the folder of the path.
 
-    It must have been written since: an older file may begin with the same bytes. Finished files are excluded. The longest
-    copy is opened; among copies of that length, the newest.
+    The copy must not be older than the time in the fingerprint: an older file may begin with the same bytes. Finished files
+    are excluded. The longest copy is opened; among copies of that length, the newest.
     """
     if not mark.position:
         return None

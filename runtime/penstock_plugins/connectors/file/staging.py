@@ -77,7 +77,7 @@ class PartFiles:
                 os.unlink(part[0])  # noqa: PTH108 (next to the os calls that made it)
 
     def _reuse_file(self) -> tuple[int, str] | None:
-        """Reuse a free file: writing to its memory again costs a tenth of new memory."""
+        """Reuse a free file: overwriting its memory takes a tenth of the time for writing to new memory."""
         with suppress(FileNotFoundError):
             for free in self._folder.glob(f"{_FREE}*"):
                 name = str(self._folder / f"{_PART}{uuid.uuid4().hex}")

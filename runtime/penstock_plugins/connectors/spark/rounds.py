@@ -20,7 +20,7 @@ __all__ = ["PART", "Round", "RoundProgress", "is_backlog", "number_of", "progres
 PART: Final = "part"
 """Field of a part's source partition that the data source's own partition does not have."""
 _BACKLOG: Final = Limits(100_000, 16 << 20)
-"""Spark's workers share a batch if either of its limits reaches these: limits grow with the load."""
+"""Minimum limits of a batch that Spark's workers share: one of them suffices. The limits of batches grow with the load."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """JsonConverter, byte for byte as in Kafka Connect.
 
-msgspec reads and writes everything that it handles like Jackson; the rest is converted exactly, one value at a time:
-`parser` and `nodes` for reading, `writer` for writing.
+msgspec converts the messages and values that it handles in the same way as Jackson. All others are converted exactly, one
+value at a time: by `parser` and `nodes` for reading, and by `writer` for writing.
 """

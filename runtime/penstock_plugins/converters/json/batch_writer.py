@@ -16,7 +16,7 @@ _DIFFERENT: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
 """Output that differs from Jackson's: control characters with lower-case hex digits, and unescaped non-BMP characters."""
 
 _CONTROL: Final = re.compile(rb"\\u00")
-"""Regular expression, because `in` takes twice as long if there are many escaped quotes."""
+"""Escaped control character. A regular expression, because `in` takes twice as long if there are many escaped quotes."""
 
 _WIDTHS: Final = frozenset((Int8, Int16, Int32, Int64))
 _SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS

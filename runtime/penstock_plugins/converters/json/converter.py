@@ -107,7 +107,7 @@ class JsonConverter(Converter):
         schema: Schema | None,
         values: Sequence[Any],
     ) -> list[bytes | None]:
-        """Convert as `from_connect` does. msgspec writes the values that it writes as Jackson does."""
+        """Convert as `from_connect` does. Values for which msgspec and Jackson agree are written with msgspec."""
         if schema is None and not isinstance(values, Fields) and None in values:
             return map_present(partial(self._messages, None), values)
         return list(self._messages(schema, values))
@@ -117,7 +117,7 @@ class JsonConverter(Converter):
         topic: str,
         data: Sequence[bytes | None],
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Convert as `to_connect` does. msgspec reads the messages that it reads as Jackson does."""
+        """Convert as `to_connect` does. Messages for which msgspec and Jackson agree are read with msgspec."""
         return self._reader.read_batch(data)
 
     def _messages(self, schema: Schema | None, values: Sequence[Any]) -> list[bytes]:

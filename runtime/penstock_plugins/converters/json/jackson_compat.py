@@ -20,7 +20,7 @@ _ROWS: Final = {dict}
 _DIGITS_AS_ZEROS: Final = bytes(ord("0") if chr(b).isdigit() and b < 128 else b for b in range(256))
 _19_DIGITS: Final = b"0" * 19
 _300_DIGITS: Final = b"0" * 300
-"""A number of 1,000 characters has that many digits before the point, after it, or in its exponent."""
+"""A number of 1,000 characters has at least 300 digits in a row: before the point, after it, or in its exponent."""
 
 _BEFORE_NUMBER: Final = b":,[ \n\t\r"
 _MAX_DEPTH: Final = 1000

@@ -1,6 +1,7 @@
 """Conversion of JSON nodes to Connect's values: `JsonConverter.convertToConnect`.
 
-As in Jackson's accessors, some types are not checked: a string becomes 0 as a number, and a number null as a string.
+As in Jackson's accessors, some types are not checked: a string that is read as a number becomes 0, and a number that is read
+as a string becomes null.
 """
 
 import base64

@@ -27,7 +27,8 @@ _CLASSES: Final[Mapping[Type, type]] = {
     Type.MAP: dict,
     Type.STRUCT: dict,
 }
-"""Only Python class of values of these types. msgspec accepts others: subclasses, ints as floats, tuples as lists."""
+"""Only Python class that values of each type may have. msgspec also accepts others: subclasses, ints as floats, tuples as
+lists."""
 
 
 class SchemaShape:
