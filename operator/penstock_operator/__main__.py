@@ -93,7 +93,10 @@ def _leave_cause(file: Path, cause: str) -> None:
 
 
 def _kubeconfig(given: str | None) -> Path | None:
-    """Return the file of `--kubeconfig`, or without a value that of $KUBECONFIG or the user's; None without the option."""
+    """Return the file that `--kubeconfig` names; None: the option is missing.
+
+    If the option has no value, return the file of $KUBECONFIG, or else `~/.kube/config`.
+    """
     if given is None:
         return None
     return Path(given or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser()

@@ -153,7 +153,7 @@ def older(own: Age, others: Mapping[Key, Age], claim: Claim | None) -> Key | Cla
 
 
 def owner_mark(key: Key, uid: str, release: Release) -> str:
-    """Return the mark of a Connector in its preparation records; it is unique among all Connectors that use one Kafka."""
+    """Return the mark of a Connector in its preparation records, unique among all Connectors that use its Kafka cluster."""
     return digest(release.operator, release.cluster, key.namespace, uid)
 
 

@@ -62,10 +62,11 @@ _TOPICS_SECONDS: Final = 10.0
 _PROGRESS_SECONDS: Final = 30.0
 """Seconds between two reconciliations of a Connector for changes only of the time of its last record.
 
-Half the time between two reports of a task: otherwise each would wait for a turn if the first one came just before it.
+Half the time between two reports of a task. With the whole time, each report of a task could wait almost that long for a
+turn, if it always came just after the turn for another task's report.
 """
 _GATHERED: Final = 5.0
-"""Seconds for which such a reconciliation waits for reports of the Connector's other tasks."""
+"""Seconds for which a reconciliation for the time of the last record waits for reports of the Connector's other tasks."""
 _KAFKA_FIRST: Final = 10.0
 _MANY: Final = 8
 _SOON: Final = 10.0
@@ -482,7 +483,7 @@ class Operator:
             self.queue.add(key, self._topics_turns.delay(key, time.monotonic()))
 
     def _progressed(self, connect_name: str) -> None:
-        """Delay the reconciliation, so that the minutely reports of all tasks of a Connector cause one status write."""
+        """Delay the reconciliation, so that reports that tasks write once a minute cause one status write per Connector."""
         for key in self._index.named(connect_name):
             self.queue.add(key, self._progress_turns.delay(key, time.monotonic()))
 

@@ -659,7 +659,7 @@ class Reason(StrEnum):
 
 _ROUTINE: Final = frozenset(r for r in Reason if r.event is EventType.NORMAL)
 _ALTERNATING: Final = frozenset((Reason.ERR_IMAGE_PULL, Reason.IMAGE_PULL_BACK_OFF))
-"""Reasons between which a pod changes while its image cannot be pulled."""
+"""Reasons between which a pod alternates while its image cannot be pulled."""
 
 
 def event_type(reason: str) -> EventType:

@@ -140,7 +140,7 @@ def _none_shared(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Plugins(_Part):
-    """How images of PluginVersions are mounted in pods, and shared namespaces, which are refused until implemented."""
+    """Settings for plugins: how images are mounted in pods, and shared namespaces, which are refused until implemented."""
 
     mount: Literal["ImageVolume", "InitContainer"] = "ImageVolume"
     shared_namespaces: Annotated[Names, AfterValidator(_none_shared)] = ()

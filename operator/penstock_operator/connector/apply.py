@@ -195,7 +195,10 @@ class _Failures:
         self.names: frozenset[str] = frozenset()
 
     def ordered(self, items: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
-        """Yield the items in order, those that failed before last; stop after too many failures or a `NotYet`."""
+        """Yield the items in order, but those that failed in the last run at the end.
+
+        Stop after too many failures or a `NotYet`.
+        """
         for item in sorted(items, key=lambda i: name(i) in self._before):
             if len(self.names) >= _MOST_FAILURES or isinstance(self.first, NotYet):
                 return

@@ -1,6 +1,6 @@
 """Writes of `apply` for executors: it creates and deletes their pods, and creates the Secrets that they share with tasks.
 
-No failure here aborts a run: it is recorded with the refusals, and the write is retried with backoff.
+A failure here does not abort a run: it is recorded with the refusals, and the write is retried with backoff.
 """
 
 import logging

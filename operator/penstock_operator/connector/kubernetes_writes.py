@@ -150,7 +150,9 @@ async def save_plan(
 
 
 async def publish_list(made: OffsetsList, manifests: PodManifests, context: Context) -> None:
-    """Write the list of offsets, replacing the observed one. Do nothing if that has changed, or another was created.
+    """Write the list of offsets, replacing the observed list.
+
+    Do nothing if the observed list has been changed or deleted since then, or if another one has been created.
 
     Raises:
         OperatorError: a request to the API server failed.

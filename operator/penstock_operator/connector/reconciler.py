@@ -44,7 +44,7 @@ __all__ = ["Reconciler"]
 
 log = logging.getLogger(__name__)
 _MOST_ROUNDS: Final = 4
-"""Maximum number of consecutive rounds, since a decision may enable the next one; further ones use the queue."""
+"""Maximum number of consecutive rounds in one run: a decision may enable the next one. Further rounds wait in the queue."""
 _PODS_LEAVE: Final = 2.0
 """Seconds between checks whether the pods of a deleted Connector still exist."""
 

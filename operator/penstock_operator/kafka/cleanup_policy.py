@@ -24,7 +24,7 @@ _COMPACT: Final = "compact"
 
 
 class CleanupPolicy:
-    """Check of the status topic's `cleanup.policy`, which it also restores. For one thread.
+    """Checker of the status topic's `cleanup.policy`, which it can also restore. For one thread.
 
     The policy is restored to `compact` only if it was `compact` at an earlier check. Otherwise it is not changed:
     `status.storage.topic` may name another application's topic by mistake, and compaction would delete its records.

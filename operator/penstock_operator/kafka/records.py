@@ -143,7 +143,7 @@ class Records:
         return [name for name, known in self._connectors.items() if known.ours or known.topics]
 
     def same(self, other: "Records", name: str) -> bool:
-        """Return whether the same is known about this name in other records."""
+        """Return whether `other` has the same reports, control record, claim, active topics and used tokens of this name."""
         mine, theirs = self._connectors.get(name, _ConnectorRecords()), other._connectors.get(name, _ConnectorRecords())  # noqa: SLF001 (its own class)
         return (mine.ours, mine.topics, mine.used_tokens) == (theirs.ours, theirs.topics, theirs.used_tokens)
 

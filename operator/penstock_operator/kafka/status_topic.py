@@ -38,7 +38,9 @@ _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=15.0)
 _PAUSE_WITHOUT_TOPIC: Final = 2.0
 _POLL_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 10.0
-"""Seconds; more than `fetch.wait.max.ms`, since a request may wait for a pending fetch on its connection."""
+"""Seconds to wait for a response; more than `fetch.wait.max.ms`, since a request may wait for a pending fetch on its
+connection.
+"""
 _CHECK: Final = 10.0
 """Seconds between checks of the topic. If Kafka does not respond, statuses report that after three times as long."""
 _CHECK_IN_TROUBLE: Final = 2.0
@@ -348,7 +350,10 @@ class StatusTopic:
                         self._hurry.clear()
 
     def _take(self, records: Records, entries: Sequence[Entry], reader: CompactedReader) -> None:
-        """Add entries to the records since the reader's last beginning, and publish these once it has caught up."""
+        """Add entries to the records read since the reader last started from the beginning of the topic.
+
+        Publish these records once the reader has caught up.
+        """
         if records is self._records:
             news: dict[str, News] = {}
             with self._lock:

@@ -21,7 +21,7 @@ HELD_SECONDS: Final = 15
 _DRIFT: Final = 1.0
 """Additional seconds that a candidate waits, since clocks of two machines run at slightly different rates."""
 _CHALLENGE_AGAIN: Final = 5.0
-"""Seconds from a holder's answer to the next challenge, for which a crash of the holder may go unnoticed."""
+"""Seconds between a holder's answer and the next challenge; meanwhile, a crash of the holder may go unnoticed."""
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 _CHALLENGE: Final = "penstock.dev/challenged-by"
 _CONSOLE: Final = "penstock.dev/console"
@@ -74,7 +74,7 @@ class Election:
         self._absent_since: float | None = None
         self._known = False
         self.held_until: float | None = None
-        """Time until which this process holds it; None: it never did, or released it."""
+        """Time until which this process holds the Lease; None: it never held the Lease, or has released it."""
         self.holder: str | None = None
         """Holder at the last read."""
         self.holder_address: str | None = None

@@ -78,7 +78,10 @@ class EventKeys:
                     self._status(PLUGIN_VERSION, Key(metadata["namespace"], owner["name"]))
 
     def policy(self, event: Event) -> None:
-        """Add the Connectors to which a TopicCreationPolicy applies or applied. A listed one may be new if its CRD is."""
+        """Add the Connectors to which a TopicCreationPolicy applies or applied.
+
+        An unknown policy in a list counts as new, since its CRD may be new.
+        """
         self._observe(POLICY, event)
         self._write_status(POLICY, event)
         metadata = event["object"]["metadata"]
@@ -94,7 +97,10 @@ class EventKeys:
         self._add_all(dict.fromkeys((*bound, *bound_now)))
 
     def plugin_version(self, event: Event) -> None:
-        """Add the Connectors that may use a PluginVersion. A listed one may be new if its CRD is."""
+        """Add the Connectors that may use a PluginVersion.
+
+        An unknown PluginVersion in a list counts as new, since its CRD may be new.
+        """
         self._observe(PLUGIN_VERSION, event)
         self._write_status(PLUGIN_VERSION, event)
         (self._plugins.gone if event["type"] == "DELETED" else self._plugins.seen)(event["object"])
@@ -122,7 +128,7 @@ class EventKeys:
             self._status(kind, Key(metadata["namespace"], metadata["name"]))
 
     def _is_new(self, what: str, event: Event, version: str, *, listed: bool = False) -> bool:
-        """Return whether this version differs from the last one. A first version in a list is new only if `listed`."""
+        """Return whether this version differs from the last one; for an unknown object in a list, return `listed`."""
         metadata = event["object"]["metadata"]
         identity = (what, metadata["namespace"], metadata["name"])
         if event["type"] == "DELETED":

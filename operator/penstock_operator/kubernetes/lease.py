@@ -13,7 +13,9 @@ from penstock_operator.kubernetes.kinds import LEASE
 __all__ = ["Lease"]
 
 _RELEASE_ATTEMPTS: Final = 5
-"""Besides the holder, only candidates write, one challenge at a time, so more than two conflicts are not expected."""
+"""Maximum number of attempts to release the Lease. Besides the holder, only candidates write, one challenge at a time, so
+more than two conflicts are not expected.
+"""
 
 
 class Lease:

@@ -1,4 +1,4 @@
-"""Query a task pod why it is not ready, since its reports go through Kafka, which it may be unable to reach."""
+"""Ask a task pod why it is not ready, since its reports go through Kafka, which the pod may be unable to reach."""
 
 import http.client
 from contextlib import closing

@@ -81,7 +81,7 @@ class KopfWatch:
         self._thread: threading.Thread | None = None
         self._on_end: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
-        """Why it ended; None: it is running, or was stopped."""
+        """Error that ended the watches; None: they are running, or were stopped."""
 
     def start(self, on_end: Callable[[], None]) -> None:
         """Start watching; `on_end` is called from kopf's thread when it ends for any reason, perhaps twice."""

@@ -128,7 +128,7 @@ class ConnectorIndex:
         return frozenset((*taken, *(() if known.policy is None else (known.policy,))))
 
     def of_class(self, namespace: str, names: Collection[str]) -> Collection[Key]:
-        """Return the Connectors of a namespace that request a plugin with one of these class names, also by the worker."""
+        """Return the Connectors of a namespace whose own or worker configuration requests one of these plugin classes."""
         return list({key: None for name in names for key in self._by("class", namespace, name)})
 
     def running(self, namespace: str, plugin_version: str) -> Collection[Key]:

@@ -108,7 +108,7 @@ class WorkQueue:
         self._blockers.add(reason)
 
     def unblock(self, reason: str) -> None:
-        """Remove a reason; an unknown reason has no effect."""
+        """Remove a reason that `block` added; an unknown reason has no effect."""
         self._blockers.discard(reason)
         self._news.set()
 

@@ -56,7 +56,10 @@ class SchemaWriter(Protocol):
         """Return the data of a value; None for null."""
 
     def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
-        """Return the data of many values. If one fails, all fail; `write` finds it."""
+        """Return the data of many values.
+
+        If any value cannot be written, the whole call fails. To find it, call `write` for each value.
+        """
 
 
 class SchemaReader(Protocol):
@@ -66,9 +69,9 @@ class SchemaReader(Protocol):
         """Return the schema and the value."""
 
     def read_all(self, data: Sequence[bytes], start: int) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Return the schema, or one for each, and the values of many messages, whose data begins at `start`.
+        """Return the schema, or one schema for each message, and the values of many messages, whose data begins at `start`.
 
-        If one fails, all fail; `read` finds it.
+        If any message cannot be read, the whole call fails. To find it, call `read` for each message.
         """
 
 
@@ -79,11 +82,11 @@ class RegistryConverter(Converter, Generic[Parsed]):
     """
 
     kind: ClassVar[str]
-    """The registry's name of the format: `AVRO`, `JSON` or `PROTOBUF`."""
+    """Name of the format in the registry: `AVRO`, `JSON` or `PROTOBUF`."""
 
     @abstractmethod
     def schema_text(self, schema: Schema | None) -> str:
-        """Return the text of the schema to register for values with this schema, or without one if it is None."""
+        """Return the text of the schema to register for values with this schema, or for values without one if it is None."""
 
     def explicit_text(self, text: str) -> str | None:
         """Return a more explicit form of a schema for a registry that does not recognize it; None if there is none."""
@@ -103,7 +106,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
 
     @abstractmethod
     def new_writer(self, schema: Schema | None, parsed: Parsed) -> SchemaWriter:
-        """Return a writer for values with this schema in Connect, or without one if it is None."""
+        """Return a writer for values with this schema in Connect, or for values without one if it is None."""
 
     @abstractmethod
     def new_reader(self, parsed: Parsed, version: int | None) -> SchemaReader:

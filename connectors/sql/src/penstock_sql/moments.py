@@ -15,7 +15,7 @@ from penstock_sql.far_moments import as_text
 __all__ = ["clock", "day", "day_text", "local_moment", "moment", "moment_text"]
 
 _INFINITE: Final = {"infinity": Instant(9_223_372_036_825_200_000), "-infinity": Instant(-9_223_372_036_832_400_000)}
-"""As PostgreSQL's JDBC driver represents them."""
+"""Infinite timestamps, as PostgreSQL's JDBC driver represents them."""
 _DAY_MS: Final = 86_400_000
 _INFINITE_DAYS: Final = {
     "infinity": Instant((2**31 - 1) * _DAY_MS),

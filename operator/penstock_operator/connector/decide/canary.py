@@ -22,7 +22,7 @@ _LONGEST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """First tasks, which run another plan than the others.
+    """First tasks, which run a different plan from the other tasks.
 
     Attributes:
         plan: plan of the first tasks.

@@ -14,7 +14,7 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 
 
 def valid(observed: Observation, plan: Plan) -> Config:
-    """Return the result that the plugin accepts the configuration, with any warnings."""
+    """Return the result for a configuration that the plugin accepts, with any warnings."""
     warnings = [*plan.warnings, *observed.requested.plugin.passed_over]
     if problem := log_level_problem(observed):
         warnings.append(problem)
@@ -27,13 +27,13 @@ def valid(observed: Observation, plan: Plan) -> Config:
 
 
 def invalid(problems: Sequence[str]) -> Config:
-    """Return the result that the configuration has these problems: all of them, so that they can be corrected together."""
+    """Return the result for an invalid configuration, with all of its problems, so that they can be corrected together."""
     count = [f"{len(problems)} problems"] if len(problems) > 1 else []
     return Config(False, Reason.CONFIG_INVALID, [*count, *problems])
 
 
 def unchecked(when: str) -> Config:
-    """Return the result that the plugin has not checked the configuration yet; `when` follows "the configuration"."""
+    """Return the result for a configuration that the plugin has not checked yet; `when` follows "the configuration"."""
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
 
 

@@ -202,7 +202,7 @@ def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOut
 
 
 def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> StepOutcome | None:
-    """Keep tasks running if the status topic loses records, since they might not start again. None: no task must stop.
+    """Keep tasks running while the status topic loses records, since they might not start again; None: this does not apply.
 
     A lost task is replaced by an identical one. The requested changes are applied once the topic is compacted, or
     immediately if no task is running.

@@ -1,8 +1,8 @@
 """Disable topic creation (KIP-158) for a Connector whose own change is refused. Pure.
 
 The tasks of such a Connector keep the last good plan, which contains an earlier worker configuration. A release sets
-`topic.creation.enable: false` for security, so this must reach them nevertheless, by a revision of that plan. This counts
-as a change of the release, which waits for the rollout's permission.
+`topic.creation.enable: false` for security, so the setting must apply to these tasks, too: their plan is revised. The
+revision counts as a change of the release, which waits for the rollout's permission.
 """
 
 from dataclasses import replace

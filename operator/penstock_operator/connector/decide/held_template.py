@@ -23,7 +23,7 @@ def is_template_refused(observed: Observation) -> bool:
 
 
 def hashes_of_present_pods(observed: Observation) -> PodHashOf:
-    """Return a function of pod hashes for which no pod is outdated: each task has the hash of its latest pod."""
+    """Return a function that returns the hash of each task's latest pod, so that no pod counts as outdated."""
 
     def pod_hash(_: Plan, task: int) -> str:
         pods = [p for p in observed.pods.tasks if p.task == task]

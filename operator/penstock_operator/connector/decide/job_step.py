@@ -115,7 +115,10 @@ class JobStep:
 
 
 def name_of(connector: str, action: Action, key: str, template: Mapping[str, object]) -> str:
-    """Return the name of a job pod. It depends on the template, since with another one a refused pod may start."""
+    """Return the name of a job pod.
+
+    The name depends on the template, since a pod that was refused may start with another template.
+    """
     return job_name(connector, _POD_NAMES[action], digest(key, template) if template else key)
 
 

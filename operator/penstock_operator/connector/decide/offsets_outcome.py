@@ -46,7 +46,10 @@ class OffsetsStep:
 
 
 def waits_of_any(observed: Observation) -> str:
-    """Return the message of an action if all must wait, as until the owner of the offsets is known; empty: none must."""
+    """Return the message of an action if every action must wait, for example until the owner of the offsets is known.
+
+    The message is empty if there is no such obstacle.
+    """
     why = _why_all_wait(observed)
     return f"waiting: {why}" if why else ""
 
@@ -89,7 +92,7 @@ def final(observed: Observation, action: OffsetsAction, result: str, message: st
 
 
 def is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
-    """Return whether both belong to the same request."""
+    """Return whether two actions belong to the same request."""
     return (action.action, action.token, action.content) == (other.action, other.token, other.content)
 
 

@@ -55,7 +55,7 @@ def adopt_and_run(
 
 
 def _leave_stopped(choice: PlanChoice) -> StepOutcome | None:
-    """After a stop, run no task until a changed configuration is checked: the last plan must not run again."""
+    """Run no task after a stop until a changed configuration is checked: the last plan must not run again."""
     if not choice.is_last_prepared or choice.plan is not None or not choice.is_own:
         return None
     is_left = choice.planning.config.valid is None and choice.observed.is_idle
@@ -74,7 +74,7 @@ def _run_canary(choice: PlanChoice) -> StepOutcome | None:
 
 
 def _start_all(choice: PlanChoice) -> StepOutcome | None:
-    """If no task may run, prepare and start all tasks, with the requested plan or else the last one."""
+    """Prepare and start all tasks if none may run, with the requested plan or else the last one."""
     if choice.is_last_prepared:
         return None
     if choice.plan is not None:

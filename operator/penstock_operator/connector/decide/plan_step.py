@@ -165,7 +165,7 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
 
 
 def _with_unoffered(problem: JobProblem, class_name: str | None) -> str:
-    """Return a problem, with a hint that no PluginVersion offers this class; None: without the hint."""
+    """Return the problem as text, with a hint that no PluginVersion offers this class unless `class_name` is None."""
     if class_name is None:
         return str(problem)
     return joined(str(problem), f"no PluginVersion of this namespace offers {class_name}")

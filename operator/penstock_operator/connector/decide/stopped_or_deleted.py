@@ -24,7 +24,9 @@ __all__ = ["RELEASED_AFTER", "deleting", "stopped", "without_tasks"]
 RELEASED_AFTER: Final = 600.0
 """Seconds after which the finalizer of a deleted Connector is removed although its offsets could not be reset."""
 _UNTRIED: Final = 3_600.0
-"""The same if the reset was not even tried, because the operator was down or all job slots were taken."""
+"""Seconds after which the finalizer is removed if the reset was not even tried, because the operator was down or all job
+slots were taken.
+"""
 
 
 def stopped(observed: Observation) -> StepOutcome:

@@ -148,7 +148,7 @@ def _state_given(observed: Observation, pod: TaskPod) -> tuple[int, str]:
 
 
 def needs_control(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
-    """Return whether one of these pods last received another state than the wanted one."""
+    """Return whether one of these pods last received a state other than the wanted one."""
     return any(_state_given(observed, p)[1] != wanted for p in living(pods))
 
 

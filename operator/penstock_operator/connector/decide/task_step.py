@@ -33,9 +33,9 @@ _RESTARTED: Final = "restarted as an annotation requested"
 _RESTART_WAITS: Final = "will be restarted, as an annotation requested, once its configuration has been checked"
 _UNPROVEN: Final = "it has started; its first records are pending"
 _LOOK: Final = 30.0
-"""Seconds between queries of a pod that is not ready for the cause."""
+"""Seconds between queries that ask a pod why it is not ready."""
 _SLOW_START: Final = 30.0
-"""Seconds of a start after which the status reports a low CPU limit as the cause."""
+"""Seconds after which a start counts as slow, and the status reports a low CPU limit as the cause."""
 _ENDED_PODS_KEPT: Final = 1
 """Number of ended pods per task that are kept for their logs."""
 
@@ -86,7 +86,7 @@ def _with_pod(persisted: PersistedTask, pod: TaskPod) -> PersistedTask:
 
 
 def _with_progress(persisted: PersistedTask, report: Report | None) -> PersistedTask:
-    """Return the state with the times of the last record, of any incarnation, and of a hindered task's last loop."""
+    """Return the state with the time of the last record of any incarnation and, for a hindered task, of its last loop."""
     if report is None:
         return replace(persisted, last_loop=None)
     is_hindered = report.trouble is not None and report.pod_uid == persisted.pod_uid and report.last_loop is not None

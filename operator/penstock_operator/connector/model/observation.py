@@ -121,7 +121,7 @@ class Observation:
 
     @property
     def pods_changing_offsets(self) -> tuple[JobPod, ...]:
-        """Return the pods that may be changing the offsets now, during which no task starts."""
+        """Return the pods that may be changing the offsets now; while there are any, no task starts."""
         pods = (p for p in self.pods.offsets_jobs if p.action != Action.LIST_OFFSETS)
         return tuple(p for p in pods if p.lives(self.now, self.release.node_timeout))
 

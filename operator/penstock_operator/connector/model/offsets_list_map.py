@@ -49,7 +49,7 @@ class ListMap:
     def of(cls, manifest: Mapping[str, Any], connector: str, uid: str) -> "ListMap":
         """Read the metadata of a ConfigMap.
 
-        The owner of an earlier Connector's ConfigMap is that Connector, so Kubernetes deletes it.
+        A ConfigMap of an earlier Connector is owned by that Connector, so Kubernetes deletes the ConfigMap.
 
         Args:
             manifest: the ConfigMap, with at least its metadata.
@@ -95,7 +95,7 @@ class OffsetsList:
 
 
 def list_map_of(made: OffsetsList, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ConfigMap of a list. If there is a previous list, it can only be merged into that version.
+    """Return the ConfigMap of a list. If it replaces a previous list, it can only be merged into that version of the list.
 
     Args:
         made: the list.

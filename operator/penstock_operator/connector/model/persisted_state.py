@@ -166,7 +166,7 @@ class OffsetsAction:
 
 @dataclass(frozen=True, slots=True)
 class PersistedCanary:
-    """First tasks, which run other plugin versions than the others.
+    """First tasks, which run different plugin versions from the other tasks.
 
     Attributes:
         plan: hash of their plan.
@@ -227,7 +227,7 @@ class PersistedState:
 
     @property
     def has_run(self) -> bool:
-        """Return whether tasks were ever about to start."""
+        """Return whether any task was ever started or about to start."""
         return self.epoch is not None or any(t.incarnation for t in self.tasks.values())
 
     @property

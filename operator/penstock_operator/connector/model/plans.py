@@ -203,7 +203,7 @@ class Plan:
         )
 
     def without_topic_creation(self) -> "Plan":
-        """Return a plan with topic creation disabled in the tasks' worker configuration, or itself if it is disabled.
+        """Return a plan with topic creation disabled in the tasks' worker configuration, or this plan if it already is.
 
         The hash of the inputs also changes, so that no other plan is revised from this one.
         """

@@ -24,7 +24,7 @@ _MEMORY_OF: Final = {
 """By main container: the name of its process, and the setting of its memory limit."""
 _KILLED: Final = 137  # exit code after SIGKILL
 _SILENCE: Final = 60.0
-"""Minimum seconds for which a task was not ready before the kubelet killed it for its health check, which takes 180 s."""
+"""Minimum seconds without readiness before a task counts as killed for a failed health check, which takes 180 s."""
 _EVICTIONS: Final = frozenset(
     (
         Reason.EVICTED,
@@ -172,7 +172,8 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
 def last_word_due(manifest: Mapping[str, Any], now: float) -> float | None:
     """Return the deadline for the kubelet to report why it ended a pod; None: no report is awaited.
 
-    The kubelet first writes the end of the containers, and a moment later that and why it evicted the pod.
+    The kubelet first writes that the containers have ended. If it evicted the pod, it writes this and the reason a moment
+    later.
     """
     status = manifest.get("status") or {}
     states = [(c.get("state") or {}).get("terminated") for c in status.get("containerStatuses") or ()]

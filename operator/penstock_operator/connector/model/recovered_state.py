@@ -1,4 +1,4 @@
-"""Recover the state of a Connector whose status was lost or replaced by an older one from its pods. Pure.
+"""Recover the state of a Connector from its pods, if its status was lost or replaced by an older one. Pure.
 
 The incarnation of a task is in the status before its pod is created. So a pod of a later incarnation than in the status
 shows that the status was removed or restored from a backup. Its tasks continue, and requests of annotations that may have
@@ -98,7 +98,10 @@ def recovered_state(
 def _handled(
     before: tuple[HandledRequest, ...], restarted: str, annotations: Mapping[str, str], now: float
 ) -> tuple[HandledRequest, ...]:
-    """Return the restarts in the status, that of the plan, and as refused those of annotations that may be handled."""
+    """Return the handled restarts: those in the status, that of the plan, and any others that annotations request.
+
+    The others may have been handled already, so they are recorded as refused.
+    """
     handled = list(before)
     last = last_restart(handled)
     if restarted and (last is None or last.token != restarted):

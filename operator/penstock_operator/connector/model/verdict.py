@@ -1,9 +1,10 @@
 """Contents of the conditions of a Connector. Pure.
 
-`decide/tasks_verdict.py` determines the verdict of running tasks; the steps of `decide.py` before them, that of a connector
-that waits or fails earlier.
+`decide/tasks_verdict.py` determines the verdict of running tasks. If a connector waits or fails before its tasks run, the
+steps of `decide.py` determine its verdict.
 
-They follow kstatus: `Reconciling=True` means in progress, `Stalled=True` that a user must act; otherwise `Ready` applies.
+The conditions follow kstatus: `Reconciling=True` means in progress, `Stalled=True` that a user must act; otherwise `Ready`
+applies.
 """
 
 from collections.abc import Sequence

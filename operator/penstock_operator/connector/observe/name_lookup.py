@@ -20,9 +20,9 @@ __all__ = ["left_behind", "name_refusal"]
 
 log = logging.getLogger(__name__)
 _GONE_FOR: Final = 60.0
-"""Seconds for which the owner of a name must have been missing before its claim of another release is ignored."""
+"""Seconds for which the owner of a name must have been missing before its claim, made by another release, is ignored."""
 _ASK_AGAIN: Final = 600.0
-"""Seconds after which another cluster with this cluster's id is queried again whether it still exists."""
+"""Seconds after which another cluster with this cluster's id is queried again, to find out whether it still exists."""
 
 
 async def name_refusal(

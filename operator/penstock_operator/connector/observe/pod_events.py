@@ -68,7 +68,10 @@ def _is_unexplained(pod: Pod) -> bool:
 
 
 def _cause(pod: Pod, events: Sequence[Mapping[str, Any]], subject: Subject) -> tuple[str, str] | None:
-    """Return reason and note of the warning that explains a pod, the same while it is current; None: there is none."""
+    """Return reason and note of the warning that explains a pod; None: there is none.
+
+    The warning of the last run is kept while it is current.
+    """
     before = subject.cached.pod_causes.get(pod.uid)
     if _is_unexplained(pod):
         end = pod.ended.at if pod.ended is not None else 0.0

@@ -100,7 +100,10 @@ def _is_known(pod: TaskPod, known: Mapping[str, bool]) -> bool:
 
 
 async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:
-    """Query these pods why they are not ready; return causes by uid. It takes at most three seconds, even on lost nodes."""
+    """Ask these pods why they are not ready, and return the causes by uid.
+
+    This takes at most three seconds, even if nodes are lost.
+    """
     causes = {p.uid: NO_ANSWER for p in unready}
 
     async def ask(pod: TaskPod) -> None:

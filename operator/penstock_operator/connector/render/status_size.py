@@ -19,7 +19,9 @@ _MOST_OF_TASK: Final = {"message": 2_000, "trace": 8_000}
 _PROBLEMS: Final = 16 << 10
 _ACTION_MESSAGE: Final = 500
 _OFFSETS_MESSAGE: Final = 1_000
-"""Maximum bytes; larger, since the message may list every problem of a configuration."""
+"""Maximum bytes of the message of an offsets action; more than for a restart, since it may list every problem of a
+configuration.
+"""
 _MESSAGES: Final = 16 << 10
 _EXECUTORS_MESSAGES: Final = 8 << 10
 """Maximum bytes of all messages about executors; tasks beyond it have only the reason."""

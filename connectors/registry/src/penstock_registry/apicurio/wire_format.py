@@ -12,7 +12,7 @@ __all__ = ["ApicurioFormat", "other_kind"]
 
 _LONG: Final = struct.Struct(">q")
 _OTHER: Final = 2
-"""First byte, only within this process, of a message whose header has an id of the other kind."""
+"""First byte of the prefix for an id of the other kind, taken from a header. Used only within this process."""
 _OTHER_END: Final = 9
 _BINARY: Final = b"BINARY"
 

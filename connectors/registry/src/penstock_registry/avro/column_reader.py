@@ -17,9 +17,9 @@ from penstock_registry.avro.wide_numbers import common_width, wide_numbers
 __all__ = ["ReadColumns", "column_reader"]
 
 ReadColumns = Callable[[Sequence[bytes], int], tuple[list[Any], ...]]
-"""Function that returns the columns of records in Avro, given messages and the position at which their records begin.
+"""Function that returns the columns of Avro records, given messages and the position at which each message's record begins.
 
-It raises an exception if one of these does not fit its schema.
+It raises an exception if a record does not fit its schema.
 """
 
 _MOST_VALUES: Final = 200
@@ -140,7 +140,10 @@ class _Source:
         """Variables of values of a known size, with their formats, which are not read yet."""
 
     def value(self, of: AvroType, indent: str, wide: int | None = None) -> str:
-        """Add lines that read a value; return the name of its variable. `wide` is the number of bytes of a long to keep."""
+        """Add lines that read a value, and return the name of its variable.
+
+        If `wide` is not None, the lines keep a long as this many bytes, which are decoded later.
+        """
         self._count += 1
         if self._count > _MOST_VALUES:
             raise _Unsupported
@@ -196,12 +199,12 @@ class _Source:
         self._add(indent, f"{into} = {{{', '.join(made)}}}")
 
     def _size(self, indent: str) -> None:
-        """Read a non-negative number into `n`, as twice its value."""
+        """Add lines that read a non-negative number into `n`, as twice its value."""
         self._number(indent, 2)
         self._add(indent, "if n & 1:", " raise wrong")
 
     def _number(self, indent: str, inline: int) -> None:
-        """Read a number as it is stored into `n`: the sum of its bytes, without their continuation bits."""
+        """Add lines that read a number into `n` as it is stored: the sum of its bytes, without their continuation bits."""
         self._add(indent, "n = d[p]", "if n < 128:", " p += 1")
         for more in range(1, inline):
             total = " + ".join(f"({name} << {7 * i})" for i, name in enumerate(_BYTES[:more], 1))

@@ -98,7 +98,7 @@ def _same(value: Any) -> Any:
 
 
 def decode_anything(value: dict[str, Any]) -> Any:
-    """Return a value without a schema, which is the only field of the record that is set."""
+    """Return a value without a schema from the record that holds it: the only field that is set; None: no field is set."""
     for kind, content in value.items():
         if content is None:
             continue

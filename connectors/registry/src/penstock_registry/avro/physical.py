@@ -21,7 +21,7 @@ def branch_name(union: AvroType, index: int) -> str:
 
 
 def branch_field(index: int) -> str:
-    """Return the name of the field of that record."""
+    """Return the name of the only field of the record that represents a branch."""
     return f"b{index}"
 
 

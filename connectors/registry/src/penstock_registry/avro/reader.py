@@ -84,7 +84,10 @@ class AvroReader:
     def read_all(
         self, data: Sequence[bytes], start: int = 0
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Return the schema, or one for each, and the values of many messages. If one fails, all fail; `read` finds it."""
+        """Return the schema, or one schema for each message, and the values of many messages.
+
+        If any message cannot be read, the whole call fails. To find it, call `read` for each message.
+        """
         physical = self._physical
         try:
             if self._read_columns is not None and data:

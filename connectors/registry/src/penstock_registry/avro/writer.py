@@ -62,7 +62,10 @@ class AvroWriter:
         return self._encoded([datum])[0]
 
     def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
-        """Return the data of many values. If one fails, all fail; `write` finds it."""
+        """Return the data of many values.
+
+        If any value cannot be written, the whole call fails. To find it, call `write` for each value.
+        """
         if self._fields is not None:
             fields = values if isinstance(values, Fields) else Fields.of(values)
             if fields is not None:
@@ -95,7 +98,7 @@ def _misfit(error: Exception) -> DataError:
 
 
 def _rows(columns: Mapping[str, list[Any] | Same], fields: Fields) -> Sequence[Any]:
-    """Return the columns as rows: those of `fields`, which may exist already, if it has the same columns."""
+    """Return the columns as rows. If `fields` has the same columns, return its rows, which may exist already."""
     given = fields.columns
     same = list(columns) == list(given) and all(column is given[name] for name, column in columns.items())
     return fields.rows() if same else Fields(columns, len(fields)).rows()

@@ -23,7 +23,7 @@ _DRAFT: Final = '{"$schema":"http://json-schema.org/draft-07/schema#"'
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """JSON Schema, as text and as JSON. `is_registered` if its text is from the registry."""
+    """JSON Schema, as text and as JSON; `is_registered`: whether the text is from the registry."""
 
     text: str
     tree: Any

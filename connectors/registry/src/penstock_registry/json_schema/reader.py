@@ -62,7 +62,10 @@ class JsonReader:
             raise e.as_error("cannot read a message by its JSON Schema") from None
 
     def read_all(self, data: Sequence[bytes], start: int = 0) -> tuple[Schema | None, Sequence[Any]]:
-        """Return the schema and the values of messages with this schema. If one fails, all fail; `read` finds it."""
+        """Return the schema and the values of messages with this schema.
+
+        If any message cannot be read, the whole call fails. To find it, call `read` for each message.
+        """
         values = [self.read(each[start:])[1] for each in data]
         if not self._names or not values or None in values:
             return self.schema, values

@@ -42,7 +42,10 @@ class JsonWriter:
         return data
 
     def write_all(self, values: Sequence[Any]) -> Sequence[bytes | None]:
-        """Return the data of many values. If one fails, all fail; `write` finds it."""
+        """Return the data of many values.
+
+        If any value cannot be written, the whole call fails. To find it, call `write` for each value.
+        """
         fields = Fields.of(values) if self._fields else None
         if fields is None:
             return [self.write(value) for value in values]

@@ -71,7 +71,10 @@ class ProtobufReader:
     def read_all(
         self, data: Sequence[bytes], start: int = 0
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """Return the schema, or one for each, and the values of many messages. If one fails, all fail; `read` finds it."""
+        """Return the schema, or one schema for each message, and the values of many messages.
+
+        If any message cannot be read, the whole call fails. To find it, call `read` for each message.
+        """
         indexes, length = read_indexes(data[0][start:])
         end = start + length
         prefix = data[0][:end]

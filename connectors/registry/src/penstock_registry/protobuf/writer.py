@@ -58,7 +58,10 @@ class ProtobufWriter:
         return self._written([content])[0]
 
     def write_all(self, values: Sequence[Any]) -> list[bytes | None]:
-        """Return the data of many values. If one fails, all fail; `write` finds it."""
+        """Return the data of many values.
+
+        If any value cannot be written, the whole call fails. To find it, call `write` for each value.
+        """
         if self._fields and all(each.target is not None for each in self._fields):
             fields = values if isinstance(values, Fields) else Fields.of(values)
             if fields is not None:

@@ -156,21 +156,21 @@ class Dialect(ABC):
     errors: ClassVar[tuple[type[Exception], ...]]
     """Exceptions that its driver raises."""
     is_unbounded: ClassVar[bool] = False
-    """Whether columns have infinity, and years before 1 and after 9999."""
+    """Whether the database supports infinity, and years before 1 and after 9999."""
     rounds: ClassVar[bool] = False
     """Whether time columns round to microseconds; otherwise they truncate."""
     not_code: ClassVar[re.Pattern[str]] = re.compile(
         r"(?P<text>'(?:[^']|'')*')|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL
     )
-    """String literals (the group `text`), quoted names and comments in a query; of nested comments only the start."""
+    """Pattern of string literals (group `text`), quoted names and comments; of a nested comment, only the start matches."""
     is_server: ClassVar[bool] = True
     """Whether the database can be reached from several machines."""
     compares_rows: ClassVar[bool] = True
     """Whether an index serves row comparisons, such as (a, b) > (1, 2)."""
     first_moment: ClassVar[str] = "'0001-01-03'"
-    """Constant in the year 1, in any zone, of the type of the column that it is compared with."""
+    """SQL constant for a time that is in the year 1 in every zone, of the type of the column that it is compared with."""
     tick: ClassVar[timedelta] = timedelta(0)
-    """How much earlier than its statement a row's timestamp may be."""
+    """Maximum time from a row's timestamp to the statement that wrote the row."""
     timestamp_types: ClassVar[tuple[Any, Any]] = (None, None)
     """The driver's type codes of timestamps, without and with a zone."""
 

@@ -29,7 +29,7 @@ def compiled(connection: Connection, statement: Select[Any]) -> tuple[str, Any]:
 
 
 def quoted(connection: Connection, name: TableName | str) -> str:
-    """Return a name quoted for statements, with any characters escaped.
+    """Return a name quoted for statements, with the quotation marks in it escaped.
 
     Raises: as `checked`.
     """

@@ -169,7 +169,7 @@ _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def sink_refusals(config: SqlSinkConfig) -> Iterable[Problem]:
-    """Return a problem for each property of Confluent's sink without which other data would be written."""
+    """Return a problem for each property of Confluent's sink that would change the written data, but is not supported."""
     return refused(config, {}, _AS_ALWAYS)
 
 

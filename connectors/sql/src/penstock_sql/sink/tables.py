@@ -229,7 +229,7 @@ class Tables:
 
 _NO_IDENTITY: Final = {"always": False}
 _NO_DEFAULT: Final = (None, "NULL")
-"""Reported defaults of columns without a default; the latter is MariaDB's."""
+"""Defaults that are reported for columns without a default. MariaDB reports the string `NULL`."""
 
 
 def _is_bare(column: Mapping[str, Any]) -> bool:

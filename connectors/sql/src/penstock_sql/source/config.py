@@ -248,7 +248,7 @@ _VIEWS: Final = frozenset({"VIEW", "MATERIALIZED VIEW"})
 
 
 def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
-    """Yield a problem for each property of Confluent's source without which other rows would be read."""
+    """Yield a problem for each property of Confluent's source that would change the rows read, but is not supported."""
     yield from refused(config, _REFUSED, _AS_ALWAYS)
     if suffix := config.open_properties("query.suffix").get("", "").strip():
         yield Problem("query.suffix", _suffix(suffix, _dialect(config.url)))

@@ -108,7 +108,7 @@ class SqlSource(SourceConnector):
         return SqlReader(config, address(config.url, config.user, config.password), self._name)
 
     def alter_offsets(self, config: SqlSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accept offsets of tables and of the query; of ranges only their removal.
+        """Accept offsets of tables and of the query; for ranges, accept only the removal of their offsets.
 
         Raises:
             ConnectError: a partition or an offset has another form.

@@ -28,7 +28,10 @@ _QUERY: Final = SourcePartition({"query": "query"})
 
 
 def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
-    """Return the source partition of a query, or of a table: one with an offset in Kafka, else one of schema and name."""
+    """Return the source partition of a query or a table.
+
+    For a table, it is the partition that already has an offset in Kafka, or else the one named by schema and table.
+    """
     if isinstance(of, str):
         return _QUERY
     own = SourcePartition({"protocol": "1", "table": str(of)})
@@ -109,7 +112,7 @@ class Stream:
         return ends, count
 
     def within(self, connection: Connection, start: Offset | None, end: Offset, limits: Limits) -> tuple[Offset, int]:
-        """Return up to which offset, at most `end`, the next batch reads, and its approximate number of rows.
+        """Return the offset, at most `end`, up to which the next batch reads, and its approximate number of rows.
 
         Raises:
             ConnectError, SQLAlchemyError: as for `ends`.
@@ -141,7 +144,7 @@ class Stream:
         self._waits_since = None
 
     def forget(self) -> None:
-        """Discard the known state of the server: it may be another one now, or may have lost its last transactions."""
+        """Discard the known state of the server, which may have been replaced, or may have lost its last transactions."""
         self._waiting = None
         self._checked = False
 
@@ -326,4 +329,4 @@ def _tick(precisions: Iterable[int | None]) -> timedelta:
 
 
 _Waiting = tuple[Offset | None, Sequence[Offset], int, Horizon | None]
-"""The start, the ends, the approximate number of rows, and the transactions to wait for."""
+"""Start, ends and approximate number of rows of a batch that waits, and the transactions that it waits for."""

@@ -45,7 +45,7 @@ same time share a quota, and an exhausted quota causes few requests.
 _LOOK: Final = 10.0
 """Seconds until the next decision while executors make room."""
 _END_LENGTH: Final = 300
-"""Maximum characters about an executor's end that its successor keeps."""
+"""Maximum characters of the message about an executor's end that its successor's pod contains."""
 
 
 def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHashOf) -> ExecutorsDecision:
@@ -92,7 +92,10 @@ def executors_step(observed: Observation, outcome: StepOutcome, pod_hash: PodHas
 
 
 def _needs_secret(observed: Observation, pod: TaskPod) -> bool:
-    """Return whether a pod may wait for its Secret. A started pod has mounted it, and a new one would differ."""
+    """Return whether a pod may be waiting for its Secret, which is then created.
+
+    A pod that has started has mounted its Secret, and a new Secret would have another value.
+    """
     is_known = observed.pods.spark_secrets.get(pod.uid, False)
     return bool(pod.spark_secret) and pod.phase is Phase.WAITING and not is_known
 
@@ -108,7 +111,10 @@ def _own_room(observed: Observation) -> tuple[str, str] | None:
 
 
 def _others_room(observed: Observation) -> tuple[str, str] | None:
-    """Return reason and message why executors make room, or are not created, for another Connector's pod; None: neither."""
+    """Return the reason and message if executors make room for another Connector's pod, or are not created because of it.
+
+    None: there is no such pod.
+    """
     pod = observed.pods.without_room
     return (Reason.QUOTA_EXCEEDED, _MAKES_ROOM.format(pod)) if pod else None
 
@@ -246,7 +252,7 @@ def _is_of(plan: Plan, pod: TaskPod, pod_hash: PodHashOf) -> bool:
 
 
 def _restart(executor: ExecutorPod, ended: Ended) -> task_restart.RestartDecision:
-    """Return when an executor is replaced: after any end, like a lost task."""
+    """Return when an executor that has ended is replaced: like a lost task, regardless of how it ended."""
     lived = max(0.0, ended.at - (executor.started or executor.created))
     history = task_restart.RestartHistory(losses=executor.quick_ends)
     return task_restart.next_restart(task_restart.TaskEnd.LOST, lived=lived, history=history, policy=Restart())

@@ -40,7 +40,10 @@ _REFUSAL: Final = "IF(@penstock_other := 1, (SELECT NULL UNION ALL SELECT NULL),
 
 
 def begin(connection: Connection) -> None:
-    """Take the lock that identifies this transaction for a later start. The session sets the other limits."""
+    """Limit waiting for tables, and take the lock with which a later start of the task finds this transaction.
+
+    The session sets the other limits.
+    """
     _wait_for_tables(connection, _SECONDS)
     session.hold(connection, connection.info["penstock_name"])
 
@@ -149,7 +152,7 @@ def _met_another(connection: Connection) -> bool:
 
 
 def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, ...]], stage: str, tail: str) -> None:
-    """Upsert the rows of the temporary table, with the stored values of columns that they lack, since one may be NOT NULL.
+    """Upsert the rows of the temporary table, with the stored values of columns that they lack: these may be NOT NULL.
 
     A new row is inserted without these columns, so that it gets their defaults, or values from a trigger.
     """

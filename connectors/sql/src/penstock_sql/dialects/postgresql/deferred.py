@@ -103,7 +103,10 @@ def violators(
 
 
 def _later(some: set[Place], others: set[Place]) -> set[Place]:
-    """Return the later records of two groups that violate a constraint only in combination."""
+    """Return the records of one group that follow all records of the other: only together do they violate a constraint.
+
+    If a group is empty, return the other one.
+    """
     if not some or not others:
         return some | others
     first, last = sorted((some, others), key=max)
@@ -151,7 +154,7 @@ def _equal(connection: Connection, left: str, right: str, pairs: Iterable[tuple[
 
 
 def _rows(connection: Connection, batch: _Batch, write: Write, columns: Sequence[str], where: str) -> Iterator[_Row]:
-    """Yield the rows (alias `s`) that match a condition, have these columns, and whose values are still in the table."""
+    """Yield the rows whose values are still in the table, if they have these columns and match a condition on alias `s`."""
     if not set(columns) <= set(write.columns):
         return
     names = tuple(dict.fromkeys([*write.keys, *columns]))

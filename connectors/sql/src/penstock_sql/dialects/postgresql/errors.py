@@ -141,9 +141,10 @@ def column_named(error: psycopg.Error, columns: Sequence[str]) -> str | None:
 
 
 def _function(error: psycopg.Error) -> str | None:
-    """Return the function in which an error occurred, with its parameter types: the innermost one if it raised the error.
+    """Return the function in which an error occurred, with its parameter types.
 
-    Otherwise return the outermost one, since lines before it may be statements with values, which could look like names.
+    If a function raised the error explicitly, this is the innermost function. Otherwise it is the outermost one, since lines
+    before it may be statements with values, which could look like names.
     """
     lines = (error.diag.context or "").split("\n")
     if is_raised(error):
