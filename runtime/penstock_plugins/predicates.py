@@ -92,7 +92,7 @@ class RecordIsTombstone(Predicate):
         return record.value is None
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """Test as `test` does; return one result if all values are null, or none is."""
+        """Test as `test` does; return a single result only if all values are null, or if no value is null."""
         if batch.fields is not None:
             return False
         values = batch.value

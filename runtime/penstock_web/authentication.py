@@ -15,7 +15,7 @@ _ASK: Final = {"WWW-Authenticate": 'Basic realm="Penstock: any name, and a token
 
 
 def users_only(access: Access) -> Middleware:
-    """Return a middleware that answers only authenticated users. A browser asks for a token like for a password."""
+    """Return a middleware that answers only authenticated users. A browser prompts for a token as for a password."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

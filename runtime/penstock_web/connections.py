@@ -57,7 +57,7 @@ class Connections:
     async def turn(self) -> None:
         """Wait until this request may start: one starts in each iteration of the event loop.
 
-        So the memory of reset connections is freed some iterations later, and not only after a hundred further answers.
+        The memory of reset connections is thus freed some iterations later; otherwise, only after a hundred further answers.
         """
         async with self._turn:
             await asyncio.sleep(0)
@@ -83,7 +83,10 @@ class Connections:
         self._waiting.pop(connection, None)
 
     def make_room(self, newest: "_Connection") -> None:
-        """Reset connections until the rest are within the limit of bytes; one may exceed it, such as by a large answer."""
+        """Reset connections of clients that keep the server waiting, until the others are within the limit of bytes.
+
+        `newest` may exceed the limit if it is the only one that holds bytes, for example a large answer.
+        """
         held = {connection: connection.held for connection in self._open.values()}
         total = sum(held.values())
         for connection in [c for c in self._waiting if held.get(c)]:

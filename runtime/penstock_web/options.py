@@ -27,7 +27,7 @@ class WebOptions:
         host: address to listen on; None: all interfaces, IPv4 and IPv6.
         port: port to listen on; 0: any free one.
         listener: socket that listens already, used instead of `host` and `port`. It stays open when the server is closed.
-        names: host names in lower case that         requests may be for, in addition to `localhost` and addresses.
+        names: host names, in lower case, that requests may use, in addition to `localhost` and IP addresses.
         title: name of the program that runs the connectors, in the head of each page.
         is_cluster: whether the connectors run in pods, so that pages show pods and commands of `kubectl`.
         transform: shows what each step of a transform chain does to a record; None: the page shows the command instead.

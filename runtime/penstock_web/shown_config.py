@@ -21,7 +21,7 @@ from penstock_model.validation.plugin_definitions import find_definitions
 __all__ = ["shown_config"]
 
 _CAUTIOUS_NAME: Final = re.compile(r"pass|auth|signature|sas\b|webhook|keystore|\bpem\b", re.IGNORECASE)
-"""Names too general for `has_secret_word`: hiding a harmless value costs little; an import would propose a Secret."""
+"""Names too general for `has_secret_word`, which imports use to propose Secrets; hiding a harmless value costs little."""
 _CONTENT_NAME: Final = re.compile(r"(^|\.)(static\.value|value\.literal)")
 """Properties of InsertField and InsertHeader whose value becomes part of records: a tenant's key, for example."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:]+:[^}]+\}")

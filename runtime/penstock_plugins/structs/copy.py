@@ -75,7 +75,7 @@ def _class_of(schema: Schema | None, value: Any) -> str:
 def copy_schema_basics(schema: Schema, fields: Iterable[Field]) -> Schema:
     """Return a struct schema with these fields, and with the name, version, doc and parameters of `schema`.
 
-    It is required and has no default, even if `schema` differs in that (`SchemaUtil.copySchemaBasics`).
+    The new schema is required and has no default, even if `schema` is optional or has one (`SchemaUtil.copySchemaBasics`).
 
     Raises:
         SchemaBuilderError: a field name is empty or occurs twice.
@@ -226,7 +226,10 @@ class StructCopy:
         return with_columns(fields, columns)
 
     def keeps_values(self, structs: Sequence[Any]) -> bool:
-        """Return whether all are structs without nulls to replace or reject. False may also mean that this is unknown."""
+        """Return whether all items are structs without nulls to replace or reject.
+
+        False may also mean that this is unknown.
+        """
         if isinstance(structs, Fields):
             columns = structs.columns
             return all(p.source.name in columns and _NULL not in structs.types(p.source.name) for p in self._puts)
@@ -249,7 +252,7 @@ class StructCopy:
 
 
 def with_columns(fields: Fields, columns: Mapping[str, Column]) -> list[dict[str, Any]] | Fields:
-    """Return the rows of `fields` with these columns instead."""
+    """Return as many rows as `fields` has, but with these columns."""
     return fields.having(columns) if columns else [{} for _ in range(len(fields))]
 
 

@@ -50,7 +50,7 @@ class _OutOfMemory(ConnectError):
 
 
 class _Stopping:
-    """SIGTERM. The handler takes no lock: it may interrupt the main thread anywhere."""
+    """Handler of SIGTERM. It takes no lock, because it may interrupt the main thread anywhere."""
 
     def __init__(self) -> None:
         self.asked = False

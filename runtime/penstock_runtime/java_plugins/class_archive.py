@@ -111,7 +111,10 @@ def _run(command: list[str], location: str) -> int:
 
 
 def _await(messages: IO[bytes], answers: int) -> None:
-    """Read until all calls are answered, the JVM has ended, or the time is up (it sends a message every five seconds)."""
+    """Read until all calls are answered, the JVM has ended, or the time is up.
+
+    The time is checked after each message; the JVM sends one at least every five seconds.
+    """
     deadline = time.monotonic() + _PATIENCE
     while answers and time.monotonic() < deadline and len(head := messages.read(_LENGTH.size)) == _LENGTH.size:
         (length,) = _LENGTH.unpack(head)

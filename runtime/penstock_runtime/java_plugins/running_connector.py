@@ -27,7 +27,10 @@ _RANDOM: Final = "penstock.connector.random"
 _PREFIX: Final = "penstock.connector.property."
 _MOST_TASKS: Final = "tasks.max"
 _CHANGED: Final = 2
-"""Number of differing answers that a change in the external system may explain; if more differ, they are random."""
+"""Number of answers whose differences a change in the external system may explain.
+
+If there are more, what differs between every two of them is random.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ class PlannedConnector:
 
         Args:
             properties: properties of the connector.
-            answers: task configurations of each call. Properties that differ between any two of three or more answers are
-                random: Iceberg's sink uses such a property to name its transactions.
+            answers: task configurations of each call. If there are three or more, properties that differ between every two
+                of them are random: Iceberg's sink uses such a property to name its transactions.
         """
         random: frozenset[str] = frozenset()
         if len(answers) > _CHANGED:
@@ -69,7 +72,7 @@ class PlannedConnector:
         return _digest(_differing(self.properties, tasks, self.random))
 
     def kept_in(self, task: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties of the first task, extended by those in which this connector differs."""
+        """Return the properties of the first task and, in additional properties, this connector, for `taken_from`."""
         added = sorted(task.keys() - self.properties.keys())
         others = {f"{_PREFIX}{name}": text for name, text in self.properties.items() if task.get(name) != text}
         kept = {_ADDED: json.dumps(added), _DIGEST: self.digest}

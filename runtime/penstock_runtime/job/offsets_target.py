@@ -170,7 +170,7 @@ def _allowed(
 
 
 def _settings(name: str, config: Mapping[str, str], worker: WorkerConfig) -> ClientSettings | None:
-    """Return clients with the connector's overrides, or only its group if others are invalid; None if that is too."""
+    """Return clients with the sink's overrides, or with only its group if others are invalid; None if the group is, too."""
     try:
         return client_settings("sink", name, config, worker)[0]
     except ConfigError:

@@ -26,7 +26,7 @@ class Known:
     """Facts about a connector from the status topic.
 
     Attributes:
-        rival: message about what may be running it, and how to stop that; empty if nothing.
+        rival: message that says what may be running the connector, and how to stop it; empty if nothing indicates this.
         generation: greatest recorded plan generation.
         is_unknown: whether the topic does not exist, or has no records of the connector.
     """

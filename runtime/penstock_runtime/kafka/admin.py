@@ -25,8 +25,8 @@ _SECONDS: Final = 30.0
 _SHORTLY: Final = 5.0
 """Seconds to wait for optional answers."""
 _COMPACTED: Final = {"segment.bytes": str(50 << 20)}
-"""Kafka compacts only closed segments, which by default close at 1 GiB or after a week. With offsets written many times a
-second, every start of a task would read gigabytes. Some Kafka providers reject smaller segments than this."""
+"""Small segments: Kafka compacts only closed ones, which by default close at 1 GiB or after a week. With offsets written
+many times a second, every start of a task would read gigabytes. Some Kafka providers reject smaller segments than this."""
 _PARTITIONS_OF_REQUEST: Final = 5_000
 _BROKERS_OWN: Final = 50
 """Partitions assumed for a topic that uses the broker's default."""

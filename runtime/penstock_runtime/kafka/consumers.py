@@ -157,7 +157,10 @@ class RecordConsumer:
 
     @property
     def trouble(self) -> str | None:
-        """Reason why reading is blocked, or None: a deleted topic, until records arrive; no broker, until one answers."""
+        """Reason why reading is blocked; None: it is not.
+
+        An error of a fetch, such as a deleted topic, applies until records arrive; unreachable brokers, until one answers.
+        """
         return self._error or self._health.trouble
 
     @property

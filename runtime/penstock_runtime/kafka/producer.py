@@ -28,8 +28,8 @@ class PlainProducer:
         settings: client settings.
         client_id: `client.id`, as brokers see it.
         refusals: refused records that earlier producers have found; None for none.
-        keep: hold the records until they have arrived, and resend refused ones one by one. For few records; without it the
-            caller must resend the whole batch if a record was refused.
+        keep: hold the records until they have arrived, and resend refused ones one by one. Only for few records. Otherwise,
+            the caller must resend the whole batch if a record was refused.
     """
 
     def __init__(

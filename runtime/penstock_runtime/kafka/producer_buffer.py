@@ -186,7 +186,7 @@ class ProducerBuffer:
         return refused
 
     def _awaited(self, outgoing: Outgoing) -> tuple[list[Refused], dict[int, tuple[KafkaError, int | None]]]:
-        """Send and wait; return records that the client did not accept, and rows that failed with error and partition."""
+        """Send and wait; return the records that the client did not accept, and the error and partition of failed rows."""
         failed: dict[int, tuple[KafkaError, int | None]] = {}
 
         def delivered(row: int, error: KafkaError | None, message: Any) -> None:
@@ -267,7 +267,7 @@ class ProducerBuffer:
         return [partial(delivered, row) for row in range(outgoing.length)]
 
     def _delivered(self, *arguments: Any) -> None:
-        """Handle a delivery report: the sent records, if they are kept, then the error and the message."""
+        """Handle a delivery report. The arguments are the sent records, if they are kept, the error, and the message."""
         *sent, error, message = arguments
         if error is not None:
             self.losses.add(error, message, sent[0] if sent else None)

@@ -422,7 +422,7 @@ class _KnownHeaders(dict[RawHeader, Header]):
         return found
 
     def again(self, pair: RawHeader) -> Header:
-        """Return the header. An earlier error of it is raised again, and counts as the first attempt."""
+        """Return the header. If its conversion has failed before, raise that error once: it counts as the first attempt."""
         if pair in self._failed:
             raise self._failed.pop(pair)
         return self[pair] if pair in self else self._convert(self._topic, *pair)

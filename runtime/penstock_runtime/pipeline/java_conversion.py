@@ -23,7 +23,7 @@ def java_out(
     headers: RawHeaders | None,
     operator: RetryWithToleranceOperator,
 ) -> tuple[RecordBatch, list[bytes | None], RawHeaders | None]:
-    """Return the rows whose key or value could be converted, its bytes, and the headers of all rows of `batch`.
+    """Return the rows whose key or value could be converted, the bytes of each, and the headers of all rows of `batch`.
 
     Args:
         converter: converter of the side.

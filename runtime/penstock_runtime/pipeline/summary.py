@@ -41,8 +41,8 @@ class Summary(msgspec.Struct):
         messages: sink: messages that the writers returned.
         unfinished: sink: whether some of the records are not written; the rest must be read again, from `offsets` on.
         cause: stage and class of the last failure, without values of the record.
-        logged: number of failures for the log.
-        log: lines for the log, at most fifty.
+        logged: number of failures that belong in the log.
+        log: their lines, at most fifty.
         measures: measurements of a worker's plugins, which count even if the batch does not.
     """
 

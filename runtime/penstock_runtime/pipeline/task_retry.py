@@ -23,7 +23,7 @@ _SLICE: Final = 0.2
 
 
 def rest(seconds: float, *, stopping: threading.Event, paused: threading.Event) -> None:
-    """Wait this long, or until the task stops, pauses or resumes, which must not wait until a problem is solved."""
+    """Wait this long, or until the task stops, pauses or resumes: a problem must not delay these."""
     deadline, before = time.monotonic() + seconds, paused.is_set()
     while (left := deadline - time.monotonic()) > 0 and not stopping.wait(min(_SLICE, left)):
         LOOP.turned()

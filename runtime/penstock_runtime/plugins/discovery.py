@@ -69,7 +69,7 @@ class PluginEntry:
 
 
 class _Unknown(Exception):
-    """Raised when no plugin has that name. The message, which may be empty, names what was tried beyond installed names."""
+    """Raised when no plugin has that name. The message names the missing Python module or class, if one was tried."""
 
 
 class Plugins:
@@ -190,9 +190,10 @@ class Plugins:
     def _in_version(
         self, kind: type[Plugin], name: str, version: VersionRange, found: PluginRef[Plugin], *, is_java: bool
     ) -> PluginRef[Plugin]:
-        """Return the plugin of the same name in the other language if that has a requested version, else the found one.
+        """Return the plugin of the same name in the other language (Java or Python) if it has a requested version.
 
-        A built-in converter, transform or predicate is never replaced.
+        Otherwise, return `found`; if there is another plugin, its versions are added to those of `found`. A built-in
+        converter, transform or predicate is never replaced.
         """
         if not is_java and found.distribution == _BUILT_IN:
             return found

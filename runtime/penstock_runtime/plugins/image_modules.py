@@ -33,7 +33,7 @@ _NO_MODULES: Final = ("__pycache__", "bin")
 def modules_of(folder: str) -> Modules:
     """Return the modules in a folder.
 
-    The contents of packages are not listed. The contents of a namespace are, as `namespace.package`, but not the namespace.
+    A package is listed without its contents. Instead of a namespace, its contents are listed, as `namespace.package`.
     """
     found = {*_modules(Path(folder), ())}
     owners: defaultdict[str, set[str]] = defaultdict(set)

@@ -11,11 +11,11 @@ __all__ = ["ReconfigurationRequests"]
 _PAUSE: Final = 60.0
 """Minimum seconds after the start of a task, and between requests: each may restart tasks."""
 _AGAIN: Final = 10
-"""Pauses after which the same state is forwarded again if it is still requested, since it may have been rejected."""
+"""Number of pauses after which the same state is forwarded again if it is still requested: it may have been rejected."""
 
 
 class ReconfigurationRequests:
-    """Forwarder of plugins' requests: the last state of each minute, and the same state again after ten. Thread-safe.
+    """Forwarder of plugins' requests: the last state in each pause, the same state only every ten pauses. Thread-safe.
 
     Attributes:
         handed_on: called in any thread with a string: the time in milliseconds (13 digits) and a digest of the state.

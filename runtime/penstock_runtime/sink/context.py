@@ -110,7 +110,7 @@ class SinkContext(TaskContext):
     def range_seconds(self) -> float:
         """Seconds after which a Spark worker ends its part of a batch, even if it is incomplete.
 
-        If a part ends early, all later records must be staged again, so staged batches get more time, for busy machines.
+        If a part ends early, all later records must be staged again. Staged batches get more time in case a machine is busy.
         """
         return self.batch_seconds * (_STAGED if self.staged else 1)
 

@@ -96,7 +96,7 @@ class DeadLetters:
             log.warning("Cannot write the record that fails the task to the dead letter queue '%s': %s", self._topic, e)
 
     def finish(self, summary: Summary, *, within: float = inf) -> None:
-        """Wait up to `within` seconds until the dead letters are in Kafka. Do not commit offsets past them before.
+        """Wait up to `within` seconds until the dead letters are in Kafka. Commit offsets past them only after this.
 
         Raises:
             RetriableError: Kafka or the topic is unavailable.

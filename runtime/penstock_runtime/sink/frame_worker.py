@@ -29,7 +29,7 @@ from penstock_runtime.spark.worker import Answer, failure, redact
 __all__ = ["RowsAnswer", "rows_of"]
 
 _CHUNK: Final = Limits(10_000, 4 << 20)
-"""Limits of rows that are kept together: Arrow and Spark process as many rows as a unit."""
+"""Limits of rows that are kept together: Arrow and Spark process the same number of rows as a unit."""
 
 
 class RowsAnswer(Answer):
@@ -108,7 +108,7 @@ def _converted(process: SinkProcess, portions: Sequence[Consumed]) -> _Chunk:
 
 
 def _before(chunk: _Chunk, number: int, place: int) -> _Chunk:
-    """Return the chunk before run `place` of part `number`."""
+    """Return the part of a chunk that precedes run `place` of part `number`."""
     consumed, runs, failures = chunk.parts[number]
     row = bisect_left(consumed.offset, runs[place].offset)
     kept = [*chunk.parts[:number]]

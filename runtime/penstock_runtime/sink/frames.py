@@ -150,7 +150,10 @@ class FramePut:
         return made
 
     def _given(self, made: Callable[[], "DataFrame"]) -> WorkerLost | None:
-        """Pass a frame to the sink. Return `WorkerLost`, so that the frame is not retried: its kept rows may be lost too."""
+        """Pass a frame to the sink. Return `WorkerLost` instead of raising it.
+
+        Otherwise, the frame would be retried, although the rows that Spark keeps for it may be lost, too.
+        """
         try:
             self._put(made)
         except WorkerLost as e:

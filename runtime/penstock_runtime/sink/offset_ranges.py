@@ -16,7 +16,10 @@ _PATIENCE: Final = 60.0
 _AWAY: Final = 10.0
 """Seconds to wait while no broker is reachable: the driver reports it, and retries."""
 _NEARLY: Final = 4
-"""Do not split a portion to fill the last quarter of a list: each later list would hold two more partial portions."""
+"""Divisor of the size of a list: no portion is split to fill the last quarter.
+
+Otherwise, each later list would hold two more partial portions.
+"""
 
 
 class RangeReader:

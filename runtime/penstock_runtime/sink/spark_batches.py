@@ -91,11 +91,14 @@ class SparkBatches:
 
     @property
     def resting(self) -> bool:
-        """Return whether only the driver writes now, because the sink asked to wait: it retries as long as configured."""
+        """Return whether only the driver writes now, because the sink asked to wait.
+
+        Unlike the workers, the driver retries for as long as configured.
+        """
         return self._clock() < self._rests_until
 
     def rest(self) -> None:
-        """Let the driver write for a minute."""
+        """Let only the driver write for a minute."""
         self._rests_until = self._clock() + _REST
 
     def are_workers_ready(self, reports: Reports) -> bool:

@@ -184,7 +184,7 @@ class SinkTask:
         self._offsets.commit_at_the_end(failed=False)
 
     def close(self, *, failure: Exception | None = None) -> None:
-        """Commit written records if possible, and close everything, once. This may wait for the external system.
+        """Commit written records if possible, and close everything. Call this once. It may wait for the external system.
 
         Args:
             failure: exception that `run` has raised; nothing is committed after `Superseded`.

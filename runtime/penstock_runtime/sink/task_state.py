@@ -43,7 +43,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """Positions are known, but the consumer does not fetch from them: it needs an assignment before it is read."""
+    """State in which the positions are known, but the consumer does not fetch from them: it first needs an assignment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,10 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class OnSpark:
-    """Batch of ranges that Spark's workers have started to read and write: as `Writing`, and nothing is read here."""
+    """Batch of ranges that Spark's workers have started to read and write; this process reads nothing.
+
+    As in `Writing`, until the batch ends only the sink knows how much of it is written.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def writing(state: State) -> State:
 
 
 def gathering(state: State, until: float) -> State:
-    """Return the state after a batch was written here: if the consumer still fetches, low-rate records gather until then."""
+    """Return the state after this process has written a batch: a consumer that fetches gathers records until `until`."""
     return replace(state, gathers_until=until) if isinstance(state, Reading) else state
 
 

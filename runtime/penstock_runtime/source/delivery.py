@@ -46,7 +46,7 @@ class Delivery:
     Attributes:
         connector, task: name of the connector and number of the task, for messages.
         steps, converters, policy: applied to each record.
-        forbidden: offsets topic, to which records must not be sent with exactly once.
+        forbidden: offsets topic, to which records must not be sent with exactly-once delivery.
         create_topics: creates missing topics before records are sent; None: the brokers do that.
         bury_alone: writes the dead letter of the record that fails the task and waits until Kafka has it; outside the
             transaction, which is aborted.

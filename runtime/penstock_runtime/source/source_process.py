@@ -30,7 +30,7 @@ from penstock_runtime.source.prefetch import ReadingThread
 __all__ = ["SourceProcess", "Work"]
 
 Work = tuple[InputPartition, Sequence[Entry]]
-"""Part of a batch, and the records with its source offsets."""
+"""Part of a batch, and the records for the offsets topic that contain its source offsets."""
 
 
 class SourceProcess:

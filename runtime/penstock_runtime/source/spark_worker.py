@@ -38,7 +38,7 @@ class _Payload(msgspec.Struct):
 
 
 def payload(setup: SourceContext, incarnation: Incarnation | None, work: Sequence[Work], offer: Offer | None) -> bytes:
-    """Return the payload of a worker for these parts; without an incarnation and an offer, it uses no transaction."""
+    """Return a worker's payload for these parts. Without an incarnation and an offer, the worker uses no transaction."""
     return msgspec.msgpack.encode(
         _Payload(
             spec=setup.spec_text,

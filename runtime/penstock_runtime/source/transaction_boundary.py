@@ -44,7 +44,7 @@ class TransactionBoundary:
 class PollBatchBoundary:
     """Rule that ends a batch of a polling source between two portions, if the source does not end it.
 
-    It applies only if each portion so far had the offsets after it; otherwise records would be read twice.
+    It applies only if each portion so far came with the offsets that follow it; otherwise records would be read twice.
 
     Attributes:
         limits: limits given to the source; the batch ends at twice as much.
@@ -57,7 +57,7 @@ class PollBatchBoundary:
     _all_have_offsets: bool = True
 
     def is_reached(self, summary: Summary, *, has_offsets: bool) -> bool:
-        """Return whether the batch ends after this portion, which may have had offsets."""
+        """Return whether the batch ends after this portion. `has_offsets`: whether the portion came with offsets."""
         self._all_have_offsets = self._all_have_offsets and has_offsets
         limits = self.limits
         is_full = summary.read >= 2 * limits.records or summary.bytes >= 2 * limits.bytes

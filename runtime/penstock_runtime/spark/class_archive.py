@@ -1,9 +1,9 @@
 """Class-data archive for Spark: its classes, parsed and verified once, mapped into memory at every later start of a JVM.
 
-With it a start takes half the processor time (4 s instead of 8), and half as long. It is in the folder of PySpark; the build
-of the image and the project's tests make it there (`python class_archive.py`). Nothing depends on it: Java ignores an
-archive that does not fit its version, the jars or the class path. This module imports nothing of Penstock, so that an image
-can hold the archive in a layer below our code.
+A JVM with the archive starts in half the time, with half the CPU time (4 s instead of 8). The archive is in the folder of
+PySpark, where the build of the image and the project's tests create it (`python class_archive.py`). It is optional: Java
+ignores an archive that does not match its version, the jars or the class path. This module imports nothing of Penstock, so
+that an image can hold the archive in a layer below our code.
 """
 
 import os

@@ -12,7 +12,7 @@ from penstock_model.contracts.task_spec import SparkCluster
 __all__ = ["SEALED", "SECRET", "SECRET_VARIABLE", "Cluster", "bracketed", "executor_settings", "secret_of"]
 
 SECRET: Final = "spark.authenticate.secret"  # noqa: S105 (its name)
-"""Setting that is never part of a command line: the JVM receives it when it runs."""
+"""Setting that is never part of a command line: the JVM receives it after its start."""
 SECRET_VARIABLE: Final = "PENSTOCK_SPARK_SECRET"  # noqa: S105 (its name)
 """Environment variable of a pod with the path of the secret's file, instead of `pod_layout.SPARK_SECRET_FILE`."""
 SEALED: Final[Mapping[str, str]] = {
@@ -20,8 +20,8 @@ SEALED: Final[Mapping[str, str]] = {
     "spark.network.crypto.enabled": "true",
     "spark.io.encryption.enabled": "true",
 }
-"""Payloads hold the connector's passwords: all traffic is authenticated and encrypted, and nothing is written to disk
-unencrypted."""
+"""Settings with which all traffic is authenticated and encrypted, and nothing is written to disk unencrypted: payloads
+contain the connector's passwords."""
 _CONNECTED: Final = 5.0
 """Seconds within which a Master must answer."""
 

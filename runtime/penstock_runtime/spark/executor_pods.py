@@ -106,12 +106,12 @@ class Master:
         self._runs_in: JavaGateway | None = None
 
     def start(self) -> None:
-        """Start it, unless it runs in this JVM already. It accepts only processes that have the secret.
+        """Start the Master, unless it already runs in this JVM. It accepts only processes that have the secret.
 
         Its web UI listens only on the loopback address, because SPARK_LOCAL_IP is set.
 
         Raises:
-            Py4JError: it cannot be started; for example, the port is in use.
+            Py4JError: the Master cannot be started; for example, the port is in use.
         """
         from pyspark import SparkContext
 

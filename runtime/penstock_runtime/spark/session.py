@@ -327,7 +327,10 @@ class Spark:
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
 
     def is_of_executors(self, error: ConnectError) -> bool:
-        """Return whether an error is of a batch on executors in pods. It does not hinder the task: the driver delivers."""
+        """Return whether an error is that of the last failed batch on executors in pods.
+
+        Such an error does not hinder the task: the driver delivers.
+        """
         return self._rest is not None and self._rest.last == str(error)
 
     def judged(self, errors: Sequence[ConnectError | None]) -> Sequence[ConnectError | None]:

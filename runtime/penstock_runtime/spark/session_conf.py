@@ -47,7 +47,7 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 USER: Final = "penstock"
-"""Name of a user that has none."""
+"""User name for Spark's JVM if the user of this process has none."""
 
 
 def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluster | None = None) -> dict[str, Any]:

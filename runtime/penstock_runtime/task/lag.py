@@ -25,7 +25,7 @@ _MOST_PARTITIONS: Final = 100
 
 
 class Positions(Protocol):
-    """Positions of a task, for any thread."""
+    """Positions of a task. They may be read from any thread."""
 
     @property
     def partitions(self) -> list[TopicPartition]:

@@ -335,9 +335,9 @@ class TaskReports:
         self._forgets = True
 
     def trouble(self, message: str | None) -> None:
-        """Report a problem that hinders the task to the parent and the listener, when it changes.
+        """Report to the parent and the listener when the problem that hinders the task changes.
 
-        It may be that no record is delivered, although the loop has no error.
+        If `message` is None, a running task may still have one: it delivers no record, because all fail and are skipped.
         """
         if message is None and self._state is State.RUNNING:
             message = self._skipped_in_a_row.trouble(self._clock())

@@ -70,7 +70,7 @@ _SOURCE_CALL = 3600.0
 """Seconds that a call of a source may take. Kafka Connect does not bound `poll`, and many sources wait in it for new data.
 A call that does not return within an hour is assumed to wait for a lost answer."""
 _KAFKA_CALLS = 120.0
-"""Seconds that a turn of the loop may take in addition to one call of a plugin, for its calls of Kafka."""
+"""Seconds that a turn of the loop may take in addition to one call of a plugin, for its calls to Kafka."""
 _LONG = 30.0
 """Seconds of one turn of the loop after which a task reports where it hangs; half of the limit if that is less."""
 _REPLANNING = 5.0
@@ -266,7 +266,7 @@ class _Process:
             )
 
     def _set_time_limits(self, context: SourceContext | SinkContext) -> None:
-        """Limit the time of a turn of the loop: one call of the plugin, and the calls of Kafka around it."""
+        """Limit the time of a turn of the loop: one call of the plugin, and the calls to Kafka around it."""
         options = self._options
         if isinstance(context, SinkContext):
             call, rule = context.put_seconds, "max.poll.interval.ms of consumers"
@@ -368,7 +368,7 @@ class _Process:
         return "the task is hindered; its report gives the reason" if self._reports.is_hindered else None
 
     def _or_stalled(self, end: _End) -> _End:
-        """Return STALLED instead of OK if the health check has failed, because the kubelet then stopped the task for it."""
+        """Return STALLED instead of OK if the health check has failed: this is why the kubelet stopped the task."""
         if self._health_error is None or end.code is not ExitCode.OK:
             return end
         return _End(ExitCode.STALLED, f"The task did not answer its health check: {self._health_error}")

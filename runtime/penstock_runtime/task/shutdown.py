@@ -73,7 +73,10 @@ class GracefulShutdown:
 
 
 class _Fork(threading.local):
-    """Hooks around a fork by a plugin: SIGTERM ends the child without notifying this process, and is blocked until then."""
+    """Hooks around a fork by a plugin, so that SIGTERM ends the child without notifying this process.
+
+    SIGTERM stays blocked until the child no longer has the handler of this process.
+    """
 
     def begin(self) -> None:
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

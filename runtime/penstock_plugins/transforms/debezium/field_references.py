@@ -69,7 +69,7 @@ class AddedField(NamedTuple):
     struct: str | None
     field: str
     in_struct: bool
-    """False if the envelope itself has the field; a null struct still makes it null."""
+    """Whether `struct` has the field. If not, the envelope itself has it, but a null `struct` still makes the value null."""
     refuses_values: bool
     """Whether the field's schema accepts only null: the schema of a struct or map is copied without its inner schemas."""
 

@@ -20,7 +20,7 @@ _CLASS_SPACES: Final[Mapping[str, str]] = {
 """Parts of the memory with a separate limit, and the option that sets it."""
 _CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _BY_SIGNAL: Final = 128
-"""Added by Java to the number of the signal that ended it, as shells do."""
+"""Offset that Java adds to the number of the signal that ended it to get its exit code, as shells do."""
 _MIB: Final = 1 << 20
 
 

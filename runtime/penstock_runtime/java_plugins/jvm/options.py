@@ -27,12 +27,15 @@ _DEFAULTS: Final = (
     "-Djava.awt.headless=true",
 )
 _SERIAL: Final = "-XX:+UseSerialGC"
-"""The collector that needs the least memory and returns unused memory."""
+"""Garbage collector that needs the least memory and returns unused memory."""
 _TRIM: Final = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:TrimNativeHeapInterval=30000")
-"""Return memory left by the compilers every 30 s, on Java 17.0.9, 21.0.1 and later. Other versions ignore the option."""
+"""Options that return memory freed by the JIT compilers to the system every 30 s, on Java 17.0.9, 21.0.1 and later.
+
+The first option makes other versions ignore the second one.
+"""
 _SHORT: Final = ("-XX:TieredStopAtLevel=1",)
 _ENVIRONMENT: Final = {"MALLOC_ARENA_MAX": "2"}
-"""glibc's number of arenas: each keeps memory that others cannot use, and the default is eight per core."""
+"""Maximum number of glibc's malloc arenas, by default eight per core: each keeps memory that the others cannot use."""
 _DUMP_PATH: Final = "-XX:HeapDumpPath="
 
 

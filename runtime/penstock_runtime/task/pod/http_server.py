@@ -19,10 +19,10 @@ from penstock_model.contracts.pod_layout import HEALTH_PATH, READY_PATH
 __all__ = ["Check", "serve"]
 
 Check = Callable[[], str | None]
-"""Returns a sentence about the problem, without secrets; None: there is no problem."""
+"""Function that returns a sentence about the problem, without secrets; None: there is no problem."""
 
 _SECONDS: Final = 5.0
-"""Time-out of a connection."""
+"""Timeout of a connection in seconds."""
 _MOST: Final = 32
 """Maximum number of open connections."""
 _NEVER: Final = 86_400.0
