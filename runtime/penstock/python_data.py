@@ -73,7 +73,7 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
 }
 _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _FLOAT32: Final = 3.4028235677973366e38
-"""Maximum absolute value of a number that does not become infinite as float32."""
+"""Numbers with a greater absolute value become infinite as float32."""
 _DAY: Final = 86_400_000
 _EXACT: Final = Context(prec=10_000)
 _EPOCH: Final = date(1970, 1, 1)

@@ -14,7 +14,7 @@ from penstock_logging import JsonLines
 __all__ = ["ChildOutput"]
 
 _READ_SIZE: Final = 1 << 16
-"""Maximum bytes of one read, and of an incomplete line that is buffered."""
+"""Maximum bytes of one read. An incomplete line of at least this length is logged after a read that returns fewer bytes."""
 _READS: Final = 16
 """Maximum number of reads from one child before the others are read."""
 _IGNORED: Final = ("WARNING: Using incubator modules: jdk.incubator.vector",)

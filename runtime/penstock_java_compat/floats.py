@@ -50,9 +50,9 @@ def _e_range(number: float) -> bool:
     """Return whether Java's digits are the shortest in its E form, too.
 
     Java prints whole numbers in full. It ends other numbers at the same decimal as Python, because a midpoint between two
-    doubles below 2^51 has too many digits, and appends a zero to a single digit. If the algorithm
-    needs fewer than 64 bits, Java's `int` or `long` may overflow at the last digits; the bits that are required here exclude
-    that. They also exclude powers of two, whose two neighbors are not equally close.
+    doubles below 2^51 has too many digits, and appends a zero to a single digit. If the algorithm needs fewer than 64 bits,
+    Java's `int` or `long` may overflow at the last digits; the bits that are required here exclude that. They also exclude
+    powers of two, whose two neighbors are not equally close.
     """
     size = abs(number)
     if size >= 1e7:

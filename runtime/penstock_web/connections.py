@@ -85,7 +85,7 @@ class Connections:
     def make_room(self, newest: "_Connection") -> None:
         """Reset connections of clients that keep the server waiting, until the others are within the limit of bytes.
 
-        `newest` may exceed the limit if it is the only one that holds bytes, for example a large answer.
+        `newest` may exceed the limit if it is the only one that holds bytes, for example those of a large answer.
         """
         held = {connection: connection.held for connection in self._open.values()}
         total = sum(held.values())

@@ -42,9 +42,9 @@ class Seen:
         verified_by: the runtime image that verified it, according to the status; empty: none has.
         said: the verdict in the status; None: there is none yet.
         is_lost: whether the ConfigMap that the status names no longer exists.
-        is_decided: whether this operator has decided it since its start. It decides once, regardless of the
-            runtime image in the status: another release, with another runtime image, may watch the same namespace, and the
-            CRD may be that of an older release.
+        is_decided: whether this operator has decided it since its start. It decides once, regardless of the runtime image
+            in the status: another release, with another runtime image, may watch the same namespace, and the CRD may be that
+            of an older release.
         failure: failed attempts of earlier pods.
         slot: whether there is a slot for one more verifying pod.
         deadline: seconds until the pod must have been scheduled, and from then on, seconds until it must have ended.

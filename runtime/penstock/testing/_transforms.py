@@ -136,7 +136,7 @@ class TransformSuite(PluginSuite):
                 assert (wrong := _misfits(found)) is None, f"`apply` returned an invalid record for {record}: {wrong}"
 
     def test_the_batch_form_gives_what_the_record_form_gives(self, request: Any) -> None:
-        """`apply_batch` agrees with `apply` for all, single and adjacent records.
+        """`apply_batch` agrees with `apply` for all records together, for single records and for two adjacent ones.
 
         They are owned or not, stored as columns or not, and have gaps in their positions.
         """

@@ -84,7 +84,11 @@ class DemoFolder:
 
 
 def write_new_manifests(folder: Path, *, rate: int, has_backlog: bool) -> list[str]:
-    """Write the manifests as `write_manifests` does, unless one of them exists, since the user may have edited it."""
+    """Write the manifests as `write_manifests` does, but only if none of them exists: the user may have edited it.
+
+    Raises:
+        ConnectError: one of them exists, or they cannot be written.
+    """
     if there := [name for name in (SOURCE, SINK, BACKLOG, _TRANSFORM) if (folder / name).exists()]:
         raise ConnectError(
             f"cannot write the demo's manifests to {folder}: it has {', '.join(there)}; name another folder"

@@ -14,8 +14,8 @@ class DemoOptions:
 
     Attributes:
         rate: orders per second.
-        seconds: seconds from the first record in the file to the end of the demo, or longer until a backlog is delivered;
-            None: until Ctrl-C.
+        seconds: minimum seconds from the first record in the file to the end of the demo, which also waits for the delivery
+            of a backlog; None: until Ctrl-C.
         backlog: number of orders in a backlog; 0: no backlog.
         keep: folder that keeps the data; None: a temporary one.
         manifests: folder to write the manifests to, instead of running the demo.

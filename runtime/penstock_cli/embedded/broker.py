@@ -156,7 +156,7 @@ class EmbeddedKafka:
         """Run the broker from this process, at the same address, if its previous owner has ended.
 
         Returns:
-            Whether this process runs it now.
+            Whether this process has taken it over.
         """
         return not self._lock.taken and self.share()
 

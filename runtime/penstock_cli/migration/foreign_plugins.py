@@ -78,7 +78,7 @@ def plugin_version(image: PluginImage, digests: Mapping[str, str], namespace: st
 
     Args:
         image: image in a KafkaConnect.
-        digests: the digest reference for each reference in a KafkaConnect.
+        digests: known references by digest; the keys are the references in the KafkaConnect.
         namespace: namespace of the Connectors.
     """
     reference = digests.get(image.reference, image.reference)

@@ -68,7 +68,7 @@ def bring(moved: Sequence[Moved], inventory: Inventory, digests: Mapping[str, st
     Args:
         moved: the connectors.
         inventory: all findings of the import.
-        digests: the given digest reference for each reference in a KafkaConnect.
+        digests: the given references by digest; the keys are the references in the KafkaConnect.
     """
     versions: list[Mapping[str, Any]] = []
     by_tag: list[PluginImage] = []

@@ -57,7 +57,10 @@ class Inventory:
         return KnownPlugins(self._plugins if cluster is None else (*cluster.plugins, *self._plugins))
 
     def digests(self, cluster: ConnectCluster, given: Mapping[str, str]) -> Mapping[str, str]:
-        """Return digest references by reference: the given ones, and that of the image that the pods of a cluster run."""
+        """Return references by digest: the given ones, and that of the image that all pods of a cluster run.
+
+        The keys are the references in the KafkaConnect. A given reference takes precedence.
+        """
         pods = self.running(cluster)
         own = [i.reference for i in cluster.images if i.path == PLUGINS]
         return {own[0]: pods[0], **given} if own and len(pods) == 1 else given

@@ -38,8 +38,8 @@ def write_image(
     """Write the files of a folder as an image, in one folder at its root. The same files give a byte-identical image.
 
     Times, owners, the umask, the order of the file system and Python's bytecode have no effect. The layer is streamed,
-    so its size does not matter. `to` contains the whole archive when this function returns, and is unchanged if it
-    fails or its process is killed; until then, the folder of `to` needs space for two copies.
+    so its size does not matter. `to` contains the whole archive when this function returns, and is unchanged if the
+    function fails or its process is killed; until then, the folder of `to` needs space for two copies.
 
     Args:
         folder: folder with the files.

@@ -103,10 +103,11 @@ def _hours(values: dict[Name, int], stamps: dict[Name, int]) -> int:
 
 
 def _day_field(stamps: dict[Name, int]) -> Name:
-    """Return the field that determines the day.
+    """Return the field that determines the day: DAY, DAY_OF_YEAR, WEEK_OF_MONTH, WEEKDAY_IN_MONTH or WEEK.
 
-    Of the groups whose fields are all set, such as week and weekday, that with the latest field applies; if none is
-    complete, the latest field applies.
+    The last three are complete with WEEKDAY, and as late as the later of the two fields. The latest complete field applies;
+    of several that are as late as WEEKDAY, that which was set last. If none is complete, the latest of the last three
+    applies, with WEEKDAY as WEEKDAY_IN_MONTH. If none is set, DAY applies.
     """
     if Name.DAY in stamps and _OTHER_DAYS.isdisjoint(stamps):
         return Name.DAY

@@ -22,7 +22,7 @@ from penstock_model.resources.plugin_offers import offering
 __all__ = ["ResolvedPlugins", "resolve_plugins"]
 
 _NO_VERSION: Final = "undefined"
-"""Version in the status of a Java class that declares none."""
+"""Version that the status of a PluginVersion states for a Java class that declares none."""
 _ONE_VERSION: Final = "a pod can have only one version of a distribution; request compatible versions"
 T = TypeVar("T")
 _Mounts = Sequence[PluginMount]
@@ -119,10 +119,10 @@ def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[Pl
 
 
 def _is_of_same_distribution(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
-    """Return whether a plugin of the connector's distribution is taken from that distribution.
+    """Return whether a plugin is taken from the connector's image.
 
-    It is not if the plugin already comes from another distribution, or if the requested versions exclude the connector's and
-    another distribution offers the plugin.
+    It is if the image contains it, unless the plugin already comes from another distribution, or the requested versions
+    exclude the connector's and another distribution offers the plugin.
     """
     owned = canonicalize_name(own.plugin)
     if not offering(asked, [own]) or (asked.place in kept and canonicalize_name(kept[asked.place].plugin) != owned):

@@ -72,7 +72,10 @@ class PlannedConnector:
         return _digest(_differing(self.properties, tasks, self.random))
 
     def kept_in(self, task: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties of the first task and, in additional properties, this connector, for `taken_from`."""
+        """Return the properties of the first task, extended by those from which `taken_from` restores this connector.
+
+        The connector's own properties are added only if the task has other values for them.
+        """
         added = sorted(task.keys() - self.properties.keys())
         others = {f"{_PREFIX}{name}": text for name, text in self.properties.items() if task.get(name) != text}
         kept = {_ADDED: json.dumps(added), _DIGEST: self.digest}

@@ -159,7 +159,8 @@ class RecordConsumer:
     def trouble(self) -> str | None:
         """Reason why reading is blocked; None: it is not.
 
-        An error of a fetch, such as a deleted topic, applies until records arrive; unreachable brokers, until one answers.
+        An error of a fetch, such as a deleted topic, applies until a fetch succeeds or partitions are assigned; unreachable
+        brokers, until one answers.
         """
         return self._error or self._health.trouble
 

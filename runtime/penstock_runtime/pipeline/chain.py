@@ -126,8 +126,8 @@ def _singly(
     """Process each record separately.
 
     `answers` holds results of the predicate by row, which count as its first attempt. An item is None if the predicate was
-    not called for the row. If `answers` itself is None, the predicate must not be called. `errors` holds the errors of the
-    transform's first attempt by row.
+    not called for the row. If `answers` itself is None, the predicate must not be called. `errors` holds errors of the
+    transform by row, which count as its first attempt; an item, or `errors` itself, is None if there is no error.
     """
     made, positions = [], []
     for row, (position, record) in enumerate(zip(batch.positions, batch.records(), strict=True)):

@@ -15,7 +15,7 @@ Range = tuple[TopicPartition, int, int]
 
 
 def bounded(ranges: Sequence[Range], limits: Limits, *, record_bytes: float, least: int = 1) -> list[Range]:
-    """Return the first part of each range: equal shares that together are at most as much as one batch may contain.
+    """Return the first part of each range: at most an equal share of what one batch may contain, and at least one record.
 
     Args:
         ranges: ranges to read; if there are too many, only the first ones are used.

@@ -42,7 +42,7 @@ class Summary(msgspec.Struct):
         unfinished: sink: whether some of the records are not written; the rest must be read again, from `offsets` on.
         cause: stage and class of the last failure, without values of the record.
         logged: number of failures that belong in the log.
-        log: their lines, at most fifty.
+        log: lines about failures for the log, at most fifty.
         measures: measurements of a worker's plugins, which count even if the batch does not.
     """
 

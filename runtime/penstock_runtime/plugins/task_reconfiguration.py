@@ -15,7 +15,9 @@ _AGAIN: Final = 10
 
 
 class ReconfigurationRequests:
-    """Forwarder of plugins' requests: the last state in each pause, the same state only every ten pauses. Thread-safe.
+    """Forwarder of plugins' requests, at most one in each pause: that for the last state. Thread-safe.
+
+    The state that was forwarded last is forwarded again only after ten pauses.
 
     Attributes:
         handed_on: called in any thread with a string: the time in milliseconds (13 digits) and a digest of the state.

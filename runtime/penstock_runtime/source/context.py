@@ -82,8 +82,8 @@ class SourceContext(TaskContext):
         """Return whether offsets are stored outside of the worker's topic: in another topic, or on another cluster.
 
         Raises:
-            RetriableError, ConnectError: as `cluster_id`, which is called if the bootstrap servers differ, since both may
-                belong to one cluster.
+            RetriableError, ConnectError: as `cluster_id`, which is called with exactly-once delivery if the bootstrap
+                servers differ, since both may belong to one cluster.
         """
         if self.offsets_topic != self.worker.offset_storage_topic:
             return True

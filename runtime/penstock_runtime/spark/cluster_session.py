@@ -30,7 +30,7 @@ _UNREGISTERED: Final = (
 _AGAIN: Final = 30.0
 """Seconds after which a cluster that could not be used is retried."""
 _LONGEST: Final = 600.0
-"""Maximum of this time, which doubles after each attempt that leaves threads that Spark never ends."""
+"""Maximum seconds until a retry: the time doubles after each attempt that leaves threads that Spark never ends."""
 _GREETING: Final = 60.0
 """Seconds that the first job on a cluster may take."""
 

@@ -1,7 +1,7 @@
 """Rows that Spark's workers have made and that Spark keeps on disk: their bytes never pass through the driver.
 
-The job of `fill` makes the rows. A frame is another job over the kept rows. If a block is lost, Spark tries to
-make it again in this job, from records whose offsets are not counted; the worker refuses this (`first_attempt.in_job`).
+The job of `fill` makes the rows. A frame is another job over the kept rows. If a block is lost, Spark tries to make it
+again in this other job, from records whose offsets are not counted; the worker refuses this (`first_attempt.in_job`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -75,7 +75,7 @@ class GracefulShutdown:
 class _Fork(threading.local):
     """Hooks around a fork by a plugin, so that SIGTERM ends the child without notifying this process.
 
-    SIGTERM stays blocked until the child no longer has the handler of this process.
+    SIGTERM is blocked during the fork, and in the child until it no longer has the handler of this process.
     """
 
     def begin(self) -> None:

@@ -19,7 +19,7 @@ __all__ = ["Group", "Outcome", "PolicyView", "outcome_by_policy", "outcome_for",
 _BROKERS: Final = "broker's default"
 _MOST_SELECTED: Final = 100
 _SECONDS: Final = 0.1
-"""Seconds for matching all patterns on a page, which anyone who may write a Connector or policy can choose."""
+"""Seconds for matching all patterns on a page: anyone who may write a Connector or policy can choose patterns."""
 
 
 class Group(NamedTuple):

@@ -1,4 +1,7 @@
-"""Parser of literals: `Values.parseString`. SimpleHeaderConverter uses it to derive the type of a header from its text."""
+"""Parser of literals: `Values.parseString`.
+
+SimpleHeaderConverter and InsertHeader derive the type of a header from its text with it.
+"""
 
 import re
 from collections.abc import Iterable

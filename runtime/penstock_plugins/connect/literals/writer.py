@@ -1,4 +1,7 @@
-"""Writer of values as literals: `Values.convertToString`. SimpleHeaderConverter uses it to write headers."""
+"""Writer of values as literals: `Values.convertToString`.
+
+SimpleHeaderConverter writes headers with it, and Cast converts dates and times to strings.
+"""
 
 import base64
 from collections.abc import Iterable

@@ -14,8 +14,8 @@ from typing import Any, Final
 __all__ = ["Cut", "cut", "pickled"]
 
 _MOST_PARTS: Final = 32
-"""Maximum number of parts. Each part writes an offset with both ends of the round, and more parts than readers
-have no benefit."""
+"""Maximum number of parts. Each part writes an offset with both ends of the round, and more parts than readers have no
+benefit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,8 @@ class JsonWriter:
         """Return the JSON of a schema's default.
 
         Raises:
-            DataError: the default does not fit the schema. The default of a struct never fits,
-                because in Kafka Connect a default struct has the unfinished builder of the schema as its schema.
+            DataError: the default does not fit the schema. The default of a struct never fits, because in Kafka Connect a
+                default struct has the unfinished builder of the schema as its schema.
         """
         if schema.type is Type.STRUCT and schema.name not in _LOGICAL:
             raise DataError("Mismatching schema.")
