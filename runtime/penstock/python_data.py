@@ -73,7 +73,7 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
 }
 _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _FLOAT32: Final = 3.4028235677973366e38
-"""Numbers with a greater absolute value become infinite as float32."""
+"""Least absolute value that becomes infinite as float32."""
 _DAY: Final = 86_400_000
 _EXACT: Final = Context(prec=10_000)
 _EPOCH: Final = date(1970, 1, 1)
@@ -277,7 +277,7 @@ def _float(kind: Type) -> _Conversion:
         except OverflowError:
             number = math.inf
         exact = not isinstance(given, Integral) or number == given
-        if not exact or (kind is Type.FLOAT32 and math.isfinite(number) and abs(number) > _FLOAT32):
+        if not exact or (kind is Type.FLOAT32 and math.isfinite(number) and abs(number) >= _FLOAT32):
             raise _Misfit(f"cannot be represented as {kind}")
         return number
 

@@ -233,6 +233,7 @@ def test_every_field_of_a_dataclass_counts_however_it_is_held() -> None:
         (2**53 + 1, FLOAT64, "cannot be represented as float64"),
         (10**400, FLOAT64, "cannot be represented as float64"),
         (1e300, FLOAT32, "cannot be represented as float32"),
+        (3.4028235677973366e38, FLOAT32, "cannot be represented as float32"),  # rounds to infinity
         (True, FLOAT64, "is of type bool, not float64"),
     ],
 )
