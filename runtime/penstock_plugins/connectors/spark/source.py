@@ -228,9 +228,9 @@ class SparkSource(Source):
                 f"cannot continue reading: {self._config.data_source} returns different partitions than before for the same "
                 f"offsets, so it is unknown which rows are left. {of.parts - len(at.left)} of {of.parts} parts of the rows "
                 f"from {dict(of.start)} to {dict(of.end)} are in Kafka, and the others are not. Nothing more was "
-                "written. Make the data source return the same partitions as before and restart the connector; or remove the "
-                f'offsets of the parts, {{"source": "{self._config.data_source}", "part": ..}}, to read all of these rows '
-                "again, which writes those that are already in Kafka twice"
+                "written. Make the data source return the same partitions as before and restart the connector; or remove "
+                f'the offsets of the parts, {{"source": "{self._config.data_source}", "part": ..}}, to read all of these '
+                "rows again, which writes those that are already in Kafka twice"
             )
         return found.parts
 
