@@ -154,8 +154,8 @@ def _configuration(row: Row, given: Given | None) -> _Configuration:
     definition = given.definitions(row.offer.name).of(row.class_name, _TYPES[row.kind], row.version)
     if definition is None:
         raise ConfigError(
-            f"cannot show the configuration of {row.class_name} {row.version}: PluginVersion {row.offer.name} has not "
-            "published it; see its condition Ready"
+            f"cannot show the configuration of {row.class_name} {row.version}: PluginVersion {row.offer.name} has "
+            "not published the definitions of this class; see its condition Ready"
         )
     return _Configuration.of(definition)
 

@@ -40,8 +40,9 @@ class Given:
         where = status.get("definitions") if isinstance(status, Mapping) else None
         if not isinstance(where, Mapping):
             raise ConfigError(
-                f"cannot show the configuration of PluginVersion {plugin_version}: it has not published it; run "
-                f"`kubectl describe pluginversion {plugin_version}` to see whether it is verified"
+                f"cannot show the configuration of PluginVersion {plugin_version}: its configuration definitions "
+                f"have not been published; run `kubectl describe pluginversion {plugin_version}` to see whether it is "
+                "verified"
             )
         name = str(where.get("configMap"))
         content = next((c for c in self.config_maps if _metadata(c).get("name") == name), None)

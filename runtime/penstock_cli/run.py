@@ -342,7 +342,7 @@ def _report_ends(tasks: Sequence[Task]) -> None:
             )
     for task in tasks:
         if task.ended is None:
-            say(f"{task.name} was not running when it was stopped: {task.error}", level=logging.WARNING)
+            say(f"{task.name} was not running when the command was stopped: {task.error}", level=logging.WARNING)
         elif task.ended not in (TaskEnd.STOPPED, TaskEnd.SUPERSEDED):
             say(f"{task.name} has ended: {current_problem(task)}", level=logging.ERROR)
 

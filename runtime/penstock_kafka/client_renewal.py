@@ -46,7 +46,7 @@ class ClientRenewal:
         if now - self._silent_since < self.AFTER:
             return False
         self._silent_since = None
-        log.info("%s has had no answer for %.0f s and is replaced", name, self.AFTER)
+        log.info("%s has received no response for %.0f s; replacing it", name, self.AFTER)
         return True
 
 

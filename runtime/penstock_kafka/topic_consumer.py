@@ -259,7 +259,7 @@ def read_between(
                 f"kafka-transactions.sh find-hanging and abort it"
             )
         if now > log_at:
-            log.info("Reading topic '%s': %d records in %.0f s, not at its end yet", topic, count, now - begun)
+            log.info("Reading topic '%s': %d records in %.0f s, its end is not reached yet", topic, count, now - begun)
             log_at = now + _LOG_EVERY
 
 

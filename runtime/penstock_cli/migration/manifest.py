@@ -214,7 +214,7 @@ def _remarks(
         )
     elif unset:
         verb, which, what = ("are", "those", "converters") if len(unset) == 2 else ("is", "that", "converter")
-        where = "which its resource does not show" if found.resource else "which its REST API does not show"
+        where = "which the connector's resource does not show" if found.resource else "which the REST API does not show"
         notes.append(
             Problem(
                 " and ".join(unset),

@@ -58,11 +58,14 @@ def placeholders(config: Mapping[str, str]) -> Iterator[Problem]:
     """Yield a problem for texts such as `${DB_PASSWORD}`, which a script fills in before Kafka Connect gets them."""
     found = {name: match[0] for name, text in config.items() if (match := _PLACEHOLDER.search(text))}
     if found:
-        what = "is a placeholder" if len(found) == 1 else "are placeholders"
-        texts = ", ".join(dict.fromkeys(found.values()))
+        unique = dict.fromkeys(found.values())
+        what = "is a placeholder of a script, not a variable"
+        if len(unique) > 1:
+            what = "are placeholders of a script, not variables"
+        texts = ", ".join(unique)
         yield Problem(
             ", ".join(found),
-            f"{texts} {what} of a script, not a variable; fill in the value, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
+            f"{texts} {what}; fill in the value, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
         )
 
 

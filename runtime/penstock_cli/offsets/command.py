@@ -117,7 +117,7 @@ def _change(verb: str, options: OffsetsOptions, request: JobRequest, work: Offse
         say("Nothing was written, and the plugin was not called (--dry-run).")
         return ExitCode.OK
     if not is_shown and not options.is_sure:
-        say("Nothing was done: the table cannot be printed, so it cannot be confirmed; use --yes.")
+        say("Nothing was done: the table cannot be printed, so the changes cannot be confirmed; use --yes.")
         return ExitCode.FAILED
     try:
         is_confirmed = options.is_sure or _confirmed(verb)
@@ -166,15 +166,15 @@ def _look(verb: str, request: JobRequest, work: OffsetsWork, *, is_forced: bool)
         known = known_of(place)
         if known.rival and not is_forced:
             raise ConnectError(
-                f"{known.rival}. If none of these is running any more because it was killed, add --force; this is necessary "
-                f"until the connector has been started and stopped normally."
+                f"{known.rival}. If the connector's processes were killed and none is still running, add --force; this is "
+                f"necessary until the connector has been started and stopped normally."
             )
         if known.rival:
             say(f"warning: {known.rival}. --force was given, so this is ignored.", level=logging.WARNING)
         elif known.is_unknown:
             say(
                 f"warning: topic '{place.status_topic}' has no records of {place.connector}, so a running task would "
-                f"not be detected. If the connector runs with another worker configuration, pass it by --worker.",
+                f"not be detected. If the connector runs with another worker configuration, pass that one with --worker.",
                 level=logging.WARNING,
             )
         if "sink" in target.kinds:
@@ -220,7 +220,7 @@ def _is_printed(text: str) -> bool:
 def _confirmed(verb: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise ConfigError(
-            Problem("--yes", f"is missing: without a terminal, you cannot confirm to {verb} these offsets")
+            Problem("--yes", "is missing: standard input is not a terminal, so you cannot be asked to confirm")
         )
     sys.stderr.write(f"{verb.capitalize()} these offsets? [y/N] ")
     sys.stderr.flush()

@@ -59,8 +59,8 @@ def add_offsets(
         "offsets",
         allow_abbrev=False,
         help="list, alter or reset a connector's offsets, without Kubernetes",
-        description="Lists, alters or resets the offsets of a connector in a file (KIP-875). For a Connector on Kubernetes\n"
-        "use its annotations: penstock.dev/list-offsets, penstock.dev/alter-offsets, penstock.dev/reset-offsets.",
+        description="Lists, alters or resets the offsets of a connector defined in a file (KIP-875). For a Connector on\n"
+        "Kubernetes use its annotations: penstock.dev/list-offsets, penstock.dev/alter-offsets, penstock.dev/reset-offsets.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
 exit codes:
@@ -108,7 +108,7 @@ exit codes:
         verb.add_argument(
             "--force",
             action="store_true",
-            help="proceed even if the connector seems to be running because it was killed; running tasks are fenced and set "
-            "back",
+            help="proceed although the connector seems to be running, as it does after it was killed; running tasks are "
+            "fenced, and their progress is overwritten",
         )
     return listing, alter, reset

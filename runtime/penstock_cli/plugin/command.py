@@ -63,8 +63,8 @@ def _build(options: argparse.Namespace) -> ExitCode:
         _print_contents(built.contents)
     else:
         raise ConfigError(
-            f"cannot make one image of {', '.join(map(str, sources))}: it would have more than the project {of_python[0]}; "
-            "build an image of each project"
+            f"cannot make one image of {', '.join(map(str, sources))}: {of_python[0]} contains Python plugins, which "
+            "cannot share an image; build an image of each"
         )
     say(
         f"{built.archive}: the image, for `ctr images import`, `kind load image-archive`, `skopeo copy --preserve-digests`"

@@ -39,8 +39,8 @@ def add_plugin(
     init.add_argument(
         "--form",
         choices=("function", "class"),
-        help="how it is written (default: function for a source, sink or transform, otherwise class); the class of a sink "
-        "delivers exactly once, that of a source is a PollingSource",
+        help="form of the plugin's code (default: function for a source, sink or transform, otherwise class); a sink class "
+        "delivers exactly once, and a source class is a PollingSource",
     )
     init.set_defaults(command=run)
 
@@ -82,11 +82,11 @@ def add_plugin(
     check.add_argument(
         "--architecture",
         choices=[*ARCHITECTURES],
-        help="architecture of the nodes that run it (default: this machine's)",
+        help="architecture of the nodes that run the plugins (default: this machine's)",
     )
     build.add_argument(
         "--architecture",
         choices=[*ARCHITECTURES],
-        help="architecture of the nodes that run it (default: this machine's; for Kafka Connect plugins amd64, for all "
-        "nodes)",
+        help="architecture of the nodes that run the plugins (default: this machine's; for Kafka Connect plugins amd64, for "
+        "all nodes)",
     )

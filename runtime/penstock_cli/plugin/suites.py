@@ -60,7 +60,7 @@ def run_tests(project: Path) -> Tests:
         )
         if done.returncode == _NONE_FOUND:
             raise ConfigError(
-                f"cannot check {project}: it has no tests; `penstock plugin init` creates an example of them"
+                f"cannot check {project}: it has no tests; add some, such as those that `penstock plugin init` creates"
             )
         return Tests(done.returncode == 0, frozenset(json.loads(record.read_text()) if record.exists() else ()))
 

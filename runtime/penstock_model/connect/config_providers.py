@@ -56,7 +56,7 @@ def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
             yield Problem(f"{PREFIX}{name}.class", f"is missing; set it to the class of config provider {name}")
         elif not cls or _own(cls):
             for limit in (n for n in texts if n.startswith(f"{PREFIX}{name}{_PARAMETERS}")):
-                text = "Penstock does not support limits of config providers; remove it if that is safe"
+                text = "has no effect in Penstock, so access would not be restricted; remove it if that is safe"
                 yield Problem(limit, text)
 
 

@@ -56,8 +56,8 @@ class CommonConfig(ErrorsConfig):
     batch_max_ms: Annotated[int, at_least(1)] = prop(
         "batch.max.ms",
         5_000,
-        doc="Maximum duration of one batch in milliseconds. A sink that writes frames (files) collects "
-        "records for that long.",
+        doc="Maximum duration of one batch in milliseconds. A sink that takes Spark DataFrames "
+        "collects records for that long.",
         le=_INT,
     )
     batch_linger_ms: Annotated[int, at_least(0)] = prop(

@@ -121,5 +121,5 @@ def _violations(given: PolicyLimits, rule: TopicGroup) -> Iterator[str]:
 
 def _count(number: int, what: str) -> str:
     if number == _BROKERS:
-        return f"the broker's default, which is unknown in advance (-1); set the number of {what}"
+        return f"the broker's default (-1), which is unknown in advance; set the number of {what}"
     return str(number)

@@ -295,7 +295,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
     """Suggest a name. The hint shows only names, never values."""
     names = list(known)
     near = nearest(name, names)
-    return f"did you mean {near}?" if near else f"there are {', '.join(names[:_MAX_NAMES]) or 'none'}"
+    return f"did you mean {near}?" if near else f"available: {', '.join(names[:_MAX_NAMES]) or 'none'}"
 
 
 def _names(directory: Path) -> list[str]:

@@ -31,7 +31,7 @@ WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "metrics.": _METRICS,
     "offset.storage.file.filename": "offsets are stored in Kafka, also by `penstock run`",
     "plugin.discovery": "Java plugins are found by their service manifests, or else by scanning",
-    "plugin.path": "set --plugin-path of the command line for Java plugins",
+    "plugin.path": "for Java plugins, pass --plugin-path on the command line",
     "rebalance.timeout.ms": _GROUP,
     "response.http.headers.config": _REST,
     "rest.": _REST,

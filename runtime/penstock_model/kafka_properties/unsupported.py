@@ -48,7 +48,7 @@ _CONSUMER: Final[Mapping[str, str]] = {
     "auto.commit.interval.ms": _COMMITS,
     "enable.auto.commit": _COMMITS,
     "enable.auto.offset.store": _COMMITS,
-    "enable.partition.eof": "the task itself needs the end of partitions",
+    "enable.partition.eof": "the task uses it to find the end of partitions",
     "exclude.internal.topics": "internal topics are read if topics or topics.regex selects them",
     "group.instance.id": _GROUP,
     "group.protocol": _GROUP,
@@ -61,7 +61,9 @@ _CONSUMER: Final[Mapping[str, str]] = {
     "share.acknowledgement.mode": _GROUP,
     "value.deserializer": _BYTES,
 }
-_ADMIN: Final[Mapping[str, str]] = {"retries": "requests are retried until request.timeout.ms; set that"}
+_ADMIN: Final[Mapping[str, str]] = {
+    "retries": "requests are retried until request.timeout.ms has passed; set that property"
+}
 _OF_KIND: Final[Mapping[ClientKind, Mapping[str, str]]] = {
     "producer": _PRODUCER,
     "consumer": _CONSUMER,

@@ -79,9 +79,9 @@ class TaskStatus(StatusPart):
 
     id: int = Field(ge=0, description="The number of the task, starting at 0.")
     state: str = Field(
-        description="Running, Paused, Stopping or Stopped. Pending: it has not proved yet that it runs, or it waits until "
-        "retryAt because its pod was lost or a service is unavailable. Restarting: its pod is being replaced, for a change, "
-        "a request, a failure or a deletion. Failed: it has failed; retryAt is the time of the next start, if it is "
+        description="Running, Paused, Stopping or Stopped. Pending: it has not confirmed yet that it runs, or it waits "
+        "until retryAt because its pod was lost or a service is unavailable. Restarting: its pod is being replaced, for a "
+        "change, a request, a failure or a deletion. Failed: it has failed; retryAt is the time of the next start, if it is "
         "restarted automatically."
     )
     reason: str | None = Field(

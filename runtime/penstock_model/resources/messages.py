@@ -151,7 +151,7 @@ def _not_a_field(model: type[BaseModel], path: list[str]) -> str:
         return f"is not a field here but of {part}; move it there (check its indentation)"
     if parent == ["spec"]:
         return "is not a field of spec; if it is a property of the connector, put it under spec.config"
-    return f"is not a field; fields are {', '.join(known)}" if known else "is not a field; remove it"
+    return f"is not a field; the fields are {', '.join(known)}" if known else "is not a field; remove it"
 
 
 def _part_with_field(model: type[BaseModel], name: str, besides: Sequence[str]) -> str | None:

@@ -27,7 +27,7 @@ _FOLDER: Final = (
 )
 _PORTS: Final = "Spark's ports need no password, and only the task's own pod may reach them; remove it"
 _ONE_PORT: Final = "tasks on one machine would request the same port; remove it, so that Spark uses a free port"
-_NO_REPEATS: Final = "with it, Spark runs no job if it may not repeat a task; remove it"
+_NO_REPEATS: Final = "Spark would run no job, because Penstock does not let it repeat a task; remove it"
 _NO_CLUSTER: Final = "it is for a Spark cluster, but Spark runs in the task's own process; remove it"
 
 REFUSED: Final[Mapping[str, str]] = {
@@ -86,7 +86,7 @@ _SEALED: Final = (
 _OF_EXECUTORS: Final = "the number of executors and their cores follow spec.spark.executors (max, resources); remove it"
 _OPTIONS: Final = (
     "it would replace options that Penstock needs for log and memory; use spark.executor.extraJavaOptions, which adds to "
-    "its own"
+    "them"
 )
 _IN_PODS: Final[Mapping[str, str]] = {
     "spark.executor.cores": _OF_EXECUTORS,

@@ -104,7 +104,7 @@ def typed_properties(framework: Known, connector: Known | None, chain: Mapping[s
 def _in_place(name: str, place: str, config: Mapping[str, str], chain: Mapping[str, Known]) -> Iterator[Unknown]:
     if place in plugin_chain.CONVERTERS:
         if place not in config:
-            message = f"has no effect without {place}: the worker's converter brings its own properties"
+            message = f"has no effect without {place}: the worker's converter has its own properties"
             yield Unknown(Problem(name, message), is_similar=False)
             return
         fixed: Iterable[str] = (plugin_chain.PLUGIN_VERSION,)

@@ -127,7 +127,7 @@ def _work(pod: ExecutorPod, folder: Path, stopping: _Stopping) -> None:
         "--work-dir", str(work), "--properties-file", str(file), pod.master,
     ]  # fmt: skip
     tied = [sys.executable, "-I", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))]
-    log.info("Spark's Worker starts at %s for %s, with %d cores", host, pod.master, pod.cores)
+    log.info("Starting Spark's Worker at %s for %s, with %d cores", host, pod.master, pod.cores)
     worker = subprocess.Popen([*tied, *command], env=env, stdin=subprocess.DEVNULL)
     killed = cgroup.oom_kills()
     with LogFiles(work, sys.__stderr__ or sys.stderr):
@@ -162,8 +162,8 @@ def _own_address(master: str, stopping: _Stopping) -> str | None:
         except OSError as e:
             if time.monotonic() >= deadline:
                 raise ConnectError(
-                    f"cannot connect to the task's Spark Master {master} for {_MASTER:.0f} s: {e.strerror or e}; the task "
-                    f"may have ended, or a network policy may not allow it"
+                    f"cannot connect to the task's Spark Master {master} within {_MASTER:.0f} s: {e.strerror or e}; check "
+                    f"whether the task has ended, or a network policy blocks the connection"
                 ) from e
             if not is_logged:
                 log.info("Waiting for the task's Spark Master %s: %s", master, e.strerror or e)

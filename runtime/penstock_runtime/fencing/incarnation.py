@@ -205,8 +205,8 @@ class TaskFence:
             time.sleep(pause)
         raise RetriableError(
             f"cannot write the record of task {self.ids.connector}-{self.ids.task} to topic '{self.status_topic}': it was "
-            f"written {len(_PAUSES)} times, but was never the last of its key; check that the topic's cleanup.policy is "
-            f"compact, and that no other client writes under this connector's name"
+            f"written {len(_PAUSES)} times, but was never the last record with its key; check that the topic's "
+            f"cleanup.policy is compact, and that no other client writes under this connector's name"
         )
 
     def _refuse_older_than(self, latest: Incarnation | None) -> None:

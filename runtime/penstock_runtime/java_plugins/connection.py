@@ -265,9 +265,7 @@ class Connection:
         self._checked = now
         if self._silence > _SILENCE:
             self.kill()
-            raise JvmLost(
-                f"its JVM has not answered for {self._silence:.0f} s, so it was killed: it was stopped or frozen"
-            )
+            raise JvmLost(f"its JVM was stopped or frozen: it did not answer for {self._silence:.0f} s, and was killed")
 
     def _raise_end(self) -> None:
         # The reading thread notices the end of the pipe at the same moment.

@@ -111,7 +111,7 @@ class JavaTask:
         if inside is not None:
             self.host.kill()
             raise ConnectError(
-                f"cannot stop {self.name}: its {inside}() does not return within {_STOP:.0f} s and ignores interrupts; "
+                f"cannot stop {self.name}: its {inside}() did not return within {_STOP:.0f} s and ignored interrupts; "
                 f"its JVM was killed, and {lost}"
             )
 

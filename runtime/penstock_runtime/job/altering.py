@@ -66,7 +66,7 @@ def _message(change: Change, *, understood: bool) -> str:
     removed = sum(o is None for o in change.offsets.values()) - len(change.absent)
     parts = [_count(len(change.offsets) - removed - len(change.absent), "set"), _count(removed, "removed")]
     if change.absent:
-        parts.append(f"{_count(len(change.absent), 'null')} but did not exist")
+        parts.append(f"{_count(len(change.absent), 'to be removed')} but did not exist")
     message = _ALTERED if understood else _ALTERED_OURS
     return f"{message.removesuffix('.')}. {', '.join(filter(None, parts))}."
 

@@ -92,8 +92,9 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: 
             if (waited > _LONGEST_WITH_ERRORS - _REACH_KAFKA and last is not None) or waited > _LONGEST:
                 why = f": {last}" if last is not None else ""
                 raise Unavailable(
-                    f"Kafka at {settings[0].bootstrap} answers, but work with it has not finished after {waited:.0f} "
-                    f"s{why}. Check that the brokers' advertised listeners are reachable, and that all brokers are running."
+                    f"Kafka at {settings[0].bootstrap} responds, but requests to it have not completed after "
+                    f"{waited:.0f} s{why}. Check "
+                    "that the brokers' advertised listeners are reachable, and that all brokers are running."
                 )
         return outcome.result()
     except (ConfigError, Superseded, OffsetsRefused, Unavailable):

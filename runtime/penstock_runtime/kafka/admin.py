@@ -277,7 +277,8 @@ class Admin:
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return
             if config != topic.settings and error.code() in _NOT_HERE:
-                log.info("Creating topic '%s' without %s: %s", topic.name, ", ".join(optional), error.str())
+                settings = ", ".join(optional)
+                log.info("Cannot create topic '%s' with %s: %s; retrying without", topic.name, settings, error.str())
                 self._create_internal(topic, {})
                 return
             raise _refusal(topic, error) from e

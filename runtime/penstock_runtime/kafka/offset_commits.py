@@ -152,7 +152,9 @@ class GroupCommits:
                     f"connector (Kafka Connect, or another consumer); stop it first"
                 )
             if error.code() in GONE:  # all of them are
-                return RetriableError(f"{doing}: deleted: {names_of((p.topic, p.partition) for p in partitions)}")
+                return RetriableError(
+                    f"{doing}: these partitions were deleted: {names_of((p.topic, p.partition) for p in partitions)}"
+                )
             return translated(error, doing)
         for p in partitions:
             if p.error is not None:

@@ -72,8 +72,8 @@ class PlainProducer:
                 self._refusals.isolate(losses.too_large, self._batch_size)
                 if not self._keep:
                     raise RetriableError(
-                        f"Kafka refused {losses.refused} records together, which are sent again, one by one where "
-                        f"necessary: {losses.first}"
+                        f"Kafka refused {losses.refused} records that were sent together; they are sent again, one by one "
+                        f"where necessary: {losses.first}"
                     )
                 for records in losses.kept[:]:
                     refused += self._buffer.send_isolated(records)

@@ -216,8 +216,8 @@ class TransactionalProducer:
             return None
         self._refusals.isolate(losses.too_large, self._batch_size)
         return TransactionAborted(
-            f"Kafka refused {losses.refused} records together; their batch is sent again in smaller portions, and one by "
-            f"one where necessary: {losses.first}"
+            f"Kafka refused {losses.refused} records that were sent together; their batch is sent again in smaller "
+            f"portions, and one by one where necessary: {losses.first}"
         )
 
 

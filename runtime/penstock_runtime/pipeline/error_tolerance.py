@@ -176,8 +176,8 @@ def fatal(failure: Failure, policy: ErrorPolicy, *, where: str, task: str) -> Co
     advice = "Correct the data or the configuration and restart"
     if isinstance(failure.error, RetriableError) and failure.stage not in _ONCE:
         advice = (
-            f"It asks to be retried later: set errors.retry.timeout (now {round(policy.retry_timeout * 1000)}) to the "
-            f"milliseconds to retry for, or to -1 to retry forever"
+            f"The plugin requests a later retry: set errors.retry.timeout (now {round(policy.retry_timeout * 1000)}) to the "
+            f"number of milliseconds for which to retry, or to -1 to retry forever"
         )
     error = ConnectError(
         f"Tolerance exceeded in error handler: {where} failed in task {task} at stage {failure.stage} "

@@ -115,9 +115,9 @@ class ConfigProviders:
         self._hide(name, (Secret(f"${{{name}:{path}:{key}}}", value) for key, value in values.items()))
         if ttl is not None:
             log.warning(
-                "The config provider %s limits values of %s to %d ms (ttl), which is ignored: a task uses them until it "
+                "The config provider %s sets a ttl of %d ms for values of %s, which is ignored: a task uses them until it "
                 "restarts",
-                *(name, path or "the empty path", ttl),
+                *(name, ttl, path or "the empty path"),
             )
         return found
 

@@ -81,7 +81,8 @@ class MetricsByPlace:
                 values.append((place, metric.value))
             else:
                 self._refuse(
-                    metric.name, f"The metric {metric.name} of {place} is not exposed: it is a {first} elsewhere"
+                    metric.name,
+                    f"The metric {metric.name} of {place} is not exposed: the name is already used for a {first}",
                 )
         for name, (doc, kind, values) in found.items():
             yield f"{_PREFIX}{name}", doc, kind, values

@@ -63,7 +63,8 @@ class RangeReader:
                     continue
                 if consumed.offset[0] < position:
                     raise RetriableError(
-                        f"cannot read {of.topic}-{of.partition}: its offsets have moved back; was the topic recreated?"
+                        f"cannot read {of.topic}-{of.partition}: its offsets have moved back, possibly because "
+                        "the topic was recreated"
                     )
                 portion, self._rest = _split(consumed, end)
                 if portion is not None:

@@ -302,7 +302,9 @@ class SinkOffsets:
         low, high = self._consumer.bounds([partition])[partition]
         if low <= offset <= high:  # it was out of range a moment ago
             return
-        held = f"the partition holds {low} to {high}" if low < high else f"the partition is empty, its end is {high}"
+        held = (
+            f"the partition holds {low} to {high}" if low < high else f"the partition is empty, and its end is {high}"
+        )
         if self._consumer.reset == "none":
             raise ConnectError(
                 f"Offsets out of range with no configured reset policy for partitions: {{{topic}-{number}={offset}}} "

@@ -174,7 +174,7 @@ class SparkBatches:
         total.offsets = [(*of, offset) for of, offset in ends.items()]
         gaps = any(summaries[number].offsets for number in range(len(parts)) if number not in good)
         if gaps:
-            log.info("Some workers ran out of time: records that others staged after the gaps are staged again")
+            log.info("Some workers ran out of time; later records, which others have staged, are staged again")
         self._turn += 1
         self._turns.update(dict.fromkeys(ends, self._turn))
         return total, good, gaps
@@ -185,7 +185,7 @@ class SparkBatches:
         return WorkerLost(
             f"a Spark worker was abandoned: one write has taken longer than consumer.override.max.poll.interval.ms "
             f"({self._context.put_seconds:g} s), or the worker did not answer: {error}",
-            "raise it, or lower consumer.override.max.poll.records",
+            "raise consumer.override.max.poll.interval.ms, or lower consumer.override.max.poll.records",
         )
 
     def _range_limits(self, workers: int) -> spark_worker.RangeLimits:

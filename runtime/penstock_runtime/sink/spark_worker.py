@@ -86,7 +86,7 @@ class RangesPart(msgspec.Struct):
 
         def end() -> None:
             log.error(
-                "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker exits, in %s",
+                "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker exits while in %s",
                 *of,
                 seconds,
                 place_of(thread),

@@ -52,7 +52,9 @@ class ExecutorsPause:
             return
         self._until, seconds = self._clock() + self._pause, self._pause
         self._pause = min(2 * self._pause, _LONGEST)
-        self.trouble = f"Batches fail on executors, so only the driver delivers, and retries executors later: {reason}"
+        self.trouble = (
+            f"Batches fail on executors, so only the driver delivers until executors are tried again: {reason}"
+        )
         log.warning("%s. Retrying in %.0f s", self.trouble, seconds)
 
     def succeeded(self) -> None:

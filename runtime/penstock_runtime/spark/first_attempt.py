@@ -12,7 +12,7 @@ from penstock.errors import RetriableError
 __all__ = ["REFUSED", "in_first_attempt", "in_job"]
 
 T = TypeVar("T")
-REFUSED: Final = "the task fences, reads its offsets, and plans the batch again"
+REFUSED: Final = "the task fences its workers, reads its offsets, and plans the batch again"
 """End of the message for a part that Spark runs again."""
 
 

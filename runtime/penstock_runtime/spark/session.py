@@ -63,9 +63,10 @@ _WATCH: Final = 0.2
 """Seconds between two checks of a running job."""
 _STOPPED: Final = 5.0
 """Seconds between two checks for stopped processes while Spark works for a plugin."""
-_EXECUTORS: Final = "why are executors lost?"
+_EXECUTORS: Final = "find the reason in the logs of the executors"
+_DISK: Final = "free space on its disk, or use a larger one"
 _WAS_STOPPED: Final = "A process of Spark was stopped (SIGSTOP) for too long, and was killed"
-_STOPS: Final = "what stops it (SIGSTOP)?"
+_STOPS: Final = "find out what sends SIGSTOP"
 _NONE_CONNECTED: Final = (
     f"No executor has been connected for {MANY_SECONDS:.0f} s, so only the driver delivers. Executors may be starting, or "
     f"their pods may not be created or scheduled; the log of a running executor has the reason why it does not connect"
@@ -78,10 +79,10 @@ class WorkerLost(RetriableError):
     """Raised when a job fails without an error of its entry, because a worker was killed. Fence, and plan the batch again.
 
     Attributes:
-        advice: question for the user whose workers are lost repeatedly.
+        advice: remedy for the user whose workers are lost repeatedly.
     """
 
-    def __init__(self, message: str, advice: str = "is the memory limit too small?") -> None:
+    def __init__(self, message: str, advice: str = "if memory ran out, raise the memory limit") -> None:
         super().__init__(message)
         self.advice = advice
 
@@ -542,7 +543,7 @@ class Spark:
 
         session = self._awaited() if self._cluster is None else self._session
         if session is None:
-            raise WorkerLost("The session on the Spark cluster has ended", "why does it end?")
+            raise WorkerLost("The session on the Spark cluster has ended", "find the reason in the logs of the cluster")
         self._serial += 1
         group = f"batch-{self._serial}"
         expired = threading.Event()
@@ -562,12 +563,14 @@ class Spark:
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
                 text = f"The batch was abandoned: it did not end within {timeout:.0f} s"
-                raise WorkerLost(text, "what takes so long?") from e
+                raise WorkerLost(
+                    text, "find out what takes so long, or make batches smaller with batch.max.records"
+                ) from e
             if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT):
                 text = f"cannot pass a batch to Spark: its folder is full: {e}"
-                raise WorkerLost(text, "is its disk large enough?") from e
+                raise WorkerLost(text, _DISK) from e
             if "No space left on device" in str(e):
-                raise WorkerLost("Spark's folder is full", "is its disk large enough?") from e
+                raise WorkerLost("Spark's folder is full", _DISK) from e
             if self._cluster is not None and self._is_running():
                 if agreement.CANNOT in str(e):
                     self._absence.begin(cause(e))

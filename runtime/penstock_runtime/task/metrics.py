@@ -214,7 +214,7 @@ class TaskMetrics:
         self._sent = self._counter("source_task_source_record_write", "Records written to Kafka and committed.")
         self.registry.register(self.backlog)
         self._poll_seconds = self._summary("source_task_poll_batch_seconds", "Time to read a batch.")
-        self._transaction_size = self._summary("source_task_transaction_size", "Records of a batch in Kafka.")
+        self._transaction_size = self._summary("source_task_transaction_size", "Records that a batch wrote to Kafka.")
 
     def _make_sink(self) -> None:
         self._read = self._counter("sink_task_sink_record_read", "Records read from Kafka.")

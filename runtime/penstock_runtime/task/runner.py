@@ -334,7 +334,9 @@ class _Process:
             return None
         if self._health_error is None:
             log.error(
-                "%s. Its health check fails from now on", standstill, extra={"trace": self._redact(standstill.trace)}
+                "%s. The task's health check fails from now on",
+                standstill,
+                extra={"trace": self._redact(standstill.trace)},
             )
         self._health_error = self._redact(str(standstill))
         return f"the task's loop has been stuck for {standstill.seconds:.0f} s; its log says where"
@@ -408,14 +410,17 @@ class _Process:
     def _abandon(self) -> None:
         """Exit as if killed, with the same guarantees. Spark's processes end with this one."""
         log.warning(
-            "Not finished %.1f s after SIGTERM; unfinished work is abandoned, and will be repeated", self._grace
+            "The task has not finished %.1f s after SIGTERM; its unfinished work is abandoned, and will be repeated",
+            self._grace,
         )
         if not self._ending.acquire(blocking=False):
             return
         if self._reports is not None:
             self._reports.state(State.UNASSIGNED, timeout=_REPORT_ABANDONED)
             self._flush(_REPORT_ABANDONED)
-        abandoned = _End(message=f"Abandoned {self._grace:.1f} s after SIGTERM: its batch was not finished")
+        abandoned = _End(
+            message=f"The task was abandoned {self._grace:.1f} s after SIGTERM: its batch was not finished"
+        )
         self._exit(self._or_stalled(abandoned))
 
     def _leave_unclosed(self, end: _End) -> None:

@@ -96,8 +96,8 @@ def _flaw(text: str) -> str | None:
     """Return why a line is not one value. Text after the value is ignored, as in a task, unless it is another value."""
     end = end_of_value(text)
     if end is None:
-        return "its value does not end in this line"
-    return "a second value follows in this line" if text[end:].lstrip().startswith(("{", "[")) else None
+        return "its value does not end on this line"
+    return "a second value follows on this line" if text[end:].lstrip().startswith(("{", "[")) else None
 
 
 def _by_line(lines: Iterable[str], first: int) -> Iterator[_Text]:
@@ -180,7 +180,9 @@ def _given(text: str) -> Mapping[str, str]:
     if "value" not in parts:
         return {"value": text}
     near = nearest(unknown[0], NAMES)
-    hint = f"did you mean {near}?" if near else "--values reads each JSON as a value, with any names"
+    hint = (
+        f"did you mean {near}?" if near else "with --values, each JSON is the value of a record, and may have any names"
+    )
     raise ValueError(f"{unknown[0]} is not a part of a record, which has {', '.join(NAMES)}; {hint}")
 
 

@@ -154,7 +154,7 @@ def _about_links(lost: Sequence[Path], mount: PluginMount) -> str:
     shown = [f"{p} (to {p.readlink()})".replace(mount.folder, path_in_image(mount)) for p in lost[:_SHOWN_LINKS]]
     more = f" and {len(lost) - _SHOWN_LINKS} more" if len(lost) > _SHOWN_LINKS else ""
     cause = f"links in the image {mount.image} have targets that pods do not mount: {', '.join(shown)}{more}"
-    return f"{cause}; replace the links by the files, or set spec.path to the folder of the files"
+    return f"{cause}; replace the links with the files, or set spec.path to the folder of the files"
 
 
 def _is_declared(declared: DeclaredClass, plugin: JavaPlugin) -> bool:

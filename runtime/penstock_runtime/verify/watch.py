@@ -287,7 +287,7 @@ def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMess
         summary = f"the image has the declared classes, which were imported: {', '.join(found.classes)}"
         return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((summary, *found.warnings)))
     if lines.is_lost:
-        why = f"{doing} overwrote its answer; a plugin must not write to descriptors that it did not open"
+        why = f"{doing} overwrote the result of the inspection; a plugin must not write to descriptors that it did not open"
     elif code is None:
         remedy = "a plugin must not work or wait during its import"
         if not lines.importing:  # Java plugins are not imported, but may have many jars

@@ -121,7 +121,7 @@ def test_a_task_that_is_live_by_the_status_topic_refuses_it_and_force_passes_tha
     assert f"must be in the STOPPED state before their offsets can be modified, but {name} is RUNNING at 10.0.0.7" in (
         refused.stderr
     )
-    assert "because it was killed, add --force" in refused.stderr
+    assert "were killed and none is still running, add --force" in refused.stderr
     assert live(pods, name)
     forced = penstock(pods, "reset", resource, "--yes", "--force")
     assert forced.returncode == 0, forced.stderr
@@ -197,7 +197,7 @@ def test_a_document_with_the_mark_that_windows_begins_a_file_with_is_read(pods: 
     assert dry.returncode == 0, dry.stderr
     assert '{"p":"Zürich"}' in dry.stdout
     assert "has no records of" in dry.stderr
-    assert "pass it by --worker" in dry.stderr
+    assert "pass that one with --worker" in dry.stderr
 
 
 def asked(pods: Pods, resource: dict[str, Any]) -> tuple["subprocess.Popen[bytes]", int]:

@@ -160,7 +160,7 @@ def test_a_provider_that_cannot_be_closed_is_a_warning(
 @pytest.mark.usefixtures("path")
 def test_a_time_to_live_is_ignored_with_a_warning(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert resolved(worker(vault, ttl=60_000), VARIABLE).values == {"p0": VALUE}
-    assert "The config provider vault limits values of db/orders to 60000 ms (ttl), which is ignored" in caplog.text
+    assert "The config provider vault sets a ttl of 60000 ms for values of db/orders, which is ignored" in caplog.text
     assert VALUE not in caplog.text
 
 

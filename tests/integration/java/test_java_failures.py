@@ -134,7 +134,7 @@ def test_a_poll_that_blocks_for_ever_holds_up_neither_commit_nor_the_end(probe_l
         run.stop()
         assert time.monotonic() - begun < 6
         assert not run.tree()
-        assert "its poll() does not return within 3 s and ignores interrupts; its JVM was killed" in run.log_text()
+        assert "its poll() did not return within 3 s and ignored interrupts; its JVM was killed" in run.log_text()
         assert "is abandoned" not in run.log_text()
         assert assert_exactly_once(reader.to_end(), 1) == {0: 300}
 
@@ -296,7 +296,7 @@ def test_a_shutdown_hook_that_never_returns_does_not_hold_up_an_exit(probe_lab: 
             "its JVM crashed (SIGABRT): native code of the plugin",
         ),
         (signal.SIGTERM, ExitCode.LOST, "its JVM was killed by signal 15"),
-        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9: another process sent it"),
+        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9: another process sent the signal"),
     ],
 )
 def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(

@@ -50,7 +50,7 @@ def age(task: PodTask) -> float:
     """Seconds since the loop turned."""
     code, text = asked(task)
     assert code == 200, (code, text, task.process.last_words())
-    found = re.fullmatch(r"ok, turned ([0-9.]+) s ago\n", text)
+    found = re.fullmatch(r"ok, the loop last completed ([0-9.]+) s ago\n", text)
     assert found is not None, text
     return float(found[1])
 
@@ -151,7 +151,7 @@ def test_a_task_whose_plugin_does_not_return_is_reported_with_the_place_and_is_w
     assert "did not answer its health check" in (word.message or "")
     assert "in hold (" in (word.message or "")
     assert "stalling.py, line " in (word.message or "")
-    assert "Its health check fails from now on" in task.process.log_text()
+    assert "The task's health check fails from now on" in task.process.log_text()
 
 
 @pytest.mark.parametrize("kind", ["source", "sink"])

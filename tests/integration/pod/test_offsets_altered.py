@@ -257,7 +257,7 @@ def test_a_null_for_what_is_not_there_is_distinguished_from_what_was_removed(pod
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
     answer = altered(pods, resource, ({"p": "A0"}, None), ({"p": "b"}, {"i": 1}))
-    assert answer.message == f"{OURS} 1 position was set, 1 position was null but did not exist."
+    assert answer.message == f"{OURS} 1 position was set, 1 position was to be removed but did not exist."
     answer = altered(pods, resource, ({"p": "a0"}, None), ({"p": "b"}, None))
     assert answer.message == f"{OURS} 2 positions were removed."
     assert live(pods, name) == {}
@@ -372,7 +372,7 @@ def test_null_removes_the_offset_of_one_partition_of_a_sink_and_leaves_the_other
     assert altered(pods, resource, *(position(topic, p, 2) for p in range(3))).outcome is Outcome.DONE
     nulls = [(position(topic, p, 0)[0], None) for p in (0, 7)]
     answer = altered(pods, resource, *nulls, position(topic, 1, 1))
-    told = "1 position was set, 1 position was removed, 1 position was null but did not exist"
+    told = "1 position was set, 1 position was removed, 1 position was to be removed but did not exist"
     assert (answer.outcome, answer.message) == (Outcome.DONE, f"{OURS} {told}."), answer
     assert [pods.lab.committed(name, topic, p) for p in range(3)] == [None, 1, 2]
     task = started(pods, resource)

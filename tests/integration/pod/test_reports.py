@@ -211,5 +211,5 @@ def test_stopping_while_a_batch_hangs_is_reported_as_an_abandonment(pods: Pods, 
     until(hold.with_suffix(".0").exists)  # within the batch
     task.process.terminate()
     assert task.process.await_exit() == ExitCode.OK
-    assert "Abandoned" in str(task.last_word().message)
+    assert "The task was abandoned" in str(task.last_word().message)
     assert task.await_report("UNASSIGNED").acted == 1

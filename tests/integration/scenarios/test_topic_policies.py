@@ -92,7 +92,7 @@ def test_every_limit_that_forbids_a_topic_is_reported_with_the_rule_that_breaks_
     _, task = lab.source([[{"value": "v", "topic": f"{p}.a"}, {"value": "v", "topic": f"{p}.c"}]], p, policy=within)
     first, second = failed(task).splitlines()
     assert "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 2, but group tables of" in first
-    assert "the broker's default, which is unknown in advance (-1)" in first
+    assert "the broker's default (-1), which is unknown in advance" in first
     assert "limits.config of the TopicCreationPolicy shop-topics does not have cleanup.policy" in first
     assert "limits.maxPartitions of the TopicCreationPolicy shop-topics is 2, but default of" in second
 

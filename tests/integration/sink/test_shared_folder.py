@@ -142,6 +142,7 @@ def test_a_folder_without_the_right_to_write_is_named_with_its_property(lab: Lab
     produce(lab, topic, range(3))
     task = lab.processes.task(lab.spec(sink(topic, out)), before=NOBODY)
     message = failed(task)
-    assert f"cannot write to folder {out} of property `path`: no folder can be created in it" in message
+    assert f"cannot write to folder {out} of property `path`: folder " in message
+    assert "cannot be created in it. The task needs permission" in message
     assert "grant it, or set `path` to a folder where it has that" in message
     assert list(out.iterdir()) == []

@@ -160,7 +160,7 @@ def test_what_is_staged_behind_a_part_that_had_no_time_is_in_the_file_once_and_i
     _, task = lab.start(manifest(name, "FileStreamSink", config, spark="Eager"))
     task.await_log("Spark is up")
     show()
-    task.await_log("records that others staged after the gaps are staged again")
+    task.await_log("later records, which others have staged, are staged again")
     slow.unlink()
     until(lambda: lab.committed(name, topic) == 400_001, seconds=FAST_ENOUGH)
     task.stop()

@@ -63,7 +63,7 @@ def test_a_worker_that_stays_stopped_is_replaced_and_nothing_is_lost(
     assert task.failure is None
     task.stop()
     assert sorted(set(written(tmp_path))) == every()
-    assert "what stops it (SIGSTOP)?" not in task.log_text()  # that is for the one who has lost five
+    assert "find out what sends SIGSTOP" not in task.log_text()  # that is for the one who has lost five
 
 
 def test_a_worker_that_continues_in_time_writes_nothing_twice(lab: Lab, tmp_path: Path) -> None:

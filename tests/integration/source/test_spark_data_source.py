@@ -233,7 +233,7 @@ def test_other_partitions_for_the_same_offsets_fail_the_task_until_they_are_thos
     before, own = wide.lab.values(wide.topic), wide.offsets()["own"]["row"]
     wide.there_are(count, spans=SPANS - 1)
     message = failed(wide.lab.processes.task(spec))
-    assert "wide_data_source:Wide returns other partitions than before for the same offsets" in message
+    assert "wide_data_source:Wide returns different partitions than before for the same offsets" in message
     assert f"4 of 8 parts of the rows from {{'row': {own}}} to {{'row': {own + 200}}} are in Kafka" in message
     assert wide.lab.values(wide.topic) == before
     wide.there_are(count)

@@ -104,7 +104,7 @@ def test_a_task_whose_topic_goes_before_its_offsets_are_committed_continues(lab:
     lab.journal.count("commit")
     delete(lab.servers, topic)
     group = f"connect-{resource['metadata']['name']}"
-    task.await_log(f"Committing offsets to group '{group}' at {lab.servers}: deleted: {topic}-0")
+    task.await_log(f"Committing offsets to group '{group}' at {lab.servers}: these partitions were deleted: {topic}-0")
     lab.produce(other, "b")
     assert lab.journal.values(2) == ["a", "b"]
     task.stop()

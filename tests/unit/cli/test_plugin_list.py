@@ -283,7 +283,7 @@ def test_the_configuration_that_a_plugin_version_has_published_is_shown(tmp_path
         (
             [config_map(pack([]).content)],
             pack([]).digest,
-            "cannot show the configuration of Ticker 1.0.0: PluginVersion ticker-1.0.0 has not published it",
+            "cannot show the configuration of Ticker 1.0.0: PluginVersion ticker-1.0.0 has not published the definitions",
         ),
     ],
 )
@@ -299,8 +299,8 @@ def test_a_configuration_that_was_not_given_or_is_another_than_the_status_names_
 def test_a_plugin_version_that_has_published_nothing_says_where_to_look(versions: Path) -> None:
     shown = penstock("plugins", "Ticker", "--version", "1.9", "--plugin-versions", str(versions)).stdout
     assert (
-        "PluginVersion ticker-1.9.0: it has not published it; run `kubectl describe pluginversion ticker-1.9.0`"
-        in shown
+        "PluginVersion ticker-1.9.0: its configuration definitions have not been published; run "
+        "`kubectl describe pluginversion ticker-1.9.0`" in shown
     )
 
 

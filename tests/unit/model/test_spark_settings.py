@@ -13,8 +13,11 @@ from penstock_model.resources.spark_settings import REFUSED, reason_against, ref
         ("spark.stage.maxConsecutiveAttempts", "deliver its records twice"),
         ("spark.speculation", "deliver its records twice"),
         ("spark.speculation.quantile", "deliver its records twice"),
-        ("spark.excludeOnFailure.enabled", "with it, Spark runs no job"),
-        ("spark.scheduler.executorTaskExcludeOnFailureTime", "with it, Spark runs no job"),
+        ("spark.excludeOnFailure.enabled", "Spark would run no job, because Penstock"),
+        (
+            "spark.scheduler.executorTaskExcludeOnFailureTime",
+            "Spark would run no job, because Penstock does not let it repeat",
+        ),
         ("spark.master", "in the task's own process"),
         ("spark.task.cpus", "one worker for each core"),
         ("spark.submit.deployMode", "nothing is submitted"),

@@ -63,7 +63,7 @@ def test_a_variable_is_replaced_anywhere_in_a_value(secrets: Path, text: str, va
         ("${file:/no/such/file:a}", "/no/such/file: there is no such file"),
         ("${file:%/a.properties:nope}", "has no key nope"),
         ("${dir:%/secrets:nope}", "has no file nope"),
-        ("${vault:a:b}", "there is no provider vault; there are secret, env, file, dir, directory"),
+        ("${vault:a:b}", "there is no provider vault; available: secret, env, file, dir, directory"),
     ],
 )
 def test_a_variable_that_cannot_be_resolved_is_a_problem(secrets: Path, text: str, why: str) -> None:

@@ -146,7 +146,7 @@ def test_what_belongs_to_a_worker_is_no_warning(name: str) -> None:
         (
             {"config.providers": "file", "config.providers.file.param.allowed.paths": "/a"},
             "config.providers.file.param.allowed.paths",
-            "does not support limits",
+            "has no effect in Penstock",
         ),
         ({"bootstrap.servers": "${env:NO_SUCH_VARIABLE_HERE}"}, "bootstrap.servers", "is not set"),
     ],

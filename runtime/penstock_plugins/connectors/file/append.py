@@ -38,7 +38,7 @@ class LineFile:
             if size and os.pread(self._fd, 1, size - 1) != b"\n":
                 log.warning(
                     "File %s ends in the middle of a line: its writer was killed, or another process writes to it. "
-                    "The line is ended; its record is written again if it was not committed.",
+                    "A newline is added. The record of that line is written again if it was not committed.",
                     path,
                 )
                 self.append(b"\n")

@@ -324,7 +324,11 @@ class Follower:
         if rotated and not last.lost:
             log.info("File %s was rotated; the old one is read to its end first.", self._path)
         if missed.handles:
-            log.info("Files were at %s between two checks; reading in order: %s", self._path, _names(missed.handles))
+            log.info(
+                "Other files were at %s between two checks; reading them in order: %s",
+                self._path,
+                _names(missed.handles),
+            )
         if missed.unread:
             log.warning(
                 "File %s may have been rotated more than once since the last check: %s may have been at its path, and is "

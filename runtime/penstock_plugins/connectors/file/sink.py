@@ -91,7 +91,7 @@ class FileSink(Sink):
         names = [message["staged"] for message in messages if "staged" in message]
         if len(set(names)) < len(names):
             raise ConnectError(
-                f"cannot append to file {self._path}: two parts of a batch name one temporary file: {', '.join(names)}"
+                f"cannot append to file {self._path}: two parts of a batch name the same temporary file: {', '.join(names)}"
             )
         for message in messages:
             name = message.get("staged")

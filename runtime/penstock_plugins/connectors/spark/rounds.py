@@ -58,8 +58,9 @@ class Round:
             is_one = False
         if not is_one or not 0 <= number_of(partition) < found.parts:
             raise ConnectError(
-                f"cannot use offset {dict(offset)} of partition {dict(partition)}: it is not a part of a round as this "
-                "connector writes it; remove the offsets of all parts, and reading continues at the data source's own offset"
+                f"cannot use offset {dict(offset)} of partition {dict(partition)}: it is not in the form that this "
+                "connector writes; remove the offsets of all parts, so that reading continues at the data source's own "
+                "offset"
             )
         return found
 

@@ -98,7 +98,7 @@ class SparkDataSource(SourceConnector):
             if {**partition, PART: None} != {**own, PART: None}:
                 raise ConnectError(
                     f"cannot set an offset of partition {dict(partition)}: this connector has only the partition "
-                    f'{{"source": "{config.data_source}"}}, and the parts of a backlog in its list of offsets'
+                    f'{{"source": "{config.data_source}"}} and, during a backlog, those of parts in its list of offsets'
                 )
             if PART in partition:
                 Round.of(partition, offset)
@@ -225,12 +225,12 @@ class SparkSource(Source):
         if (len(found.parts), found.digest) != (of.parts, of.digest):
             at = self._progress(start)
             raise ConnectError(
-                f"cannot continue reading: {self._config.data_source} returns other partitions than before for the same "
+                f"cannot continue reading: {self._config.data_source} returns different partitions than before for the same "
                 f"offsets, so it is unknown which rows are left. {of.parts - len(at.left)} of {of.parts} parts of the rows "
-                f"from {dict(of.start)} to {dict(of.end)} are in Kafka, the others are not. Nothing more was written. Make "
-                "it return the same partitions as before and restart the connector; or remove the offsets of the parts, "
-                f'{{"source": "{self._config.data_source}", "part": ..}}, to read all of these rows again, so that the '
-                "rows that are already in Kafka are written twice"
+                f"from {dict(of.start)} to {dict(of.end)} are in Kafka, and the others are not. Nothing more was "
+                "written. Make the data source return the same partitions as before and restart the connector; or remove "
+                f'the offsets of the parts, {{"source": "{self._config.data_source}", "part": ..}}, to read all of these '
+                "rows again, which writes those that are already in Kafka twice"
             )
         return found.parts
 
@@ -272,7 +272,11 @@ class _OpenedSource:
                 self.reader = _SimpleReaderAdapter(source.simpleStreamReader(self.shape))
             except (PySparkNotImplementedError, NotImplementedError):
                 raise ConfigError(
-                    Problem("data.source", f"{config.data_source} offers neither streamReader nor simpleStreamReader.")
+                    Problem(
+                        "data.source",
+                        f"{config.data_source} offers neither streamReader nor simpleStreamReader; use a data source "
+                        "that supports streaming",
+                    )
                 ) from None
 
 

@@ -119,7 +119,7 @@ class StagingFolder:
             # Created only once: if it is missing later, a later start of the task has removed it.
             if not self._files.mkdirs(self._start_folder):
                 raise ConnectError(
-                    self._error_text("write to", f"no folder can be created in it ({self._task_folder.getName()})")
+                    self._error_text("write to", f"folder {self._task_folder.getName()} cannot be created in it")
                 )
             self._files.create(self._alive, False).close()
         self._begun = True

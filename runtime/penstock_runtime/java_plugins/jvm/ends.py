@@ -67,7 +67,7 @@ def _killed(heap: Heap, oom_kills: int | None) -> JvmLost:
     if oom_kills is None:
         return JvmLost(f"{killed}, possibly because memory ran out")
     if not oom_kills:
-        return JvmLost(f"{killed}: another process sent it, and memory had not run out")
+        return JvmLost(f"{killed}: another process sent the signal, and memory had not run out")
     by = "its JVM was killed by the kernel's OOM killer"
     if heap.limit is None:
         return JvmOomKilled(f"{by}: the machine ran out of memory; free memory, or lower the heap of {heap.size}")

@@ -56,7 +56,7 @@ def serve(port: int, registry: CollectorRegistry, *, healthy: Check, ready: Chec
                 super().do_GET()
                 return
             wrong = check()
-            body = f"{wrong or f'ok, turned {age():.1f} s ago'}\n".encode()
+            body = f"{wrong or f'ok, the loop last completed {age():.1f} s ago'}\n".encode()
             self.send_response(503 if wrong else 200)
             self.send_header("Content-Type", "text/plain; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))

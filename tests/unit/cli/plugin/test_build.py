@@ -192,7 +192,7 @@ def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path, capsys: pyte
         ([tmp_path], f"cannot make an image of {tmp_path}: no file in it is a jar, and it has no pyproject.toml; "),
         (
             [sources, tmp_path],
-            f"cannot make one image of {sources}, {tmp_path}: it would have more than the project {sources};",
+            f"cannot make one image of {sources}, {tmp_path}: {sources} contains Python plugins, which cannot share ",
         ),
     ):
         command = ["plugin", "build", *map(str, arguments), "--image", NAME, "--out", str(tmp_path / "out")]

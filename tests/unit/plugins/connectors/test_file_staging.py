@@ -79,7 +79,7 @@ def test_one_process_may_stage_several_parts_before_any_is_committed(path: Path)
 def test_two_parts_in_one_file_are_refused_before_anything_is_lost(path: Path) -> None:
     writer, sink = FileWriter(str(path)), FileSink(str(path))
     message = part(writer, "a")
-    with pytest.raises(ConnectError, match="name one temporary file"):
+    with pytest.raises(ConnectError, match="name the same temporary file"):
         sink.commit([message, message], OFFSETS)
 
 

@@ -170,8 +170,8 @@ def test_a_record_that_asks_to_be_tried_again_later_fails_with_the_property_that
     error = fatal(failure, ErrorPolicy(retry_timeout=1.5), where="record at t-0 offset 1", task="c-0")
     assert str(error) == (
         "Tolerance exceeded in error handler: record at t-0 offset 1 failed in task c-0 at stage TRANSFORMATION "
-        "(acme:call): RetriableError: 503. It asks to be retried later: set errors.retry.timeout (now 1500) to the "
-        "milliseconds to retry for, or to -1 to retry forever, or set errors.tolerance=all (with "
+        "(acme:call): RetriableError: 503. The plugin requests a later retry: set errors.retry.timeout (now 1500) to the "
+        "number of milliseconds for which to retry, or to -1 to retry forever, or set errors.tolerance=all (with "
         "errors.deadletterqueue.topic.name, to keep such records) to skip it."
     )
 

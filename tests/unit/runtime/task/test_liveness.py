@@ -191,7 +191,7 @@ def test_one_server_answers_for_health_readiness_and_metrics() -> None:
         0, registry, healthy=lambda: wrong[0] if wrong else None, ready=lambda: "does not run yet", age=lambda: 0.25
     )
     with page(f"http://127.0.0.1:{port}/healthz") as found:
-        assert found == (200, "ok, turned 0.2 s ago\n")
+        assert found == (200, "ok, the loop last completed 0.2 s ago\n")
     with page(f"http://127.0.0.1:{port}/readyz?verbose") as found:
         assert found == (503, "does not run yet\n")
     with page(f"http://127.0.0.1:{port}/metrics") as found:

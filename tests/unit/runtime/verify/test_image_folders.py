@@ -72,7 +72,7 @@ def test_jars_and_plugins_that_are_links_out_of_the_image_are_refused_with_their
         jar(image / "connect" / "acme" / "acme.jar").with_name(f"lib-{n}.jar").symlink_to(f"/usr/share/java/{n}.jar")
     text = refused(image)
     assert ": /connect/acme/lib-0.jar (to /usr/share/java/0.jar), " in text
-    assert "/connect/acme/lib-2.jar (to /usr/share/java/2.jar) and 2 more; replace the links by the files" in text
+    assert "/connect/acme/lib-2.jar (to /usr/share/java/2.jar) and 2 more; replace the links with the files" in text
 
 
 def test_a_folder_with_nothing_but_a_link_to_the_plugin_says_so(image: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_folder_with_nothing_but_a_link_to_the_plugin_says_so(image: Path) -> 
     text = refused(image)
     assert text.startswith("cannot find plugins in /connect: it contains no jar; build another image, or set spec.path")
     assert "have targets that pods do not mount" in text
-    assert "/connect/acme (to /opt/acme); replace the links by the files" in text
+    assert "/connect/acme (to /opt/acme); replace the links with the files" in text
 
 
 def test_a_broken_jar_is_refused_without_the_advice_to_download_it(image: Path) -> None:

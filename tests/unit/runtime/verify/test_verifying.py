@@ -134,8 +134,8 @@ ANSWER = '\'{"problems": [], "classes": ["Trim"]}\\n\''
             "import os; os.kill(os.getpid(), 9)",
             "was killed by signal 9 (SIGKILL) during the import of Trim; it may have used more memory than its limit",
         ),
-        (f"{EVERYWHERE}write(b'7\\n')", "overwrote its answer"),
-        (f"{EVERYWHERE}write(b{ANSWER})\nos._exit(0)", "overwrote its answer"),
+        (f"{EVERYWHERE}write(b'7\\n')", "overwrote the result of the inspection"),
+        (f"{EVERYWHERE}write(b{ANSWER})\nos._exit(0)", "overwrote the result of the inspection"),
     ],
 )
 def test_code_that_ends_the_process_that_imports_it_proves_nothing(pod: Pod, code: str, told: str) -> None:
