@@ -42,8 +42,8 @@ class ConditionType(StrEnum):
     )
     UPDATE_PENDING = (
         "UpdatePending",
-        "`True`: a change has not reached all tasks of this connector, and the others keep running its last good plan: a "
-        "change of the release, or other plugin versions that run in the first tasks first. Otherwise absent",
+        "`True`: a change of the release, or other plugin versions that some tasks try first, have not reached all tasks "
+        "of this connector; the other tasks keep running its last good plan. Otherwise absent",
     )
     LAGGING = (
         "Lagging",
@@ -342,7 +342,7 @@ class Reason(StrEnum):
     SUPERSEDED = (
         "Superseded",
         Use.UNDER_WAY | Use.TASK,
-        "Kafka has the record of a later incarnation or preparation, and the process has exited",
+        "a later incarnation or preparation of the task is recorded in Kafka, so the process has exited",
         "if the message names another operator or `penstock run`: stop that one, then annotate `restart`",
     )
     HEALTH_CHECK_FAILED = ("HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced")
@@ -437,7 +437,7 @@ class Reason(StrEnum):
     CANARY_FAILED = (
         "CanaryFailed",
         Use.UPDATE_PENDING,
-        "a task that runs other plugin versions first has failed; the others stay on the previous versions",
+        "one of the first tasks, which run other plugin versions, has failed; the others stay on the previous versions",
         "set the previous version again, or another one; the others follow once the first tasks run for "
         "`spec.rollout.canaryDuration` without a failure",
     )
