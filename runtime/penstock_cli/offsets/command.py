@@ -220,7 +220,7 @@ def _is_printed(text: str) -> bool:
 def _confirmed(verb: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise ConfigError(
-            Problem("--yes", f"is missing: without a terminal, you cannot confirm to {verb} these offsets")
+            Problem("--yes", f"is missing: without a terminal, you cannot be asked whether to {verb} these offsets")
         )
     sys.stderr.write(f"{verb.capitalize()} these offsets? [y/N] ")
     sys.stderr.flush()
