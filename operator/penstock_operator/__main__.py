@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         "--key",
         type=Path,
         default=_KEY,
-        help="key of the release (%(default)s; without this file, a Secret)",
+        help="key of the release (%(default)s; if it does not exist, that of a Secret)",
     )
     parser.add_argument(
         "--secrets", type=Path, default=Path(SECRETS_DIR), help="folder of mounted Secrets (%(default)s)"

@@ -575,14 +575,15 @@ class Operator:
             if self._lease.is_standby:  # a standby is ready to take over
                 return None
             if not self._lease.is_held:
-                return f"waiting for the Lease; its holder, {self._lease.holder or 'nobody'}, has not answered yet"
+                holder = self._lease.holder
+                return "waiting for the Lease" + (f"; its holder, {holder}, has not answered yet" if holder else "")
             return "waiting for the CRDs"
 
         return {"watches": begun}
 
     def _queue_stuck(self) -> str | None:
         age = self.queue.figures().oldest_running
-        return f"a reconciliation takes {age:.0f} s" if age > 2 * self.queue.limit else None
+        return f"a reconciliation has been running for {age:.0f} s" if age > 2 * self.queue.limit else None
 
     def _status_stuck(self) -> str | None:
         age = self._status.turn_age if self._status is not None else 0.0

@@ -42,8 +42,8 @@ class ConditionType(StrEnum):
     )
     UPDATE_PENDING = (
         "UpdatePending",
-        "`True`: a change has not reached all tasks of this connector, and the others keep running its last good plan: a "
-        "change of the release, or other plugin versions that run in the first tasks first. Otherwise absent",
+        "`True`: a change of the release, or other plugin versions that some tasks try first, have not reached all tasks "
+        "of this connector; the other tasks keep running its last good plan. Otherwise absent",
     )
     LAGGING = (
         "Lagging",
@@ -72,13 +72,13 @@ class EventType(StrEnum):
 class Use(Flag):
     """Places where users meet a reason.
 
-    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
+    `READY`, `IN_PROGRESS`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
     `POD_START` and `API_SERVER` appear wherever a pod is waited for: at `Ready`, `UpdatePending`, `ExecutorsReady` and
     tasks.
     """
 
     READY = auto()
-    UNDER_WAY = auto()
+    IN_PROGRESS = auto()
     STALLED = auto()
     UNKNOWN = auto()
     NOT_RECONCILING = auto()
@@ -143,38 +143,38 @@ class Reason(StrEnum):
     # In progress
     PLANNING = (
         "Planning",
-        Use.UNDER_WAY | Use.UPDATE_PENDING,
+        Use.IN_PROGRESS | Use.UPDATE_PENDING,
         "a job pod has the plugin validate the configuration and split the work into tasks",
         _WAIT,
         _NORMAL,
     )
     PREPARING = (
         "Preparing",
-        Use.UNDER_WAY | Use.TASK,
+        Use.IN_PROGRESS | Use.TASK,
         "a job pod sets up the internal topics and fences earlier tasks",
         _WAIT,
         _NORMAL,
     )
     STARTING = (
         "Starting",
-        Use.UNDER_WAY | Use.TASK | Use.EXECUTORS,
+        Use.IN_PROGRESS | Use.TASK | Use.EXECUTORS,
         "tasks start, or have not completed their first round yet; executors start, or are not connected to their task yet",
         _WAIT,
         _NORMAL,
     )
-    RESTARTING = "Restarting", Use.UNDER_WAY, "tasks are replaced", _WAIT, _NORMAL
-    PAUSING = "Pausing", Use.UNDER_WAY, "not all tasks are paused yet", _WAIT, _NORMAL
-    RESUMING = "Resuming", Use.UNDER_WAY, "not all tasks run again yet", _WAIT, _NORMAL
-    STOPPING = "Stopping", Use.UNDER_WAY | Use.EVENT, "tasks are being stopped", _WAIT, _NORMAL
+    RESTARTING = "Restarting", Use.IN_PROGRESS, "tasks are replaced", _WAIT, _NORMAL
+    PAUSING = "Pausing", Use.IN_PROGRESS, "not all tasks are paused yet", _WAIT, _NORMAL
+    RESUMING = "Resuming", Use.IN_PROGRESS, "not all tasks run again yet", _WAIT, _NORMAL
+    STOPPING = "Stopping", Use.IN_PROGRESS | Use.EVENT, "tasks are being stopped", _WAIT, _NORMAL
     WAITING = (
         "Waiting",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "pods or records of an earlier Connector of this name are being removed, a pod that changes the offsets is still "
         "running, or the operator checks whether the Connect name is free",
         _WAIT,
         _NORMAL,
     )
-    CHANGING = "Changing", Use.UNDER_WAY | Use.TASK, "the task has not reported the requested state yet", _WAIT
+    CHANGING = "Changing", Use.IN_PROGRESS | Use.TASK, "the task has not reported the requested state yet", _WAIT
     SPEC_CHANGED = (
         "SpecChanged",
         Use.TASK,
@@ -183,7 +183,7 @@ class Reason(StrEnum):
     )
     RESTART_REQUESTED = (
         "RestartRequested",
-        Use.UNDER_WAY | Use.TASK | Use.EVENT,
+        Use.IN_PROGRESS | Use.TASK | Use.EVENT,
         "an annotation requested a restart",
         _WAIT,
         _NORMAL,
@@ -195,11 +195,11 @@ class Reason(StrEnum):
         _WAIT,
         _NORMAL,
     )
-    DELETING = "Deleting", Use.UNDER_WAY, "the Connector is being deleted", _WAIT, _NORMAL
-    RESETTING_OFFSETS = "ResettingOffsets", Use.UNDER_WAY, "a job pod resets the offsets", _WAIT, _NORMAL
+    DELETING = "Deleting", Use.IN_PROGRESS, "the Connector is being deleted", _WAIT, _NORMAL
+    RESETTING_OFFSETS = "ResettingOffsets", Use.IN_PROGRESS, "a job pod resets the offsets", _WAIT, _NORMAL
     NAMESPACE_TERMINATING = (
         "NamespaceTerminating",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "the namespace is being deleted; no object can be created in it",
         _WAIT,
     )
@@ -220,19 +220,19 @@ class Reason(StrEnum):
     )
     SECRET_MISSING = (
         "SecretMissing",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "a Secret or key that `spec.config` names is not in this namespace",
         "create it; the connector then starts automatically",
     )
     WORKER_SECRET_MISSING = (
         "WorkerSecretMissing",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "a Secret or key that the worker configuration names is not in this namespace",
         "create it; the connector then starts automatically",
     )
     POLICY_MISSING = (
         "PolicyMissing",
-        Use.UNDER_WAY | Use.UPDATE_PENDING,
+        Use.IN_PROGRESS | Use.UPDATE_PENDING,
         "the TopicCreationPolicy that `spec.topicCreationPolicyRef` names is not in this namespace ([details](#policies))",
         "create it; the connector then follows automatically",
     )
@@ -251,7 +251,7 @@ class Reason(StrEnum):
     )
     PLUGIN_VERSION_MISSING = (
         "PluginVersionMissing",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "no verified PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` "
         "requests; the message lists the versions that exist ([details](#plugin-versions))",
         "create it, or request another version; the connector then follows automatically",
@@ -271,7 +271,7 @@ class Reason(StrEnum):
     )
     VERIFYING = (
         "Verifying",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "PluginVersion: a pod inspects its image, or it waits for its turn. Until then, only Connectors that request "
         "exactly its version use it",
         _WAIT,
@@ -287,28 +287,28 @@ class Reason(StrEnum):
     )
     VERIFICATION_FAILED = (
         "VerificationFailed",
-        Use.UNDER_WAY | Use.STALLED,
+        Use.IN_PROGRESS | Use.STALLED,
         "PluginVersion, `Stalled`: its image contains something else, or one of its classes cannot be imported. "
         "`Reconciling`: the pod ended without an answer, and the verification is retried",
         "see the message; publish another image, and create another PluginVersion",
     )
     DEFINITIONS_UNPUBLISHED = (
         "DefinitionsUnpublished",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "PluginVersion: a pod has inspected its image, but the configuration definitions in its log could not be "
         "published. Two more pods try; then it is `Verified` without them, and the message says why",
         "see the message",
     )
     NAME_CONFLICT = (
         "NameConflict",
-        Use.STALLED | Use.UNDER_WAY,
+        Use.STALLED | Use.IN_PROGRESS,
         "an older Connector has this name in Kafka; this one does nothing there, and has no finalizer",
         "rename one of them. If the cluster of the older one was rebuilt, or its release uninstalled: "
         "[installing](installing.md#a-cluster-that-was-rebuilt)",
     )
     NAME_RESERVED = (
         "NameReserved",
-        Use.STALLED | Use.UNDER_WAY,
+        Use.STALLED | Use.IN_PROGRESS,
         "`spec.connectName`, or a sink's group, begins with another namespace and a dot; such names are reserved for that "
         "namespace",
         "choose another name, or have the platform team allow it (`allowedConnectNames`)",
@@ -317,32 +317,32 @@ class Reason(StrEnum):
     # Tasks
     TASKS_FAILED = (
         "TasksFailed",
-        Use.UNDER_WAY | Use.STALLED,
+        Use.IN_PROGRESS | Use.STALLED,
         "tasks fail with errors; with `Stalled` their restarts are used up",
         "read the message and `status.tasks[].trace`; then annotate `restart-failed`",
     )
     TASKS_LOST = (
         "TasksLost",
-        Use.UNDER_WAY,
+        Use.IN_PROGRESS,
         "pods were deleted, evicted, killed or ran out of memory; their tasks are `Pending`, and are replaced without "
         "limit, with growing pauses",
         "see the message; raise memory, check the nodes",
     )
     HINDERED = (
         "Hindered",
-        Use.UNDER_WAY | Use.TASK | Use.EXECUTORS,
+        Use.IN_PROGRESS | Use.TASK | Use.EXECUTORS,
         "a running task has a temporary problem, for example Kafka is unreachable; or a task cannot use its executors",
     )
     UNAVAILABLE = (
         "Unavailable",
-        Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
+        Use.IN_PROGRESS | Use.UPDATE_PENDING | Use.TASK,
         "Kafka, or a service that the plugin needs, cannot be reached or refuses requests; the message has the cause",
         "fix the cause; it is retried without limit, at least once a minute",
     )
     SUPERSEDED = (
         "Superseded",
-        Use.UNDER_WAY | Use.TASK,
-        "Kafka has the record of a later incarnation or preparation, and the process has exited",
+        Use.IN_PROGRESS | Use.TASK,
+        "a later incarnation or preparation of the task is recorded in Kafka, so the process has exited",
         "if the message names another operator or `penstock run`: stop that one, then annotate `restart`",
     )
     HEALTH_CHECK_FAILED = ("HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced")
@@ -381,17 +381,17 @@ class Reason(StrEnum):
     # Job pods
     JOB_FAILED = (
         "JobFailed",
-        Use.UNDER_WAY | Use.UPDATE_PENDING,
+        Use.IN_PROGRESS | Use.UPDATE_PENDING,
         "the job pod ended without an answer; it is retried",
     )
     DEADLINE_EXCEEDED = (
         "DeadlineExceeded",
-        Use.UNDER_WAY | Use.UPDATE_PENDING,
+        Use.IN_PROGRESS | Use.UPDATE_PENDING,
         "the job pod did not end within `job.deadlineSeconds`; it is retried",
     )
     NODE_LOST = (
         "NodeLost",
-        Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
+        Use.IN_PROGRESS | Use.UPDATE_PENDING | Use.TASK,
         "the pod's node is unavailable, and another pod replaces it",
     )
     PREPARE_FAILED = (
@@ -401,13 +401,13 @@ class Reason(StrEnum):
         "fix it; it is retried after 2, 4 ... 60 s, then every 5 minutes, and immediately after a change of spec, Secret or "
         "worker configuration",
     )
-    RESET_FAILED = "ResetFailed", Use.UNDER_WAY, "Kafka or the plugin refuses to reset the offsets; it is retried"
-    OFFSETS_KEPT = "OffsetsKept", Use.UNDER_WAY | Use.EVENT, "the deleted Connector's offsets stay in Kafka"
+    RESET_FAILED = "ResetFailed", Use.IN_PROGRESS, "Kafka or the plugin refuses to reset the offsets; it is retried"
+    OFFSETS_KEPT = "OffsetsKept", Use.IN_PROGRESS | Use.EVENT, "the deleted Connector's offsets stay in Kafka"
 
     # The operator
     KAFKA_UNAVAILABLE = (
         "KafkaUnavailable",
-        Use.UNKNOWN | Use.UNDER_WAY,
+        Use.UNKNOWN | Use.IN_PROGRESS,
         "the operator cannot read the status topic. `Unknown`: tasks may still be running. `False`: the connector never "
         "ran; it starts automatically once the operator sees that no other has its Connect name",
         "fix the operator's connection to Kafka",
@@ -437,7 +437,7 @@ class Reason(StrEnum):
     CANARY_FAILED = (
         "CanaryFailed",
         Use.UPDATE_PENDING,
-        "a task that runs other plugin versions first has failed; the others stay on the previous versions",
+        "one of the first tasks, which run other plugin versions, has failed; the others stay on the previous versions",
         "set the previous version again, or another one; the others follow once the first tasks run for "
         "`spec.rollout.canaryDuration` without a failure",
     )

@@ -390,14 +390,18 @@ class Settings(_Part):
             except ConfigError as e:
                 problems += (Problem(f"worker.{p.property}" if p.property else "worker", p.message) for p in e.problems)
         if settings is not None and settings.metrics.port == settings.probes.port:
-            problems.append(Problem("probes.port", f"is {settings.probes.port}, as metrics.port; give each its own"))
+            problems.append(
+                Problem("probes.port", f"is {settings.probes.port}, the same as metrics.port; choose another")
+            )
         if settings is not None and settings.webhook.port in (settings.metrics.port, settings.probes.port):
-            text = f"is {settings.webhook.port}, as metrics.port or probes.port; give each its own"
+            text = f"is {settings.webhook.port}, the same as metrics.port or probes.port; choose another"
             problems.append(Problem("webhook.port", text))
         if settings is not None and settings.console.enabled:
             others = (settings.metrics.port, settings.probes.port, settings.webhook.port)
             if settings.console.port in others:
-                text = f"is {settings.console.port}, as metrics.port, probes.port or webhook.port; give each its own"
+                text = (
+                    f"is {settings.console.port}, the same as metrics.port, probes.port or webhook.port; choose another"
+                )
                 problems.append(Problem("console.port", text))
         if problems or settings is None:
             raise ConfigError(problems)

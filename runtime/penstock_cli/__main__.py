@@ -133,8 +133,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         const=_CONSOLE_PORT,
         metavar="PORT",
-        help="serve the console at http://127.0.0.1:PORT/; without PORT, which requires this option after all FILEs: "
-        f"{_CONSOLE_PORT}",
+        help=f"serve the console at http://127.0.0.1:PORT/; without PORT: {_CONSOLE_PORT}; this form "
+        "must come after all FILEs",
     )
     run.add_argument(
         "--master",
@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     versions.add_argument(
         "--namespace",
         metavar="NS",
-        help="also list the PluginVersions of this namespace, and their configurations, by kubectl",
+        help="also list the PluginVersions of this namespace, and their configurations, with kubectl",
     )
     _add_plugin_path(plugins)
     plugins.add_argument(
@@ -279,7 +279,11 @@ def _parser() -> argparse.ArgumentParser:
         "--data-dir", type=Path, default=_DATA_DIR, metavar="DIR", help="data of Kafka (default: %(default)s)"
     )
     kafka.add_argument(
-        "--port", type=_port, default=0, metavar="N", help="port for clients; 0, the default: the previous port, or any"
+        "--port",
+        type=_port,
+        default=0,
+        metavar="N",
+        help="port for clients; 0, the default: the previous port, or any free port",
     )
     kafka.add_argument("--log-level", default="INFO", type=str.upper, choices=_LEVELS, help=argparse.SUPPRESS)
     kafka.set_defaults(command=_kafka)

@@ -66,9 +66,9 @@ def reset_active_topics(options: OffsetsOptions) -> ExitCode:
         place, name = found.place, found.place.connector
         if known_in(found.entries, name).rival and not options.is_forced:
             raise ConnectError(
-                f"cannot reset the active topics of {name}: by its status topic, it is running, or an operator manages it; "
-                f"stop `penstock run`, or stop the connector in Kafka Connect. For a Connector on Kubernetes, use the "
-                f"annotation penstock.dev/reset-topics. If none of these exists any more, add --force"
+                f"cannot reset the active topics of {name}: according to its status topic, it is running, or an operator "
+                f"manages it; stop `penstock run`, or stop the connector in Kafka Connect. For a Connector on Kubernetes, "
+                f"use the annotation penstock.dev/reset-topics. If none of these exists any more, add --force"
             )
         writer = StatusWriter(place.shared, client_id=f"penstock-topics-{name}")
         try:

@@ -166,7 +166,7 @@ def test_a_constraint_that_is_checked_at_the_end_refuses_only_its_row(database: 
     ("record", "words"),
     [
         (row(None, key=1), "cannot build a row: the record has no value"),
-        (row("text"), "neither struct nor map, but a str; HoistField"),
+        (row("text"), "neither struct nor map, but a str; wrap it in a struct"),
         (row({}), "no field of the record becomes a column"),
         (row({"id": 1, "nme": "x"}), "has no column nme, but name; add it"),
         (row({"id": b"x"}), "invalid input syntax"),

@@ -264,7 +264,7 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(database: Any) -> None
         ("id INT", BY_ID, "Column id of public.orders may be null"),
         ("nr INT NOT NULL", BY_ID, "has no column id"),
         ("id TEXT NOT NULL", BY_ID, "id of public.orders must hold whole numbers"),
-        ("id INT NOT NULL, at TEXT NOT NULL", BY_TIME, "must be timestamps"),
+        ("id INT NOT NULL, at TEXT NOT NULL", BY_TIME, "must all be timestamps"),
     ],
 )
 def test_a_table_that_the_mode_cannot_read_is_reported(database: Any, table: str, properties: Any, words: str) -> None:

@@ -200,7 +200,7 @@ def test_a_time_of_a_day_is_no_timestamp_of_the_mode(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIME NOT NULL)")
     given = {**database.properties, "mode": "timestamp", "timestamp.column.name": "at", "topic.prefix": "t."}
     (found,) = make(SqlSource).validate(parsed(SqlSource, given))
-    assert str(found).startswith("timestamp.column.name: at of public.orders must be timestamps")
+    assert str(found).startswith("timestamp.column.name: at of public.orders must all be timestamps")
 
 
 def test_a_table_that_somebody_holds_locked_does_not_hold_up_planning(database: Any, monkeypatch: Any) -> None:

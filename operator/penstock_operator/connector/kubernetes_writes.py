@@ -199,8 +199,8 @@ async def put_config_map(key: Key, manifest: Mapping[str, Any], kube: Kube, run:
             return
         await run(kube.delete, CONFIG_MAP, key.namespace, name, uid=present["metadata"]["uid"])
     raise Conflict(
-        f"Creating ConfigMap {key.namespace}/{name}: another one with this name is not deleted; remove it, and the "
-        "finalizers that block its deletion"
+        f"Creating ConfigMap {key.namespace}/{name}: another one with this name still exists after its deletion; "
+        "remove it, and the finalizers that block its deletion"
     )
 
 

@@ -217,7 +217,7 @@ class Reconciler:
             if e.status != HTTPStatus.FORBIDDEN or (end := await end_of(key.namespace, context)) is None:
                 raise
             context.connectors.gone(key)  # the permission for the namespace is gone, and with it the watch
-            has_pods = end is NamespaceEnd.UNDER_WAY
+            has_pods = end is NamespaceEnd.IN_PROGRESS
         if has_pods:
             return _PODS_LEAVE
         await remove_records_of_deleted(left_behind(context, key, self._cache.get(key, CachedConnector())), context)

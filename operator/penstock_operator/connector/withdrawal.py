@@ -27,7 +27,7 @@ _LOOK: Final = 60.0
 class NamespaceEnd(Enum):
     """Progress of the deletion of a namespace."""
 
-    UNDER_WAY = "under way"
+    IN_PROGRESS = "in progress"
     REACHED = "reached"
 
 
@@ -89,4 +89,4 @@ async def end_of(namespace: str, context: Context) -> NamespaceEnd | None:
         return None
     if document is None:
         return NamespaceEnd.REACHED
-    return NamespaceEnd.UNDER_WAY if "deletionTimestamp" in document["metadata"] else None
+    return NamespaceEnd.IN_PROGRESS if "deletionTimestamp" in document["metadata"] else None

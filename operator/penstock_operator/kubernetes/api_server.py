@@ -107,9 +107,9 @@ class ApiServer:
                     str(kubeconfig), context=context, client_configuration=configuration, persist_config=False
                 )
         except ConfigException as e:
-            where = "in this pod" if kubeconfig is None else str(kubeconfig)
+            where = "the service account of this pod" if kubeconfig is None else str(kubeconfig)
             hint = " Outside of a cluster, set --kubeconfig." if kubeconfig is None else ""
-            raise ConfigError(Problem(where, f"has no access to an API server: {e}.{hint}")) from e
+            raise ConfigError(Problem(where, f"gives no access to an API server: {e}.{hint}")) from e
         except OSError as e:
             raise ConfigError(Problem(str(kubeconfig), f"cannot be read: {e.strerror}")) from e
         return cls(configuration, **more)

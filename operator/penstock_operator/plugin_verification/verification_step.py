@@ -185,7 +185,7 @@ def _next_step(seen: Seen) -> Step:
     if left <= 0:
         return replace(failed(seen, *_overdue(seen, pod)), delete=(pod,))
     if pod.hindrance is not None:
-        verdict = Verdict(Kind.UNDER_WAY, *pod.hindrance)
+        verdict = Verdict(Kind.IN_PROGRESS, *pod.hindrance)
     return Step(verdict, failure=failure, requeue_after=left)
 
 
@@ -198,8 +198,8 @@ def _free_name(seen: Seen) -> str:
 def _waits(failure: FailedJob, reason: str, message: str) -> Verdict:
     """Return the verdict while another pod inspects the image; it keeps reporting an earlier failure."""
     if failure.attempts:
-        return Verdict(Kind.UNDER_WAY, failure.reason, failure.message)
-    return Verdict(Kind.UNDER_WAY, reason, message)
+        return Verdict(Kind.IN_PROGRESS, failure.reason, failure.message)
+    return Verdict(Kind.IN_PROGRESS, reason, message)
 
 
 def _after_end(seen: Seen, pod: JobPod) -> Step:

@@ -168,6 +168,6 @@ def _said(status: Mapping[str, Any]) -> Verdict | None:
         return None
     is_stalled = found.get(ConditionType.STALLED, {}).get("status") == "True"
     said = Verdict(
-        Kind.STALLED if is_stalled else Kind.UNDER_WAY, str(ready.get("reason", "")), str(ready.get("message", ""))
+        Kind.STALLED if is_stalled else Kind.IN_PROGRESS, str(ready.get("reason", "")), str(ready.get("message", ""))
     )
     return replace(said, kind=Kind.READY) if ready.get("status") == "True" else said

@@ -194,11 +194,11 @@ class RolloutLimiter:
     def _why_stopped(self, namespace: str) -> str | None:
         failed = self._failed.get(namespace, {})
         names = ", ".join(k.name for k in islice(failed, _MAX_NAMES)) + (", ..." if len(failed) > _MAX_NAMES else "")
-        what = "were Ready before they were restarted for it, and have not been since"
+        what = "were Ready before they were restarted for the change, and have not been Ready since"
         if self._namespace_stops(namespace):
             return f"stopped in this namespace: {names} {what}; fix, pause or stop them, or revert the change"
         if self._release_stops():
-            here = f", here {names}" if names else ""
+            here = f" (in this one: {names})" if names else ""
             return f"stopped: Connectors of {len(self._failed)} namespaces{here} {what}; the operator's log names them"
         return None
 

@@ -73,7 +73,7 @@ class PluginSuite:
             except ConfigError as e:
                 named = [p.property for p in e.problems]
                 assert f"its.prefix.{prop.name}" in named, (
-                    f"{prop.name} is missing, but the reported properties are {named}"
+                    f"{prop.name} is required and missing, but the problems name only {named}"
                 )
             else:
                 raise AssertionError(f"{prop.name} is required, but the configuration without it is accepted")

@@ -39,10 +39,10 @@ class PredicateSuite(PluginSuite):
         assert set(answers) == {True, False}, "`records` needs records that match and records that do not"
         backwards = self.configured(request)
         assert [predicate.test(record) for record in records] == answers, (
-            "`test` returns another result for the same record"
+            "`test` returns different results for the same record"
         )
         assert [backwards.test(record) for record in records[::-1]] == answers[::-1], (
-            "the result of `test` depends on the records before"
+            "the result of `test` depends on the records before it"
         )
         assert exactly(records) == before, "`test` modified a record"
         predicate.close()

@@ -218,7 +218,7 @@ class _Demo:
         orders = generated(self._folder / SOURCE, self._servers)
         found, last = in_topic(self._servers, _TOPIC)
         topic, file = Count.of(found, orders), Count.of(in_file(self._folder / OUT), orders)
-        say(f"  source orders-in: {orders:,} orders, by its offset in Kafka")
+        say(f"  source orders-in: {orders:,} orders, according to its offset in Kafka")
         say(f"  topic '{_TOPIC}' (read_committed): {topic.found:,} records, {topic}")
         say(f"  {OUT}: {file.found:,} lines, {file}")
         if last:

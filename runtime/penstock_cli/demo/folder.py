@@ -127,5 +127,5 @@ def require_room(folder: Path) -> None:
     if free < _ROOM:
         raise ConnectError(
             f"cannot keep the demo's data in {folder}: {free / 1e6:.0f} MB are free, and {_ROOM / 1e6:.0f} MB are needed; "
-            "free space there, or set another folder by --keep DIR or TMPDIR"
+            "free space there, or set another folder with --keep DIR or TMPDIR"
         )

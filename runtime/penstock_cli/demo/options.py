@@ -60,7 +60,7 @@ exit codes:
         type=_count,
         default=0,
         metavar="N",
-        help="also deliver a backlog of this many orders, for which Spark starts, such as 1000000",
+        help="also deliver a backlog of this many orders, such as 1000000, for which Spark starts",
     )
     demo.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the data in DIR; the next demo in DIR continues with it"

@@ -45,7 +45,7 @@ def with_archive(jvm: Jvm, say: Callable[[str], None], *, makes_it: bool = True)
                     say("Preparing Kafka for quick starts (once)...")
                     _make(jvm, archive)
     except (OSError, ConnectError) as error:
-        _logger.info("Cannot create a class-data archive for the embedded Kafka, which starts more slowly: %s", error)
+        _logger.info("Cannot create a class-data archive; the embedded Kafka starts more slowly without it: %s", error)
         return jvm
     return replace(jvm, archive=archive)
 

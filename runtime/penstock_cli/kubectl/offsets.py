@@ -86,7 +86,7 @@ def _is_confirmed(
         return True
     if sys.stdin is None or not sys.stdin.isatty():
         raise ConfigError(
-            Problem("--yes", f"is missing: without a terminal, you cannot confirm to {verb} these offsets")
+            Problem("--yes", "is missing: standard input is not a terminal, so you cannot be asked to confirm")
         )
     sys.stderr.write(f"{verb.capitalize()} these offsets of {name}? [y/N] ")
     sys.stderr.flush()

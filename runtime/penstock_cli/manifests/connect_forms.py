@@ -66,7 +66,7 @@ def connector(document: Mapping[str, Any]) -> Connector:
         if isinstance(name, str) and trimmed(name) not in ("", name):
             flaws.append(
                 Problem(
-                    "spec.class", "begins or ends with blanks, with which Kafka Connect finds no class; remove them"
+                    "spec.class", "begins or ends with blanks, so Kafka Connect would not find the class; remove them"
                 )
             )
     if "connector.plugin.version" in config:

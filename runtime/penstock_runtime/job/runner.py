@@ -33,7 +33,7 @@ from penstock_runtime.plugins.mounted import append_folders, python_folders
 from penstock_runtime.process import termination_message
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.plugin_place import place_of_frame
-from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
+from penstock_runtime.process.stdio_capture import last_lines, redirect_to_log
 from penstock_runtime.task.redactor import redactor_of
 
 __all__ = ["leave", "run"]
@@ -65,7 +65,7 @@ def run(arguments: list[str]) -> ExitCode:
 
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
     log_warnings_and_uncaught_errors()
-    become_log_lines(redact)
+    redirect_to_log(redact)
     append_folders(python_folders(request.mounts))
     try:
         # Listing offsets calls no plugin, whose import may hang, and returns no property. A plugin that differs from its

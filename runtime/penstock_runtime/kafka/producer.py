@@ -13,9 +13,9 @@ from penstock_runtime.kafka.producer_buffer import Outgoing, ProducerBuffer, Ref
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["LAST_WORDS", "PlainProducer", "write_alone"]
+__all__ = ["FINAL_WRITE_SECONDS", "PlainProducer", "write_alone"]
 
-LAST_WORDS: Final = 30.0
+FINAL_WRITE_SECONDS: Final = 30.0
 """Seconds that a failing task waits for Kafka to accept its last records."""
 
 
@@ -112,7 +112,9 @@ class PlainProducer:
         )
 
 
-def write_alone(settings: ClientSettings, client_id: str, outgoing: Outgoing, *, within: float = LAST_WORDS) -> None:
+def write_alone(
+    settings: ClientSettings, client_id: str, outgoing: Outgoing, *, within: float = FINAL_WRITE_SECONDS
+) -> None:
     """Write these records with a separate producer. On return all of them are in Kafka.
 
     Raises:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["become_log_lines", "last_lines"]
+__all__ = ["last_lines", "redirect_to_log"]
 
 _LONGEST: Final = 1 << 16
 _MARGIN: Final = 1 << 12
@@ -79,7 +79,7 @@ class _Bytes(io.RawIOBase):
         return len(content)
 
 
-def become_log_lines(redact: Callable[[str], str]) -> None:
+def redirect_to_log(redact: Callable[[str], str]) -> None:
     """Replace `sys.stdout` and `sys.stderr` with streams that log. The log must already use another stream object.
 
     Args:

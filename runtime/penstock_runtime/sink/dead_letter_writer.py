@@ -6,7 +6,7 @@ from math import inf
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.kafka.consumers import Consumed
-from penstock_runtime.kafka.producer import LAST_WORDS, PlainProducer
+from penstock_runtime.kafka.producer import FINAL_WRITE_SECONDS, PlainProducer
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.dead_letters import FailedRecord, dead_letter
 from penstock_runtime.pipeline.error_tolerance import ErrorPolicy, Failure
@@ -91,7 +91,7 @@ class DeadLetters:
         summary = Summary()
         try:
             self.bury(failure, consumed, summary)
-            self.finish(summary, within=LAST_WORDS)
+            self.finish(summary, within=FINAL_WRITE_SECONDS)
         except ConnectError as e:  # the task fails anyway, and for another reason
             log.warning("Cannot write the record that fails the task to the dead letter queue '%s': %s", self._topic, e)
 

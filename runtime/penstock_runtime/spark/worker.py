@@ -30,7 +30,7 @@ from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.error_tolerance import printable, sentence
 from penstock_runtime.pipeline.gc_tuning import tune_gc
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
+from penstock_runtime.process.stdio_capture import last_lines, redirect_to_log
 
 __all__ = [
     "Answer",
@@ -163,7 +163,7 @@ def context_of(kind: type[C], spec: str, slots: str, secrets: Mapping[str, str] 
     _redactors[:] = [setup.redactor]
     context = {"connector": setup.spec.connector, "task": setup.spec.task, "worker": os.getpid()}
     logs.configure(stream=sys.__stderr__, context=lambda: context, redact=setup.redactor)
-    become_log_lines(setup.redactor)
+    redirect_to_log(setup.redactor)
     atexit.register(last_lines)
     return setup
 

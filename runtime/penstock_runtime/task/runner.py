@@ -40,7 +40,7 @@ from penstock_runtime.process.children import die_with_parent, kill_children
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.scratch import Scratch
-from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
+from penstock_runtime.process.stdio_capture import last_lines, redirect_to_log
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.task import SinkTask
@@ -179,7 +179,7 @@ class _Process:
         LOOP.begin()
         self._configure_log()
         log_warnings_and_uncaught_errors()
-        become_log_lines(lambda text: self._redact(text))
+        redirect_to_log(lambda text: self._redact(text))
         with Scratch() as scratch:
             scratch.become_temporary()
             self._scratch = scratch

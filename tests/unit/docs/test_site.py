@@ -132,7 +132,7 @@ def test_each_fault_and_each_reason_is_on_the_page_for_debugging() -> None:
     for fault in faults:
         assert re.search(rf"\| {re.escape(f'{fault.name}: {fault.symptom}')} \|.* {re.escape(fault.remedy)} \|", text)
     fine = {"Running", "Paused", "Stopped", "NotReconciling", "NotStalled", "Accepted", "Verified"}
-    asked = Use.READY | Use.UNDER_WAY | Use.STALLED | Use.TASK | Use.POD_START | Use.API_SERVER
+    asked = Use.READY | Use.IN_PROGRESS | Use.STALLED | Use.TASK | Use.POD_START | Use.API_SERVER
     reasons = [reason for reason in Reason if reason.use & asked and reason not in fine]
     assert len(reasons) > 70
     for reason in reasons:

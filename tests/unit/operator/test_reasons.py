@@ -77,7 +77,7 @@ def test_no_reason_and_no_type_of_condition_is_a_literal_outside_their_table() -
 
 
 def test_the_ways_in_which_ready_is_set_are_the_kinds_of_verdicts() -> None:
-    assert {k.name for k in Kind} == {u.name for u in (Use.READY, Use.UNDER_WAY, Use.STALLED, Use.UNKNOWN)}
+    assert {k.name for k in Kind} == {u.name for u in (Use.READY, Use.IN_PROGRESS, Use.STALLED, Use.UNKNOWN)}
 
 
 def test_every_reason_is_a_word_that_kubernetes_takes_and_says_what_it_means() -> None:

@@ -63,10 +63,10 @@ def test_a_plugin_version_says_what_is_known_of_its_image_and_which_runtime_has_
 def test_a_plugin_version_whose_image_cannot_be_pulled_has_one_cause_for_an_event() -> None:
     found, causes = document(TICKER), []
     for reason, kind in (
-        ("Verifying", verdict.Kind.UNDER_WAY),
-        ("ErrImagePull", verdict.Kind.UNDER_WAY),
-        ("ImagePullBackOff", verdict.Kind.UNDER_WAY),
-        ("ErrImagePull", verdict.Kind.UNDER_WAY),
+        ("Verifying", verdict.Kind.IN_PROGRESS),
+        ("ErrImagePull", verdict.Kind.IN_PROGRESS),
+        ("ImagePullBackOff", verdict.Kind.IN_PROGRESS),
+        ("ErrImagePull", verdict.Kind.IN_PROGRESS),
         ("Verified", verdict.Kind.READY),
     ):
         status = resource_status(PLUGIN_VERSION, found, [], NOW, Verdict(kind, reason, f"because of {reason}"))

@@ -121,7 +121,7 @@ def test_a_line_that_the_full_disk_of_the_log_does_not_take_is_nobodys_failure()
         "from penstock_runtime import logs\n"
         "from penstock_runtime.process import stdio_capture\n"
         "logs.configure(descriptor=2)\n"
-        "stdio_capture.become_log_lines(str)\n"
+        "stdio_capture.redirect_to_log(str)\n"
         "for n in range(1000): logging.getLogger('a').warning('line %d', n)\n"
         "import os; os.write(1, b'still here')\n"
     )

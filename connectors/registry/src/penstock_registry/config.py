@@ -59,8 +59,8 @@ class RegistryConfig(Config):
     latest_metadata: list[str] = prop(
         "use.latest.with.metadata",
         [],
-        doc="Write with the latest schema of the subject that has this metadata, `name=value`, separated by commas. It has "
-        "an effect only if `auto.register.schemas` is false.",
+        doc="Write with the latest schema of the subject that has all of this metadata: pairs `name=value`, separated by "
+        "commas. It has an effect only if `auto.register.schemas` is false.",
         importance=Importance.LOW,
     )
     latest_cache_seconds: Int = prop(

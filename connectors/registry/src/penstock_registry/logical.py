@@ -59,7 +59,7 @@ def _unscaled(scale: int) -> Callable[[Any], bytes]:
 
 def _instant(value: Any, kind: str) -> int:
     if not isinstance(value, Instant):
-        raise DataError(f"a {kind}, an Instant, is expected, not {_kind(value)}")
+        raise DataError(f"an Instant is expected for a {kind}, not {_kind(value)}")
     return int(value)
 
 

@@ -132,7 +132,7 @@ class Registry:
             self._forget()  # otherwise, a registry that was upgraded would not be asked again
             raise self._calls.unavailable(
                 "write the GUID of a schema to a header",
-                "it has no GUIDs; remove key.schema.id.serializer and value.schema.id.serializer, or upgrade it",
+                "it has no GUIDs; remove key.schema.id.serializer and value.schema.id.serializer, or upgrade the registry",
             )
         return UUID(found.guid).bytes
 

@@ -45,8 +45,8 @@ def schema_id(message: bytes) -> int:
     """
     if len(message) < _NUMBER.size:
         raise DataError(
-            f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {_NUMBER.size}; "
-            "it was not written with a schema registry, so configure the converter for its format"
+            f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {_NUMBER.size} bytes"
+            "; the message was not written with a schema registry, so configure the converter for its format"
         )
     magic, number = _NUMBER.unpack_from(message)
     if magic != _BY_NUMBER:
@@ -124,7 +124,8 @@ class ConfluentFormat:
             return data
         if len(found) < {b"\0": _NUMBER.size, b"\1": _GUID_END}.get(found[:1], 1):
             raise DataError(
-                f"cannot read a message: header {self.header} has only {len(found)} bytes of the id of a schema"
+                f"cannot read a message: header {self.header} has {len(found)} bytes, too few for the id of a schema; "
+                "correct the writer of the message"
             )
         return found + data
 

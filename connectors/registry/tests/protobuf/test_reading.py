@@ -268,7 +268,7 @@ def test_texts_that_java_registers_are_compiled() -> None:
         (
             'syntax = "proto3"; message A { A a = 1; }',
             b"\0",
-            "message A contains itself, which a schema of Connect cannot",
+            "message A contains itself, but schemas of Kafka Connect cannot be recursive",
         ),
         (
             'syntax = "proto3"; message A { B b = 1; } message B { repeated A a = 1; }',

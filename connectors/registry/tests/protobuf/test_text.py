@@ -184,7 +184,10 @@ def test_a_primitive_is_one_of_the_wrappers_of_google() -> None:
             "field 'b': two different types have the name In",
         ),
         (struct({"a": INT32, "b": tagged(INT32, 1)}), "'a' and 'b' of ConnectDefault1 have the same number 1"),
-        (struct({"a": replace(INT32, parameters={names.TAG: "x"})}), "the parameter of 'a' is not a number"),
+        (
+            struct({"a": replace(INT32, parameters={names.TAG: "x"})}),
+            f"the parameter {names.TAG} of the field 'a' is not a number",
+        ),
         (
             struct({"u": struct({"a": INT32}, name=f"{names.UNION}.u")}),
             "field 'u': the field 'a' of a oneof has no number; set the parameter",

@@ -131,7 +131,7 @@ def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
     """Do nothing if its namespace is being deleted: no object can be created there, and the Connector is deleted soon."""
     if not observed.namespace_ends:
         return None
-    verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
+    verdict = Verdict(Kind.IN_PROGRESS, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
     return StepOutcome(persisted=observed.persisted, verdict=verdict, config=known_config(observed), state="Stopping")
 
 

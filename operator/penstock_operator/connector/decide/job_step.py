@@ -181,7 +181,8 @@ def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
         return reason, f"{message}; the job pod was not scheduled within {observed.deadline:.0f} s, and it is retried"
     if pod.hindrance is not None:
         return pod.hindrance[0], _late_message(pod)
-    return Reason.NODE_LOST, f"node {pod.node} does not stop pod {pod.name}, which is past its deadline; it is retried"
+    message = f"node {pod.node} does not stop pod {pod.name}, which is past its deadline; another job pod replaces it"
+    return Reason.NODE_LOST, message
 
 
 DOING: Final[Mapping[Action, tuple[str, str]]] = {
@@ -205,7 +206,7 @@ def _late_message(pod: JobPod) -> str:
         )
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
     slow = "if pulling the image takes long, raise job.deadlineSeconds of the release"
-    return f"the job pod's container had not started in time{why}; {slow}"
+    return f"the job pod's container did not start in time{why}; {slow}"
 
 
 def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:

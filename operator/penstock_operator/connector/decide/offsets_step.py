@@ -181,9 +181,9 @@ def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[Of
 def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> str:
     """Return why an action whose pod does not exist must no longer begin; empty: it may."""
     if action.action != LIST and observed.connector.spec.state is not State.STOPPED:
-        return "the connector was started again before it began"
+        return "the connector was started again before the action began"
     if not any(r.asks_for(action) for r in requests):
-        return "its annotation was changed before it began"
+        return "the annotation was changed before the action began"
     return list_refusal(observed) if action.action == LIST else ""
 
 

@@ -43,7 +43,7 @@ def plan_tasks(observed: Observation) -> StepOutcome:
         outcome,
         plan=None,
         config=unchecked("takes effect once its TopicCreationPolicies can be applied"),
-        verdict=Verdict(Kind.UNDER_WAY if is_missing else Kind.STALLED, problem.reason, problem.message),
+        verdict=Verdict(Kind.IN_PROGRESS if is_missing else Kind.STALLED, problem.reason, problem.message),
         state="Pending" if is_missing else "Failed",
         requeue_after=_MISSING_AGAIN if is_missing else None,
     )
@@ -93,7 +93,7 @@ def _planned(
 ) -> StepOutcome:
     return StepOutcome(
         persisted=persisted,
-        verdict=Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start"),
+        verdict=Verdict(Kind.IN_PROGRESS, Reason.STARTING, "the tasks are about to start"),
         config=valid(observed, plan),
         state="Pending",
         plan=plan,
@@ -128,7 +128,7 @@ def _with_missing_version(observed: Observation, outcome: StepOutcome, problems:
     """Return the outcome for a missing PluginVersion. It may be created later, so the Connector is not stalled."""
     if not observed.requested.plugin.is_missing or len(problems) > len(observed.requested.plugin.problems):
         return outcome
-    verdict = replace(outcome.verdict, kind=Kind.UNDER_WAY, reason=Reason.PLUGIN_VERSION_MISSING)
+    verdict = replace(outcome.verdict, kind=Kind.IN_PROGRESS, reason=Reason.PLUGIN_VERSION_MISSING)
     return replace(outcome, verdict=verdict, state="Pending", requeue_after=_MISSING_AGAIN)
 
 
@@ -141,7 +141,7 @@ def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOu
     problems = list(secrets.missing)
     if outcome.config.valid is False:
         problems += (p for p in observed.persisted.refusal if "${secret:" not in p)
-    return replace(outcome, verdict=Verdict(Kind.UNDER_WAY, reason, "; ".join(problems)), state="Pending")
+    return replace(outcome, verdict=Verdict(Kind.IN_PROGRESS, reason, "; ".join(problems)), state="Pending")
 
 
 def _plan_by_job(observed: Observation) -> StepOutcome:
@@ -183,7 +183,7 @@ def _job_under_way(observed: Observation, persisted: PersistedState, step: JobSt
         persisted = replace(persisted, fence="")
     return StepOutcome(
         persisted=persisted,
-        verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
+        verdict=Verdict(Kind.IN_PROGRESS, step.reason, step.message),
         config=unchecked(
             "is being checked" if step.reason == Reason.PLANNING else f"is not checked yet: {step.message}"
         ),

@@ -65,7 +65,7 @@ def waiting(
     """Return the outcome of a Connector that waits for something else."""
     return StepOutcome(
         persisted=observed.persisted,
-        verdict=Verdict(Kind.UNDER_WAY, reason, message),
+        verdict=Verdict(Kind.IN_PROGRESS, reason, message),
         config=known_config(observed),
         state="Pending",
         requeue_after=requeue_after,

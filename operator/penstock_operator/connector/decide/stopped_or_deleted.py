@@ -41,7 +41,7 @@ def stopped(observed: Observation) -> StepOutcome:
     if not (staying or jobs):
         verdict = Verdict(Kind.READY, Reason.STOPPED, "no task is running; configuration and offsets are kept")
         return without_tasks(observed, verdict, "Stopped")
-    verdict = Verdict(Kind.UNDER_WAY, Reason.STOPPING, f"waiting for {pod_names([*staying, *jobs])} to terminate")
+    verdict = Verdict(Kind.IN_PROGRESS, Reason.STOPPING, f"waiting for {pod_names([*staying, *jobs])} to terminate")
     left = [p.leaves_by + observed.release.node_timeout - observed.now for p in jobs if p.leaves_by is not None]
     return without_tasks(
         observed, verdict, "Stopping", requeue_after=soonest(*left, *_left_of_ended(staying, observed.now))
@@ -104,12 +104,14 @@ def _left_of_ended(staying: Sequence[TaskPod], now: float) -> list[float]:
 
 def deleting(observed: Observation) -> StepOutcome:
     """Stop the tasks of a deleted Connector, reset its offsets if that is requested, then remove its finalizer."""
-    ending = without_tasks(observed, Verdict(Kind.UNDER_WAY, Reason.DELETING, "its pods are being stopped"), "Stopping")
+    ending = without_tasks(
+        observed, Verdict(Kind.IN_PROGRESS, Reason.DELETING, "its pods are being stopped"), "Stopping"
+    )
     ending = replace(ending, delete=(*ending.delete, *(p for p in observed.pods.offsets_jobs if p.leaving is None)))
     if not observed.has_finalizer or observed.deleting is None:
         return ending
     if (kept := _offsets_kept(observed)) is not None:
-        return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, *kept))
+        return replace(ending, finalizer=False, verdict=Verdict(Kind.IN_PROGRESS, *kept))
     key = digest(observed.connector.metadata.uid, "reset")
     job = JobObservation.of(observed, Action.RESET_OFFSETS, key)
     staying = _staying(observed)
@@ -127,10 +129,10 @@ def deleting(observed: Observation) -> StepOutcome:
     if left <= 0:
         why = why or "no job pod got a slot"
         text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and are kept: {why}"
-        return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
+        return replace(ending, finalizer=False, verdict=Verdict(Kind.IN_PROGRESS, Reason.OFFSETS_KEPT, text))
     busy = observed.pods_changing_offsets
     if staying or busy:
-        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, f"waiting for {pod_names([*staying, *busy])} to terminate")
+        verdict = Verdict(Kind.IN_PROGRESS, Reason.DELETING, f"waiting for {pod_names([*staying, *busy])} to terminate")
         ends = [p.leaves_by + observed.release.node_timeout - observed.now for p in busy if p.leaves_by is not None]
         requeue_after = soonest(left, RELEASED_AFTER, *ends, *_left_of_ended(staying, observed.now))
         return replace(ending, verdict=verdict, requeue_after=requeue_after)
@@ -148,10 +150,10 @@ def _reset_offsets(
     )
     if step.answer is not None:
         plan = observed.plan(observed.persisted.plan)
-        verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, "its offsets have been reset")
+        verdict = Verdict(Kind.IN_PROGRESS, Reason.DELETING, "its offsets have been reset")
         if plan is not None and plan.left_behind:
             text = f"its offsets have been reset, but {plan.left_behind} are kept"
-            verdict = Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text)
+            verdict = Verdict(Kind.IN_PROGRESS, Reason.OFFSETS_KEPT, text)
         return replace(outcome, verdict=verdict, finalizer=False)
     failed = step.persisted.attempts + (job.refusal.tries if job.refusal is not None else 0)
     create = () if step.create is None else (_reset_pod(observed, step.create, job.key, failed),)
@@ -163,7 +165,7 @@ def _reset_offsets(
         )
     return replace(
         outcome,
-        verdict=Verdict(Kind.UNDER_WAY, step.reason, message),
+        verdict=Verdict(Kind.IN_PROGRESS, step.reason, message),
         create=create,
         queued=step.queued,
         requeue_after=soonest(left, step.requeue_after),

@@ -97,7 +97,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     persisted = replace(observed.persisted, tasks=tasks)
 
     def under_way(reason: str, message: str) -> Verdict:
-        return Verdict(Kind.UNDER_WAY, reason, message) if planning.config.valid is True else planning.verdict
+        return Verdict(Kind.IN_PROGRESS, reason, message) if planning.config.valid is True else planning.verdict
 
     before = planning.then(persisted=persisted, plan=plan, state="Pending")
     alive = [p for p in observed.pods.tasks if p.lives(observed.now, observed.release.node_timeout)]

@@ -60,11 +60,11 @@ def _verdict(
         reason = Reason.TASKS_FAILED if any(t.state == "Failed" for t in has_ended) else Reason.TASKS_LOST
         only = {t.reason for t in has_ended}
         return Verdict(
-            Kind.UNDER_WAY, Reason.UNAVAILABLE if only == {Reason.UNAVAILABLE} else reason, _messages(has_ended)
+            Kind.IN_PROGRESS, Reason.UNAVAILABLE if only == {Reason.UNAVAILABLE} else reason, _messages(has_ended)
         )
     hindered = [t for t in every if t.message and t.state in ("Pending", "Running", "Paused")]
     if hindered:
-        return Verdict(Kind.UNDER_WAY, hindered[0].reason or Reason.STARTING, _messages(hindered))
+        return Verdict(Kind.IN_PROGRESS, hindered[0].reason or Reason.STARTING, _messages(hindered))
     if observed.records.trouble is not None:
         text = (
             f"the operator cannot read the reports of the tasks, which may still be running: {observed.records.trouble}"
@@ -79,7 +79,7 @@ def _verdict(
         if any(t.message for t in behind):
             rest = _messages(behind)
         return Verdict(
-            Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waiting for {rest}"
+            Kind.IN_PROGRESS, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waiting for {rest}"
         )
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
     most = observed.connector.spec.tasks_max

@@ -113,7 +113,7 @@ class ApiTrouble:
             return
         reason, remedy = cause(error)
         message = joined(*(part for part in (str(error), remedy, _RETRIED) if part))
-        verdict = Verdict(Kind.UNKNOWN if looking else Kind.UNDER_WAY, reason, message)
+        verdict = Verdict(Kind.UNKNOWN if looking else Kind.IN_PROGRESS, reason, message)
         if self.verdict is not None:
             is_same = (verdict.kind, verdict.reason) == (self.verdict.kind, self.verdict.reason)
             if now - self._reported_at < (_SAME_CAUSE_AFTER if is_same else _OTHER_CAUSE_AFTER):

@@ -18,7 +18,7 @@ class Kind(Enum):
     """Progress of a connector towards its `spec`."""
 
     READY = "ready"
-    UNDER_WAY = "under way"
+    IN_PROGRESS = "in progress"
     STALLED = "stalled"
     UNKNOWN = "unknown"
 

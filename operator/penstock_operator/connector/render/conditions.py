@@ -19,7 +19,7 @@ from penstock_operator.reasons import ConditionType, Reason
 __all__ = ["all_conditions", "undecided_conditions"]
 
 _TRUE_FOR: Final = (
-    (ConditionType.RECONCILING, Kind.UNDER_WAY, Reason.NOT_RECONCILING),
+    (ConditionType.RECONCILING, Kind.IN_PROGRESS, Reason.NOT_RECONCILING),
     (ConditionType.STALLED, Kind.STALLED, Reason.NOT_STALLED),
 )
 """Conditions, with the kind of verdict for which they are True, and their reason while they are False."""

@@ -68,7 +68,7 @@ def trouble(*failures: tuple[float, OperatorError], looking: bool = False) -> Ap
 def test_a_cause_has_a_reason_what_failed_and_what_to_do(error: OperatorError, reason: str, words: str) -> None:
     told = trouble((0, error), (100, error)).verdict
     assert told is not None
-    assert (told.kind, told.reason) == (Kind.UNDER_WAY, reason)
+    assert (told.kind, told.reason) == (Kind.IN_PROGRESS, reason)
     assert told.message.startswith(str(error))
     assert words in told.message
     assert told.message.endswith("running tasks continue")
@@ -136,7 +136,7 @@ def ready(status: str, reason: str, generation: int = 1) -> dict[str, Any]:
     }
 
 
-HINDERED = Verdict(Kind.UNDER_WAY, "QuotaExceeded", "full")
+HINDERED = Verdict(Kind.IN_PROGRESS, "QuotaExceeded", "full")
 
 
 def test_nothing_but_the_conditions_of_the_verdict_is_changed_and_a_second_time_nothing() -> None:
@@ -173,6 +173,6 @@ def test_a_refused_name_stays_in_the_status_since_later_decisions_go_by_it() -> 
 
 
 def test_a_message_stays_within_its_bytes() -> None:
-    found = status_with_trouble(document(), Verdict(Kind.UNDER_WAY, "X", "é" * 40_000), 0.0)
+    found = status_with_trouble(document(), Verdict(Kind.IN_PROGRESS, "X", "é" * 40_000), 0.0)
     assert found is not None
     assert all(len(c["message"].encode()) <= 8_000 for c in found["conditions"])

@@ -46,13 +46,13 @@ def told(found: JobStep) -> tuple[str, str]:
             None,
             None,
             "DeadlineExceeded",
-            "the job pod's container had not started in time; if pulling the image takes long, raise",
+            "the job pod's container did not start in time; if pulling the image takes long, raise",
         ),
         (
             None,
             ("ErrImagePull", "no such host"),
             "ErrImagePull",
-            "the job pod's container had not started in time: ErrImagePull: no such host; if pulling the image",
+            "the job pod's container did not start in time: ErrImagePull: no such host; if pulling the image",
         ),
         (
             1_005.0,

@@ -65,7 +65,7 @@ def told(found: Step) -> tuple[Kind, str, str]:
 
 def test_a_new_one_gets_a_pod_and_is_under_way_until_that_has_looked() -> None:
     first = step(seen())
-    assert (first.create, first.verdict.kind, first.verdict.reason) == (NAME, Kind.UNDER_WAY, "Verifying")
+    assert (first.create, first.verdict.kind, first.verdict.reason) == (NAME, Kind.IN_PROGRESS, "Verifying")
     assert step(seen(pod())).create is None
     assert step(seen(pod())).requeue_after == 120
 
@@ -113,7 +113,7 @@ def test_definitions_are_published_before_it_is_ready_and_the_status_says_where(
 
 def test_where_they_cannot_be_had_two_more_pods_look_and_the_third_decides_without_them_and_says_why() -> None:
     first = unpublished(seen(logged()), step(seen(logged())), "the log is gone")
-    assert told(first)[:2] == (Kind.UNDER_WAY, "DefinitionsUnpublished")
+    assert told(first)[:2] == (Kind.IN_PROGRESS, "DefinitionsUnpublished")
     assert "the log is gone; it is retried automatically" in first.verdict.message
     assert (first.is_decided, first.finding, [p.name for p in first.delete]) == (False, None, [NAME])
     leaves = seen(logged(leaving=NOW, leaves_by=NOW + 1), failure=first.failure)
@@ -233,7 +233,7 @@ def test_a_pod_that_decided_nothing_is_reported_and_another_one_looks_after_a_pa
     end: JobPod, reason: str, words: str
 ) -> None:
     found = step(seen(end))
-    assert (found.verdict.kind, found.verdict.reason, found.is_decided) == (Kind.UNDER_WAY, reason, False)
+    assert (found.verdict.kind, found.verdict.reason, found.is_decided) == (Kind.IN_PROGRESS, reason, False)
     assert words in found.verdict.message
     assert (found.requeue_after, [p.name for p in found.delete]) == (15, [NAME])
     waits = step(seen(failure=found.failure, now=NOW + 14))
@@ -252,7 +252,7 @@ def test_out_of_memory_names_the_limit_and_what_to_raise() -> None:
 
 def test_what_keeps_a_pod_from_starting_is_reported_while_it_waits_and_its_deadline_counts_from_its_creation() -> None:
     waiting = pod(hindrance=("Unschedulable", "0/1 nodes are available"))
-    assert told(step(seen(waiting))) == (Kind.UNDER_WAY, "Unschedulable", "0/1 nodes are available")
+    assert told(step(seen(waiting))) == (Kind.IN_PROGRESS, "Unschedulable", "0/1 nodes are available")
     late = step(seen(waiting, now=NOW + 120))
     assert ([p.name for p in late.delete], late.verdict.reason, late.create) == ([NAME], "Unschedulable", None)
     unseen = step(seen(pod(), now=NOW + 120))

@@ -165,11 +165,11 @@ def test_a_probe_says_everything_that_is_wrong_also_when_a_check_breaks(caplog: 
     server = Server(0, {"/healthz": probe_page({"queue": lambda: wrong["queue"], "broken": broken})})
     try:
         assert fetched(server.port, "/healthz") == (200, '{"status": "ok"}\n')
-        wrong["queue"] = "a reconciliation takes 300 s"
+        wrong["queue"] = "a reconciliation has been running for 300 s"
         status, text = fetched(server.port, "/healthz?verbose")
         assert status == 503
         assert json.loads(text)["wrong"] == {
-            "queue": "a reconciliation takes 300 s",
+            "queue": "a reconciliation has been running for 300 s",
             "broken": "the check raised an error: oh",
         }
         assert fetched(server.port, "/")[0] == 404
@@ -182,11 +182,17 @@ def test_what_the_kubelet_will_restart_the_operator_for_is_in_its_log_once_each_
 ) -> None:
     wrong: list[str | None] = [None]
     page = probe_page({"queue": lambda: wrong[0]}, fatal=True)
-    for said in (None, "a reconciliation takes 300 s", "a reconciliation takes 310 s", None, "it takes 400 s"):
+    for said in (
+        None,
+        "a reconciliation has been running for 300 s",
+        "a reconciliation has been running for 310 s",
+        None,
+        "it takes 400 s",
+    ):
         wrong[0] = said
         assert page()[0] == (503 if said else 200)
     assert [r.getMessage().rpartition(": ")[2] for r in caplog.records] == [
-        "a reconciliation takes 300 s",
+        "a reconciliation has been running for 300 s",
         "it takes 400 s",
     ]
 

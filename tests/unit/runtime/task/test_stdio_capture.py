@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
+from penstock_runtime.process.stdio_capture import last_lines, redirect_to_log
 
 SECRET = "hunter2-very-secret"
 
@@ -16,7 +16,7 @@ SECRET = "hunter2-very-secret"
 def printing() -> Iterator[None]:
     """Within a test, for pytest sets the streams anew before it."""
     streams = sys.stdout, sys.stderr
-    become_log_lines(lambda text: text.replace(SECRET, "${secret:db:pw}"))
+    redirect_to_log(lambda text: text.replace(SECRET, "${secret:db:pw}"))
     try:
         yield
     finally:

@@ -235,7 +235,7 @@ class ApicurioAvroConfig(Config):
         if self.token_endpoint is not None:
             for name, value in ((f"{_AUTH}client.id", self.client), (f"{_AUTH}client.secret", self.client_secret)):
                 if not value:
-                    problems.append(Problem(name, "tokens of an OAuth server require a value"))
+                    problems.append(Problem(name, "is missing: the OAuth server requires it for a token"))
         problems += pem_problems(f"{_REGISTRY}request.ssl.truststore.location", self.truststore)
         problems += pem_problems(f"{_REGISTRY}request.ssl.keystore.location", self.keystore)
         if problems:

@@ -69,8 +69,8 @@ class ApicurioFormat:
                 "schema; it was not written in Apicurio's format, so configure the converter for its format"
             )
         raise DataError(
-            f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {self.size + 1}; "
-            "it was not written with a schema registry, so configure the converter for its format"
+            f"cannot read a message of {len(message)} bytes: the magic byte and the id of a schema take {self.size + 1} "
+            "bytes; the message was not written with a schema registry, so configure the converter for its format"
         )
 
     def prefix_length(self, schema_id: Id) -> int:

@@ -106,8 +106,8 @@ class _Reader:
             raise DataError(f"cannot read an Avro schema: it has more than {_MOST_TYPES} types")
         if of in self._around:
             raise DataError(
-                f"cannot read an Avro schema: the record {of.name} contains itself, which a schema of Kafka Connect cannot; "
-                "read it as bytes (ByteArrayConverter), or change the schema"
+                f"cannot read an Avro schema: the record {of.name} contains itself, but schemas of Kafka Connect cannot "
+                "be recursive; read the records as bytes (ByteArrayConverter), or change the schema"
             )
         self._around.append(of)
         draft = self._base(of)
@@ -123,7 +123,10 @@ class _Reader:
             case "array" if names.is_map_entry(of.element):
                 fields = {f.name: f.type for f in of.element.fields}
                 if set(fields) != {"key", "value"}:
-                    raise DataError(f"cannot read an Avro schema: a map entry has the fields {', '.join(fields)}")
+                    raise DataError(
+                        f"cannot read an Avro schema: a map entry has the fields {', '.join(fields)}, not key and value; "
+                        "correct the schema"
+                    )
                 return _Draft(Type.MAP, keys=self.schema(fields["key"]), values=self.schema(fields["value"]))
             case "array":
                 return _Draft(Type.ARRAY, items=self.schema(of.element))
@@ -137,7 +140,8 @@ class _Reader:
                 return self._union(of)
             case "null":
                 raise DataError(
-                    "cannot read an Avro schema: a null that is not a branch of a union has no schema in Connect"
+                    "cannot read an Avro schema: a null that is not a branch of a union has no schema in Connect; read the "
+                    "records as bytes (ByteArrayConverter), or change the schema"
                 )
             case _:
                 return self._primitive(of)
@@ -147,7 +151,10 @@ class _Reader:
         small = of.properties.get(names.CONNECT_TYPE)
         if of.kind == "int" and logical is None and small is not None:
             if small not in _SMALL:
-                raise DataError(f"cannot read an Avro schema: {names.CONNECT_TYPE} of an int is {small!r}")
+                raise DataError(
+                    f"cannot read an Avro schema: {names.CONNECT_TYPE} of an int must be {' or '.join(_SMALL)}, "
+                    f"not {small!r}; correct the schema"
+                )
             return _Draft(_SMALL[small])
         if isinstance(logical, str) and (known := _LOGICAL.get((of.kind, logical.lower()))) is not None:
             return _Draft.of(known)

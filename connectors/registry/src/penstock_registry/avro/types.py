@@ -66,7 +66,7 @@ class AvroType:
     def element(self) -> "AvroType":
         """Return the type of an array's elements or a map's values."""
         if self.items is None:
-            raise DataError(f"cannot read an Avro schema: an {self.kind} has no type for its contents")
+            raise DataError(f"cannot read an Avro schema: the {self.kind} has no type for its contents")
         return self.items
 
 

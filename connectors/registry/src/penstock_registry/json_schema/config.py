@@ -39,7 +39,7 @@ class JsonSchemaConverterConfig(RegistryConfig):
     generalized: bool = prop(
         "generalized.sum.type.support",
         False,
-        doc="Represent enums and unions like the converters for other formats with the same property.",
+        doc="Represent enums and unions as the converters for other formats do if they have this property.",
     )
     null_stays: bool = prop(
         "ignore.default.for.nullables",

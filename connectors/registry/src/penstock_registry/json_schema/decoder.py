@@ -47,7 +47,7 @@ def check_logical(schema: Schema) -> None:
         fits = from_stored(schema) is None or schema.type in BOUNDS
     if not fits:
         raise DataError(
-            f"cannot read a JSON Schema: the title {schema.name} names a logical type, which is not stored as {schema.type}"
+            f"cannot read a JSON Schema: the title {schema.name} names a logical type that is not stored as {schema.type}"
             "; change the title or the type"
         )
 

@@ -92,7 +92,7 @@ class _Builder:
         try:
             text = encoder(schema, self._settings)(schema.default)
         except Misfit as e:
-            raise e.as_error(f"cannot write a schema as JSON Schema: the default of a {schema.type}") from None
+            raise e.as_error(f"cannot write a schema as JSON Schema: the default value of type {schema.type}") from None
         return _tree(json.loads(text, parse_float=Decimal), schema)
 
     def _connect(self, schema: Schema, kind: str | None) -> dict[str, Any]:

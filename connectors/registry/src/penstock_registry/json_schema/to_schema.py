@@ -95,7 +95,10 @@ class _Reader:
             case "integer" | "number":
                 named = kind if kind is not None else "int64" if of.kind == "integer" else "float64"
                 if named not in _NUMBERS:
-                    raise DataError(f"{_CANNOT}: {names.CONNECT_TYPE} of a number is {named!r}")
+                    raise DataError(
+                        f"{_CANNOT}: {names.CONNECT_TYPE} of a number is {named!r}, which is not one of "
+                        f"{', '.join(_NUMBERS)}; correct the schema"
+                    )
                 return _Draft(_NUMBERS[named])
             case "string":
                 return _Draft(Type.BYTES if kind == "bytes" else Type.STRING)
@@ -105,7 +108,7 @@ class _Reader:
                 return self._array(of, is_map=kind == "map")
             case "object" if kind == "map":
                 if of.additional is None:
-                    raise DataError(f"{_CANNOT}: a map has no schema for its values (additionalProperties)")
+                    raise DataError(f"{_CANNOT}: a map has no schema for its values (additionalProperties); add one")
                 return _Draft(Type.MAP, keys=STRING, values=self.schema(of.additional))
             case "object":
                 return _Draft(Type.STRUCT, fields=self._fields(_in_order(of.fields.items()), of.required))
@@ -120,12 +123,14 @@ class _Reader:
 
     def _array(self, of: JsonType, *, is_map: bool) -> _Draft:
         if of.items is None:
-            raise DataError(f"{_CANNOT}: an array has no schema for its elements (items)")
+            raise DataError(f"{_CANNOT}: an array has no schema for its elements (items); add one")
         if not is_map or of.items.kind != "object":
             return _Draft(Type.ARRAY, items=self.schema(of.items))
         entry = of.items.fields
         if names.KEY not in entry or names.VALUE not in entry:
-            raise DataError(f"{_CANNOT}: the entries of a map have no schema for '{names.KEY}' or '{names.VALUE}'")
+            raise DataError(
+                f"{_CANNOT}: the entries of a map have no schema for '{names.KEY}' or '{names.VALUE}'; add one"
+            )
         return _Draft(Type.MAP, keys=self.schema(entry[names.KEY]), values=self.schema(entry[names.VALUE]))
 
     def _fields(self, of: Iterable[tuple[str, JsonType]], required: frozenset[str]) -> tuple[Field, ...]:
@@ -204,8 +209,8 @@ def _within(around: list[JsonType], of: JsonType, name: str) -> Iterator[None]:
     """Reject a type that contains itself."""
     if of in around:
         raise DataError(
-            f"{_CANNOT}: the definition {name} contains itself, which a schema of Kafka Connect cannot; read the "
-            "records as bytes (ByteArrayConverter), or change the schema"
+            f"{_CANNOT}: the definition {name} contains itself, but schemas of Kafka Connect cannot be recursive; "
+            "read the records as bytes (ByteArrayConverter), or change the schema"
         )
     around.append(of)
     yield

@@ -59,7 +59,7 @@ class RecordValidator:
             ) from None
         if error is not None:
             raise DataError(
-                f"a record does not fit its JSON Schema: at {_path(error)}: '{error.validator}' is not fulfilled; correct "
+                f"a record does not fit its JSON Schema: at {_path(error)}: the value violates '{error.validator}'; correct "
                 "the record where it is written, or the schema"
             )
 

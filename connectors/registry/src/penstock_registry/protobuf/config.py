@@ -28,7 +28,7 @@ class ProtobufConverterConfig(RegistryConfig):
     proto2_optional: bool = prop(
         "optional.for.proto2",
         True,
-        doc="Read fields of proto2 that are not set as null. Otherwise, they are read with their default.",
+        doc="Read unset fields of proto2 as null. Otherwise, they have their default.",
         importance=Importance.LOW,
     )
     wrapper_fields: bool = prop(
@@ -39,12 +39,13 @@ class ProtobufConverterConfig(RegistryConfig):
     raw_primitives: bool = prop(
         "wrapper.for.raw.primitives",
         True,
-        doc="Read a message that is such a wrapper as its value. Otherwise, it is a struct with the field `value`.",
+        doc="Read a wrapper message, such as `google.protobuf.StringValue`, as its value. Otherwise, it is a struct with "
+        "the field `value`.",
     )
     null_structs: bool = prop(
         "generate.struct.for.nulls",
         False,
-        doc="Read a message that is not set as a struct of defaults. Otherwise, it is null.",
+        doc="Read an unset message as a struct of defaults. Otherwise, it is null.",
     )
     indexed_unions: bool = prop(
         "generate.index.for.unions",

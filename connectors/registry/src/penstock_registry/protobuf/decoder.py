@@ -104,7 +104,9 @@ def _field(field: FieldDescriptor, schema: Schema, settings: ProtobufSettings) -
     if schema.type is Type.MAP and schema.keys is not None and schema.values is not None:
         return _map(field, schema.keys, schema.values, settings)
     if schema.items is None:
-        raise DataError(f"cannot read a message as Protobuf: '{field.name}' is repeated")
+        raise DataError(
+            f"cannot read a message as Protobuf: '{field.name}' is repeated, but its schema is neither an array nor a map"
+        )
     decode = _single(field, schema.items, settings)
     if decode is None:
         return list
@@ -189,6 +191,6 @@ def _small(of: Type) -> Decode:
 
 def _wrapper(message: Descriptor) -> Decode:
     if unwrapped(message) is None:
-        raise DataError(f"cannot read a message as Protobuf: {message.full_name} has no value")
+        raise DataError(f"cannot read a message as Protobuf: {message.full_name} is not a wrapper message")
     is_unsigned = message.fields_by_name["value"].type == FieldDescriptor.TYPE_UINT64
     return (lambda wrapper: _signed(wrapper.value)) if is_unsigned else attrgetter("value")

@@ -124,7 +124,7 @@ class _Writer:
             if tag is None:
                 number, following = following, following + 1
             else:
-                number = _number(tag, field.name)
+                number = _number(tag, f"{names.TAG} of the field '{field.name}'")
             try:
                 if names.is_union(field.schema):
                     message.oneofs.append(self._oneof(message, field.schema))
@@ -143,7 +143,7 @@ class _Writer:
                 raise DataError(
                     f"the field '{field.name}' of a oneof has no number; set the parameter {names.TAG} of its schema"
                 )
-            number = _number(tag, field.name)
+            number = _number(tag, f"{names.TAG} of the field '{field.name}'")
             made = self._field(message, field.schema, self._checked(field.name), number, in_oneof=True)
             if made.label is not None:
                 raise DataError(
@@ -277,7 +277,7 @@ def _number(text: str, name: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise DataError(f"the parameter of '{name}' is not a number") from None
+        raise DataError(f"the parameter {name} is not a number") from None
 
 
 def _check_numbers(message: MessageText) -> None:

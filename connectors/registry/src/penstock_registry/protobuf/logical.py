@@ -66,7 +66,7 @@ def _from_decimal(message: Any) -> Decimal:
 
 def _instant(value: Any, kind: str) -> int:
     if not isinstance(value, Instant):
-        raise DataError(f"a {kind}, an Instant, is expected, not {_kind(value)}")
+        raise DataError(f"an Instant is expected for a {kind}, not {_kind(value)}")
     return int(value)
 
 

@@ -73,8 +73,8 @@ def connect_schema(message: Descriptor, settings: ProtobufSettings, version: int
     """
     if _size(message, {}) > _MOST_FIELDS:
         raise DataError(
-            f"cannot read a Protobuf schema: {message.full_name} has more than {_MOST_FIELDS} fields, counted with "
-            "those of its inner messages"
+            f"cannot read a Protobuf schema: {message.full_name} has more than {_MOST_FIELDS} fields, "
+            "including those of the messages inside it"
         )
     plain = unwrapped(message) if settings.raw_primitives else None
     schema = _Maker(settings).struct(message) if plain is None else Schema(plain)
@@ -171,7 +171,8 @@ class _Maker:
             known = self._known[name]
             if known is None:
                 raise DataError(
-                    f"cannot read a Protobuf schema: message {name} contains itself, which a schema of Connect cannot"
+                    f"cannot read a Protobuf schema: message {name} contains itself, but schemas of Kafka Connect "
+                    "cannot be recursive; read the records as bytes (ByteArrayConverter), or change the schema"
                 )
             return known
         self._known[name] = None

@@ -40,7 +40,7 @@ def bits_number(value: Any) -> int:
         return int(value, 2)
     raise DataError(
         f"cannot write a value of type {type(value).__name__} into a bit column: it accepts booleans, non-negative numbers, "
-        "texts of 0 and 1, bytes, and Debezium's Bits with a schema"
+        "strings of 0 and 1, bytes, and Debezium's Bits with a schema"
     )
 
 

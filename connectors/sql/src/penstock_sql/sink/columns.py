@@ -426,7 +426,7 @@ def _bytes(value: Any) -> Any:
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
-        raise DataError("cannot write a text into a binary column: it is not Base64") from None
+        raise DataError("cannot write a string into a binary column: it is not Base64") from None
 
 
 def _json(value: Any) -> Any:

@@ -69,7 +69,7 @@ class SqlSinkConfig(DatabaseConfig):
     delete_enabled: bool = prop(
         "delete.enabled",
         False,
-        doc="A tombstone deletes the row of its key. Needs `pk.mode: record_key`. Without it a tombstone is refused.",
+        doc="A tombstone deletes the row of its key, which needs `pk.mode: record_key`. If false, a tombstone is refused.",
     )
     fields_whitelist: list[str] = prop(
         "fields.whitelist",

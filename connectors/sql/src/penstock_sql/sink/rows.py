@@ -168,7 +168,8 @@ def _record_key(part: RecordBatch, config: SqlSinkConfig) -> dict[str, _Column]:
     keys, schema, names = part.column("key"), _one(part.key_schema), config.pk_fields
     if keys[0] is None:
         raise DataError(
-            f"cannot build the primary key: the record has no key, but {config.name_of('pk.mode')} is record_key"
+            f"cannot build the primary key: the record has no key, but {config.name_of('pk.mode')} is record_key; change "
+            "it, or add keys with the transform ValueToKey"
         )
     if isinstance(keys[0], dict):
         return _chosen(_fields(keys, schema, "key"), config, "key")
@@ -197,8 +198,8 @@ def _fields(values: Sequence[Any] | None, schema: Schema | None, side: str) -> d
     first: Any = values.columns if isinstance(values, Fields) else values[0]
     if not isinstance(first, Mapping):
         raise DataError(
-            f"cannot build a row: the record's {side} is neither struct nor map, but a {type(first).__name__}; HoistField "
-            "wraps it in a struct"
+            f"cannot build a row: the record's {side} is neither struct nor map, but a {type(first).__name__}; wrap it "
+            "in a struct with the transform HoistField"
         )
     named: dict[str, Schema | None] = {} if schema is None else {field.name: field.schema for field in schema.fields}
     if schema is not None and schema.type is Type.MAP:

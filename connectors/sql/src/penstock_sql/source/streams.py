@@ -262,7 +262,8 @@ class Stream:
         whole = self._dialect.whole_types
         if config.by_number and whole and description[-1][1] not in whole:
             yield Problem(
-                "incrementing.column.name", f"{config.incrementing_column} of the query is not an integer column"
+                "incrementing.column.name",
+                f"{config.incrementing_column} of the query is not an integer column; name another column, or cast it",
             )
         if not config.by_timestamp:
             return
@@ -273,7 +274,9 @@ class Stream:
             self._tick = max(self._tick, _tick([moment[4]]))
         else:
             yield Problem(
-                "timestamp.column.name", f"{', '.join(config.timestamp_columns)} of the query is not a timestamp"
+                "timestamp.column.name",
+                f"{', '.join(config.timestamp_columns)} of the query is not a timestamp; "
+                "name another column, or cast it",
             )
 
 
@@ -290,7 +293,8 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
     if missing:
         yield Problem(
             property_of(missing),
-            f"Table {of} has no column {', '.join(missing)}, which mode: {config.mode} needs to find new rows",
+            f"Table {of} has no column {', '.join(missing)}, which mode: {config.mode} needs to find new rows; "
+            "add it, correct the name, or exclude the table with table.blacklist",
         )
     there = [name for name in wanted if name in columns.types]
     nullable = [name for name in there if name not in columns.required]
@@ -309,10 +313,13 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
     if zones and (len(zones) != 1 or None in zones):
         yield Problem(
             "timestamp.column.name",
-            f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone",
+            f"{', '.join(config.timestamp_columns)} of {of} must all be timestamps, either all with a zone or all without",
         )
     if number in there and not _may_be_whole(columns.types[number]):
-        yield Problem("incrementing.column.name", f"{number} of {of} must hold whole numbers, but its type does not")
+        yield Problem(
+            "incrementing.column.name",
+            f"{number} of {of} must hold whole numbers, which its type does not allow; name another column",
+        )
 
 
 def _may_be_whole(kind: Any) -> bool:

@@ -178,7 +178,7 @@ class MariadbHorizon:
         if self._first:
             return (
                 "unknown, since other sessions read information_schema.innodb_trx so often that the server does not refresh "
-                "it; let them read it less than ten times per second"
+                "it; have them read it less often than ten times per second"
             )
         with driver(connection).cursor() as cursor:
             if self._transactions:
@@ -186,7 +186,9 @@ class MariadbHorizon:
                 cursor.execute(_AGE, (one.started,))
                 ((age,),) = cursor.fetchall()
                 if one.connection == 0:
-                    return f"prepared, and was started {age} s ago. Run XA RECOVER, and XA COMMIT or XA ROLLBACK for it"
+                    return (
+                        f"a prepared one, started {age} s ago. Run XA RECOVER, and then XA COMMIT or XA ROLLBACK for it"
+                    )
                 number, kind = one.connection, "transaction"
             else:
                 number, kind, age = min(self._statements), "statement", None

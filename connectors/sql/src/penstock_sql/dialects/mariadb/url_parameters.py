@@ -136,7 +136,7 @@ _CLASS: Final = "a Java class cannot be used"
 REFUSED: Final[Mapping[str, str]] = {
     "allowLocalInfile": "the sink never sends local files",
     "authenticationPlugins": _CLASS,
-    "characterEncoding": "texts are always in utf8mb4",
+    "characterEncoding": "text is always in utf8mb4",
     "clientCertificateKeyStorePassword": _CLIENT,
     "clientCertificateKeyStoreType": _CLIENT,
     "clientCertificateKeyStoreUrl": _CLIENT,

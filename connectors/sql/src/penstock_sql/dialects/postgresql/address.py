@@ -140,7 +140,7 @@ def _server(value: str) -> Mapping[str, str]:
 
 def _key(value: str) -> Mapping[str, str]:
     if value.lower().endswith((".pk8", ".der", ".p12", ".pfx")):
-        raise ValueError("libpq reads keys in PEM: openssl pkcs8 -inform DER -in KEY.pk8 -out KEY.pem")
+        raise ValueError("libpq reads only keys in PEM; convert it: openssl pkcs8 -inform DER -in KEY.pk8 -out KEY.pem")
     return {"sslkey": value}
 
 

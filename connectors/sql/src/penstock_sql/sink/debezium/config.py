@@ -73,8 +73,8 @@ class DebeziumSinkConfig(DatabaseConfig):
     delete_enabled: bool = prop(
         "delete.enabled",
         False,
-        doc="A tombstone or a delete event deletes the row of its key. Needs `primary.key.mode: record_key`. Without it, "
-        "they are skipped.",
+        doc="A tombstone or a delete event deletes the row of its key, which needs `primary.key.mode: record_key`. "
+        "If false, both are skipped.",
     )
     truncate_enabled: bool = prop(
         "truncate.enabled", False, doc="Only `false`: tables are never truncated, and truncate events are skipped."
@@ -100,7 +100,9 @@ class DebeziumSinkConfig(DatabaseConfig):
         doc="The fields that become columns, in addition to the primary key, each as `TOPIC:FIELD`.",
     )
     exclude: list[str] = prop(
-        "field.exclude.list", [], doc="The fields that do not become columns. Only one of the two lists may be set."
+        "field.exclude.list",
+        [],
+        doc="The fields that do not become columns. Cannot be combined with `field.include.list`.",
     )
 
     unavailable: Annotated[str, not_blank] = prop(
@@ -139,7 +141,8 @@ class DebeziumSinkConfig(DatabaseConfig):
         if self.insert_mode != "insert" and self.pk_mode == "none":
             yield Problem(
                 "primary.key.mode",
-                f"insert.mode: {self.insert_mode} needs a primary key: set it to record_key, record_value or kafka",
+                f"insert.mode: {self.insert_mode} needs a primary key: set primary.key.mode to record_key, record_value "
+                "or kafka",
             )
         if self.delete_enabled and self.pk_mode != "record_key":
             yield Problem("delete.enabled", "deletes rows by the record's key: set primary.key.mode: record_key")
