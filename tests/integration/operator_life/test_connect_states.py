@@ -308,8 +308,9 @@ def test_a_reset_that_is_not_allowed_is_refused_and_a_deletion_leaves_tombstones
     life.gone("orders")
     states.until(["RUNNING", None], ["RUNNING", "UNASSIGNED", None])
     states.records.until(lambda: active in states.records.tombstones and active not in states.records.latest, "gone")
-    # What shut out earlier lives must go on doing so.
-    left = [k for k in states.records.of(states.name) if not k.startswith(b'["penstock-incarnation"')]
+    # Earlier incarnations must remain fenced, and a used token must not work again after the connector is recreated.
+    kept = (b'["penstock-incarnation"', b'["penstock-used-tokens"')
+    left = [k for k in states.records.of(states.name) if not k.startswith(kept)]
     assert left == []
     life.check()
 
