@@ -42,8 +42,9 @@ class ConditionType(StrEnum):
     )
     UPDATE_PENDING = (
         "UpdatePending",
-        "`True`: a change of the release, or other plugin versions that some tasks try first, have not reached all tasks "
-        "of this connector; the other tasks keep running its last good plan. Otherwise absent",
+        "`True`: a change has not reached all tasks of this connector, and the others keep running its last good plan: for "
+        "example a change of the release or of a policy, or other plugin versions that some tasks try first. Otherwise "
+        "absent",
     )
     LAGGING = (
         "Lagging",
@@ -342,7 +343,8 @@ class Reason(StrEnum):
     SUPERSEDED = (
         "Superseded",
         Use.IN_PROGRESS | Use.TASK,
-        "a later incarnation or preparation of the task is recorded in Kafka, so the process has exited",
+        "a later incarnation of the task, or a later preparation of the connector, is recorded in Kafka, so the process has "
+        "exited",
         "if the message names another operator or `penstock run`: stop that one, then annotate `restart`",
     )
     HEALTH_CHECK_FAILED = ("HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced")

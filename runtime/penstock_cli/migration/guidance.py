@@ -120,7 +120,7 @@ def steps(
     found = [Step("Set in the release's worker configuration, as in Kafka Connect's:", tuple(_worker(moved)))]
     if brought.by_tag:
         what = (
-            "Find the digest of the image, because a tag can be moved to another image, and repeat the import with it:"
+            "Find the digest of each image, because a tag can be moved to another image, and repeat the import with it:"
         )
         lines = [line for image in brought.by_tag for line in _digest(image, moved, again)]
         if brought.rolled:

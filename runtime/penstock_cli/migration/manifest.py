@@ -27,6 +27,7 @@ from penstock_model.connect.version_messages import reported_once
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.resources.connector import API_VERSION, Connector
 from penstock_runtime.plan import plan
+from penstock_runtime.plan.plaintext_passwords import IN_PLAINTEXT
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["Imported", "imported"]
@@ -255,7 +256,7 @@ def _checked(
 def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[str, str]) -> bool:
     """Return whether a problem is settled: its secret was extracted, or its variable is resolved only in pods."""
     if problem.property in secrets:
-        return problem.message.startswith("holds a password")
+        return problem.message.startswith(IN_PLAINTEXT)
     return is_unresolved(problem.message) and "${" in config.get(problem.property, "")
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field
 
 from penstock.errors import Problem
 from penstock_model.resources.base import Part
@@ -14,8 +14,7 @@ from penstock_model.resources.quantity import Quantities, quantity
 __all__ = ["ExecutorResources", "Executors", "refused_executors"]
 
 _MEMORY: Final = "2Gi"
-_REQUESTS: Final = {"cpu": "1"}
-_LIMITS: Final = {"memory": _MEMORY}
+_CPU: Final = "1"
 _MEMORY_OF_JVMS: Final = 768 << 20
 """Bytes for Spark's Worker and the executor's JVM."""
 _MEMORY_OF_CORE: Final = 256 << 20
@@ -29,36 +28,34 @@ class ExecutorResources(Part):
     """Resources of an executor's container, as in Kubernetes."""
 
     requests: Quantities = Field(
-        dict(_REQUESTS),
+        {},
         examples=[{"cpu": "2", "memory": "4Gi"}],
-        description="The container's requests. Without cpu in it, cpu: 1 is added. The memory request defaults to the "
-        "limit.",
+        description="The container's requests. Without cpu: 1, or the CPU limit if it is lower. Without memory: the limit.",
     )
     limits: Quantities = Field(
-        dict(_LIMITS),
-        examples=[{"memory": "4Gi"}],
-        description=f"The container's limits. Without memory in it, memory: {_MEMORY} is added.",
+        {}, examples=[{"memory": "4Gi"}], description=f"The container's limits. Without memory: {_MEMORY}."
     )
 
-    @field_validator("requests")
-    @classmethod
-    def _add_default_requests(cls, value: dict[str, str]) -> dict[str, str]:
-        return {**_REQUESTS, **value}
+    @property
+    def all_requests(self) -> dict[str, str]:
+        """Requests, with the default for CPU."""
+        limit = self.limits.get("cpu", _CPU)
+        return {"cpu": limit if quantity(limit) < quantity(_CPU) else _CPU, **self.requests}
 
-    @field_validator("limits")
-    @classmethod
-    def _add_default_limits(cls, value: dict[str, str]) -> dict[str, str]:
-        return {**_LIMITS, **value}  # otherwise `limits: {cpu: 4}` would remove the memory limit
+    @property
+    def all_limits(self) -> dict[str, str]:
+        """Limits, with the default for memory, so that memory is always limited."""
+        return {"memory": _MEMORY, **self.limits}
 
     @property
     def cores(self) -> int:
         """Number of parts of a batch that an executor delivers in parallel: its CPU limit, else its request, rounded up."""
-        return max(1, math.ceil(quantity(self.limits.get("cpu") or self.requests["cpu"])))
+        return max(1, math.ceil(quantity(self.limits.get("cpu") or self.all_requests["cpu"])))
 
     @property
     def memory(self) -> int:
         """Memory limit of an executor's container, in bytes."""
-        return int(quantity(self.limits["memory"]))
+        return int(quantity(self.all_limits["memory"]))
 
 
 class Executors(Part):
@@ -98,9 +95,13 @@ def refused_executors(executors: Executors) -> Iterator[Problem]:
     if executors.min > executors.max:
         yield Problem(f"{_PLACE}.min", "must not be greater than max; lower it, or raise max")
     resources = executors.resources
-    for name, text in resources.limits.items():
+    for name, text in resources.all_limits.items():
         if name in resources.requests and quantity(resources.requests[name]) > quantity(text):
             message = f"must not be greater than limits.{name}, which is {text}; lower it, or raise the limit"
+            if name not in resources.limits:
+                message = (
+                    f"must not be greater than limits.{name}, which is {text} by default; lower it, or set the limit"
+                )
             yield Problem(f"{_PLACE}.resources.requests.{name}", message)
     cores = resources.cores
     if executors.max * cores > _MOST_PARTS:

@@ -244,7 +244,7 @@ def _check_variant(place: Place, definition: ClassDefinition, findings: Findings
     alias = definition.class_name
     if definition.variants:
         wanted = ", ".join(f"{alias}${v}" for v in definition.variants)
-        findings.refuse(place.type_property, f"{name} does not name a variant. Did you mean {wanted}?")
+        findings.refuse(place.type_property, f"{name} is not the name of a variant. Did you mean {wanted}?")
     else:
         findings.refuse(place.type_property, f"{alias} has no variant ${variant}; write {alias}")
     return False

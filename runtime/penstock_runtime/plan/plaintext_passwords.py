@@ -11,8 +11,10 @@ from penstock_model.connect.redaction import HIDDEN, client_secrets
 from penstock_model.connect.variables import Secret
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["check_literals", "literal_passwords", "plugin_passwords", "plugin_secrets"]
+__all__ = ["IN_PLAINTEXT", "check_literals", "literal_passwords", "plugin_passwords", "plugin_secrets"]
 
+IN_PLAINTEXT: Final = "contains a plaintext password"
+"""Beginning of the warning about a password."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
 
 
@@ -44,7 +46,7 @@ def check_literals(literals: Mapping[str, str]) -> Iterator[Problem]:
             continue  # a mistyped reference, which is reported separately
         yield Problem(
             name,
-            "contains a plaintext password, visible to everyone who may read this connector; store it under a key of a "
+            f"{IN_PLAINTEXT}, visible to everyone who may read this connector; store it under a key of a "
             "Secret in the same namespace, and write ${secret:<name>:<key>} here",
         )
 

@@ -139,7 +139,7 @@ def check_variant(found: PluginRef[Plugin], name: str) -> None:
         return
     if variants:
         wanted = ", ".join(f"{found.alias}${v}" for v in variants)
-        raise ConfigError(f"{name} does not name a variant. Did you mean {wanted}?")
+        raise ConfigError(f"{name} is not the name of a variant. Did you mean {wanted}?")
     raise ConfigError(f"{found.alias} has no variant ${found.variant}; write {found.alias}")
 
 

@@ -543,7 +543,10 @@ class Spark:
 
         session = self._awaited() if self._cluster is None else self._session
         if session is None:
-            raise WorkerLost("The session on the Spark cluster has ended", "find the reason in the logs of the cluster")
+            raise WorkerLost(
+                "The session on the Spark cluster has ended",
+                "find the reason in the logs of the task and its executors",
+            )
         self._serial += 1
         group = f"batch-{self._serial}"
         expired = threading.Event()

@@ -48,7 +48,7 @@ def test_what_ends_poll_is_reported_and_what_was_polled_before_is_delivered(
     ended = next(line for line in reversed(log.splitlines()) if "has ended" in line)
     for text in texts:
         assert text in ended
-    assert "does not return" not in log  # of the stop that follows
+    assert "did not return" not in log  # of the stop that follows
     with probe_lab.reader(topic) as reader:
         assert_exactly_once(reader.to_end(), 1)
         assert len(reader.records) <= 300

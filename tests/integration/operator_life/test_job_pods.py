@@ -34,7 +34,9 @@ def test_a_pod_that_no_node_takes_gives_its_slot_to_the_next_and_is_tried_again(
     for name in ("one", "two"):
         site.create(name)
     for name in ("one", "two"):
-        assert "the job pod was not scheduled within 4 s" in says(site, name, "Unschedulable", UNPLACED.rstrip("."), "within")
+        assert "the job pod was not scheduled within 4 s" in says(
+            site, name, "Unschedulable", UNPLACED.rstrip("."), "within"
+        )
     site.until("one", lambda b: b["status"]["operatorState"]["job"]["attempts"] >= 2, "tried again")
     site.kubelet.let_go()
     for name in ("one", "two"):

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.errors import ConfigError
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.executors import Executors
+from penstock_model.resources.executors import Executors, refused_executors
 from penstock_model.resources.quantity import quantity
 from penstock_model.resources.refused_fields import refused_fields
 
@@ -36,14 +36,22 @@ def test_an_executor_delivers_as_many_parts_as_its_cpu_limit_or_else_its_request
     assert cores({"requests": {"cpu": "1"}, "limits": {"cpu": 4}}) == 4
 
 
-def test_resources_that_are_not_written_keep_their_defaults_so_that_memory_is_always_limited() -> None:
-    resources = Executors.model_validate(
-        {"max": 1, "resources": {"requests": {"memory": "2Gi"}, "limits": {"cpu": 4}}}
-    ).resources
+@pytest.mark.parametrize(
+    ("requests", "limits", "all_requests", "all_limits"),
+    [
+        ({}, {}, {"cpu": "1"}, {"memory": "2Gi"}),
+        ({"memory": "1Gi"}, {"cpu": 4}, {"cpu": "1", "memory": "1Gi"}, {"cpu": "4", "memory": "2Gi"}),
+        ({}, {"cpu": "500m"}, {"cpu": "500m"}, {"cpu": "500m", "memory": "2Gi"}),
+        ({"cpu": "2"}, {"memory": "4Gi"}, {"cpu": "2"}, {"memory": "4Gi"}),
+    ],
+)
+def test_resources_that_are_not_written_have_defaults_that_are_valid_and_limit_memory(
+    requests: object, limits: object, all_requests: object, all_limits: object
+) -> None:
+    executors = Executors.model_validate({"max": 1, "resources": {"requests": requests, "limits": limits}})
 
-    assert resources.requests == {"cpu": "1", "memory": "2Gi"}
-    assert resources.limits == {"cpu": "4", "memory": "2Gi"}
-    assert resources.memory == 2 << 30
+    assert (executors.resources.all_requests, executors.resources.all_limits) == (all_requests, all_limits)
+    assert list(refused_executors(executors)) == []
 
 
 def test_tasks_get_the_executors_without_defaults() -> None:
@@ -92,7 +100,7 @@ def test_a_request_above_its_limit_is_refused_also_if_the_limit_is_the_default()
     (problem,) = refused_fields(connector({"max": 1, "resources": {"requests": {"memory": "4Gi"}}}).spec)
 
     assert problem.property == "spec.spark.executors.resources.requests.memory"
-    assert "which is 2Gi" in problem.message
+    assert "which is 2Gi by default; lower it, or set the limit" in problem.message
 
 
 def test_more_parts_than_a_start_can_fence_are_refused() -> None:

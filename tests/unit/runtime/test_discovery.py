@@ -132,8 +132,8 @@ def test_a_name_finds_its_plugin(kind: type[Plugin], name: str, cls: type[Plugin
             "Class org.other.Hoist could not be found. Get its plugin's archive or jars; pass the archive or",
         ),
         (Transform, "Tombstone", "Class Tombstone does not implement the Transform interface; it is a Predicate."),
-        (Transform, "Hoist", "Hoist does not name a variant. Did you mean Hoist$Key, Hoist$Value?"),
-        (Transform, "Hoist$Both", "Hoist$Both does not name a variant."),
+        (Transform, "Hoist", "Hoist is not the name of a variant. Did you mean Hoist$Key, Hoist$Value?"),
+        (Transform, "Hoist$Both", "Hoist$Both is not the name of a variant."),
         (Transform, "Router$Value", "Router has no variant $Value; write Router"),
         (
             Transform,

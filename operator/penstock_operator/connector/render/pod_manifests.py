@@ -182,7 +182,7 @@ class PodManifests:
         plan, pod, settings = creation.plan, creation.pod, self.settings
         executors = executors_of(plan.tasks[pod.task]) or Executors(max=1)
         resources = executors.resources
-        sizes = {"requests": dict(resources.requests), "limits": dict(resources.limits)}
+        sizes = {"requests": resources.all_requests, "limits": resources.all_limits}
         pod_settings = replace(plan.pod_settings, resources=sizes, secrets=())
         command = (layout.EXECUTOR_MODULE,)
         spec = pod_spec(settings, layout.EXECUTOR_CONTAINER, command, pod_settings, plan.mounts, reports_missing=True)

@@ -166,6 +166,12 @@ def test_a_secret_is_taken_out_and_is_in_no_manifest_and_no_report(name: str, te
     assert "hunter22" not in report(one)
 
 
+def test_a_password_that_was_extracted_is_not_reported_as_plaintext() -> None:
+    one = made({**SOURCE, "producer.override.sasl.jaas.config": JAAS.format("u")})
+    assert "may be a secret, and was extracted" in report(one)
+    assert "plaintext password" not in report(one)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -51,7 +51,7 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
             "transforms",
             "Invalid value h,h for configuration transforms: Duplicate alias provided.",
         ),
-        ({**HOIST, "transforms.h.type": "Hoist"}, "transforms.h.type", "Hoist does not name a variant."),
+        ({**HOIST, "transforms.h.type": "Hoist"}, "transforms.h.type", "Hoist is not the name of a variant."),
         ({**HOIST, "transforms.h.type": "Crash"}, "transforms.h.type", "Crash.configure failed: ZeroDivisionError"),
         ({**HOIST, "transforms.h.predicate": "p"}, "transforms.h.predicate", "there is no predicate p; add it to the"),
         (

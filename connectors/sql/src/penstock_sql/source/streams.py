@@ -291,10 +291,11 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
 
     missing = [name for name in wanted if name not in columns.types]
     if missing:
+        removal = "remove it from table.whitelist" if config.whitelist else "exclude the table with table.blacklist"
         yield Problem(
             property_of(missing),
             f"Table {of} has no column {', '.join(missing)}, which mode: {config.mode} needs to find new rows; "
-            "add it, correct the name, or exclude the table with table.blacklist",
+            f"add it, correct the name, or {removal}",
         )
     there = [name for name in wanted if name in columns.types]
     nullable = [name for name in there if name not in columns.required]

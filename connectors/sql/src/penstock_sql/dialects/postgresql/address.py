@@ -22,6 +22,11 @@ __all__ = ["read_postgresql"]
 
 _URL: Final = "connection.url"
 _WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
+_CONVERSIONS: Final = {
+    (".pk8", ".der"): "pkcs8 -inform DER -in KEY.pk8",
+    (".p12", ".pfx"): "pkcs12 -nocerts -noenc -in KEY.p12",
+}
+"""Commands of openssl that read private keys, by the endings of their files."""
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -139,8 +144,9 @@ def _server(value: str) -> Mapping[str, str]:
 
 
 def _key(value: str) -> Mapping[str, str]:
-    if value.lower().endswith((".pk8", ".der", ".p12", ".pfx")):
-        raise ValueError("libpq reads only keys in PEM; convert it: openssl pkcs8 -inform DER -in KEY.pk8 -out KEY.pem")
+    for ends, command in _CONVERSIONS.items():
+        if value.lower().endswith(ends):
+            raise ValueError(f"libpq reads only keys in PEM; convert it: openssl {command} -out KEY.pem")
     return {"sslkey": value}
 
 
