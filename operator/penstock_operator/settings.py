@@ -424,7 +424,7 @@ class Settings(_Part):
         return self.model_copy(update={"release": self.release.model_copy(update={"cluster": cluster})})
 
     def in_installation(self, uid: str) -> Self:
-        """Return the same settings for a release whose Lease has this uid."""
+        """Return these settings with the uid of the release's Lease."""
         return self.model_copy(update={"release": self.release.model_copy(update={"installation": uid})})
 
     def worker_now(self) -> Worker:

@@ -35,13 +35,13 @@ _VERSION_PROPERTIES: Final[Mapping[str, str]] = {
 def listing(
     name: str | None, *, as_json: bool, version: str | None = None, given: Given | None = None
 ) -> tuple[str, bool]:
-    """Return the text to print, and whether it is a result instead of an error.
+    """Return the text to print, and whether it is a result rather than an error.
 
     Args:
         name: show this plugin with its configuration; None lists all.
         as_json: print JSON: a list of all plugins, or the properties of one plugin as in Kafka Connect's REST API.
         version: show only this version, or a range of versions; None shows all.
-        given: PluginVersions of one namespace, in addition to installed plugins; None: none.
+        given: PluginVersions of one namespace, to list in addition to installed plugins; None: only installed ones.
     """
     plugins = Plugins.installed()
     every = list(plugins.every())

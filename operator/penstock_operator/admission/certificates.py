@@ -98,15 +98,15 @@ def read_authority(certificate: bytes, key: bytes) -> Authority:
     """Return an authority from PEM.
 
     Raises:
-        ConfigError: it cannot be read, or the key belongs to another certificate.
+        ConfigError: it cannot be read, or the key does not match the certificate.
     """
     try:
         found = x509.load_pem_x509_certificate(certificate)
         fits = _private(key).public_key() == found.public_key()
     except (ValueError, TypeError) as e:
-        raise ConfigError(f"cannot read the authority of the webhook: {e}") from None
+        raise ConfigError(f"cannot read the webhook's certificate authority: {e}") from None
     if not fits:
-        raise ConfigError("cannot use the authority of the webhook: its key belongs to another certificate")
+        raise ConfigError("cannot use the webhook's certificate authority: its key does not match its certificate")
     begin, end = found.not_valid_before_utc, found.not_valid_after_utc
     return Authority(certificate, key, _renewal(begin, end), end.timestamp())
 

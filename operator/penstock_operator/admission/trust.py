@@ -61,7 +61,7 @@ class Trust:
             if found is not None:
                 authority, bundle = found
                 return TrustedAuthority(authority, self._publish(bundle))
-        raise Unavailable(f"Secret {self._where}, the authority of the webhook, is changed repeatedly")
+        raise Unavailable(f"Secret {self._where}, the webhook's certificate authority, is changed repeatedly")
 
     @property
     def _where(self) -> str:
@@ -81,7 +81,7 @@ class Trust:
         except ConfigError as e:
             before = b""
             if there is not None:
-                log.warning("Replacing the authority of the webhook in Secret %s: %s", self._where, e)
+                log.warning("Replacing the webhook's certificate authority in Secret %s: %s", self._where, e)
         authority = new_authority(f"{release.label} webhook", now)
         content = {_CERTIFICATE: authority.certificate, _KEY: authority.key, _PREVIOUS: before}
         manifest: dict[str, Any] = {

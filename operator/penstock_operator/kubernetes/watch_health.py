@@ -63,7 +63,7 @@ class WatchHealth:
             self._on_gap()
 
     def watches(self, path: str) -> None:
-        """Record that a watch starts, after its list was read."""
+        """Record that a watch starts, which means that its list has been read."""
         self.heard(path)
         with self._lock:
             self._refused.pop(path, None)

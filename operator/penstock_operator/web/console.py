@@ -34,7 +34,7 @@ _VERSION: Final = importlib.metadata.version("penstock")
 
 
 def console_address(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the address of this operator's console for other operators; empty: there is none."""
+    """Return the address at which other operators reach this operator's console; empty: it has none."""
     ip = environment.get(POD_IP_VARIABLE)
     return address_text(ip, settings.console.port) if settings.console.enabled and ip else ""
 

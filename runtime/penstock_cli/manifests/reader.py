@@ -163,7 +163,7 @@ def _text(file: str | Path, stdin: TextIO) -> tuple[str, str]:
     except UnicodeDecodeError:
         raise ConfigError(Problem(str(file), "is not UTF-8 text; save it as UTF-8")) from None
     except IsADirectoryError:
-        raise ConfigError(Problem(str(file), "is a directory; name its files")) from None
+        raise ConfigError(Problem(str(file), "is a directory; specify the files in it")) from None
     except OSError as e:
         raise ConfigError(Problem(str(file), f"cannot be read: {e.strerror}")) from None
 

@@ -42,7 +42,7 @@ def warnings_of(found: Installed) -> Iterator[Problem]:
 
 
 def _hidden(found: Installed) -> Iterator[Problem]:
-    """Yield modules of the project that cannot be imported from the image, because another one of that name is imported."""
+    """Yield modules of the project that cannot be imported from the image: a module of the same name precedes them."""
     for name, owners in sorted(modules_of(str(found.folder)).items()):
         whose = hides_module(name)
         if whose is not None and canonicalize_name(found.own.name) in owners:

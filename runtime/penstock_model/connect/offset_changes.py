@@ -19,7 +19,7 @@ def offset_changes(document: str, where: str) -> dict[SourcePartition, Any]:
         where: name of its file or field, for messages.
 
     Raises:
-        ConfigError: the document has another form.
+        ConfigError: the document does not have the expected form.
     """
     try:
         read = json.loads(document)

@@ -1,4 +1,4 @@
-"""Exit codes of tasks and of `penstock run`."""
+"""Exit codes of tasks and of `penstock run`, which `task/runner.py` and `penstock_cli/run.py` choose."""
 
 from enum import IntEnum
 

@@ -28,7 +28,7 @@ class LogLevels:
         """Read `DEBUG`, or `DEBUG 0,2` for two tasks; an empty text requests nothing.
 
         Raises:
-            ValueError: the text has another form. The message follows the name of the annotation.
+            ValueError: the text does not have this form. The message follows the name of the annotation.
         """
         word, _, numbers = text.strip().partition(" ")
         if not word:

@@ -15,7 +15,7 @@ def side_of(record: Record, side: str) -> tuple[Schema | None, Any]:
 
 
 def with_side(record: Record, side: str, schema: Schema | None, value: Any) -> Record:
-    """Return the record with another schema and value on the side."""
+    """Return the record with this key or value (`side`), and this schema of it."""
     if side == "key":
         return record.replace(key=value, key_schema=schema)
     return record.replace(value=value, value_schema=schema)
@@ -31,7 +31,10 @@ def column_of(batch: RecordBatch, side: str) -> tuple[Schema | None | list[Schem
 def with_column(
     batch: RecordBatch, side: str, schema: Schema | None | list[Schema | None], values: Values | None, *, owned: bool
 ) -> RecordBatch:
-    """Return the batch with other schemas and values on the side. `owned`: the batch may change the values' containers."""
+    """Return the batch with these keys or values (`side`), and these schemas of them.
+
+    `owned`: transforms may change the containers of the new values in place. It has no effect on keys.
+    """
     if side == "key":
         return batch.replace(key=values.rows() if isinstance(values, Fields) else values, key_schema=schema)
     return batch.replace(value=values, value_schema=schema, owned=owned)

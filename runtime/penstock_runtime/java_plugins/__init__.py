@@ -11,7 +11,7 @@ Modules, from the top down:
     catalog     plugins on a plugin path
     hosts       the JVM of this process
     jvm_metrics  metrics of plugins, for Prometheus
-    connection  calls, records and requests between this process and one JVM
+    connection  calls, records and requests between this process and one JVM; kills a JVM that does not respond
     jvm         process of the JVM: its options, its output, how it ended
     record_reader  decodes columnar messages into record batches
     record_writer  encodes record batches as columnar messages

@@ -1,4 +1,4 @@
-"""Exchange calls, records and requests with one JVM."""
+"""Exchange calls, records and requests with one JVM, and kill it if it does not respond."""
 
 import logging
 import select

@@ -138,7 +138,7 @@ class RunningConnector:
             self._context.request_task_reconfiguration(state)
 
     def _take_request(self, what: str, content: Any) -> None:
-        """Handle a request of the connector to its context. Runs in the thread that reads messages."""
+        """Handle a request from the connector to its context. Runs in the thread that reads messages."""
         match what:
             case "failed":
                 self.error = JavaError(*content)

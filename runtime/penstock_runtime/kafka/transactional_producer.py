@@ -1,4 +1,7 @@
-"""Transactional producers: write records and offsets together, or not at all (KIP-98, KIP-618)."""
+"""Transactional producers: write records and offsets together, or not at all (KIP-98, KIP-618).
+
+`source/task.py` handles `Fenced`.
+"""
 
 import time
 import warnings

@@ -1,6 +1,6 @@
 """Retries of temporary failures (of a batch, a commit, a start), until the task stops.
 
-Retries of a single record are in `error_tolerance`.
+Retries of a single record are in `error_tolerance`, and those of a sink's write in `sink/sink_process.py`.
 """
 
 import logging

@@ -1,4 +1,7 @@
-"""Transaction of a producer that starts with the first record, so that a batch without records starts none."""
+"""Transaction of a producer that starts with the first record, so that a batch without records starts none.
+
+`source_process` adds the offsets, and commits it.
+"""
 
 import time
 from collections.abc import Callable, Iterator

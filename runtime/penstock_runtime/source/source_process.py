@@ -1,4 +1,4 @@
-"""Process that delivers a source's records: the driver, or one of Spark's Python workers.
+"""Process that delivers a source's records, in one transaction with their offsets: the driver, or a Python worker of Spark.
 
 It owns one transactional id and keeps its producer, reader and chain from batch to batch. It follows rule 3 of
 `incarnation`: after each `init_transactions` it checks whether it may still write.
@@ -137,10 +137,10 @@ class SourceProcess:
         summary.add_time("commit", time.perf_counter() - started)
 
     def roll_back(self, summary: Summary) -> None:
-        """Abort the open transaction, if there is one; the next `commit` commits a new one.
+        """Abort the open transaction, if there is one. Records that are sent later begin a new one.
 
         Args:
-            summary: counts of the records in it; none of them counts as written any more.
+            summary: counts of its records. Those of written records are reset to zero.
 
         Raises: as `commit`.
         """

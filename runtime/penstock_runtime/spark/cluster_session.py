@@ -68,7 +68,7 @@ class Absence:
         self._pause = min(2 * self._pause, _LONGEST)
 
     def end(self) -> None:
-        """Record that the cluster is used."""
+        """Record that the cluster is in use."""
         self.trouble, self._pause = None, _AGAIN
 
     def _begin(self, reason: str, seconds: float) -> None:

@@ -92,7 +92,7 @@ def _list_classes(mount: PluginMount) -> Listing:
         absent = f"{whole} does not have {names}, which spec.classes declares; it has {there}"
         raise ConfigError(Problem("", text) for text in (absent, *why))
     if not listing.classes:
-        none = f"{whole} has no plugins of Kafka Connect in {shown} other than those that Penstock itself provides"
+        none = f"{whole} has no Kafka Connect plugins in {shown} other than those that Penstock itself provides"
         raise ConfigError(Problem("", text) for text in why or (f"{none}; set spec.path to the folder with the jars",))
     return Listing(listing.classes, why)
 

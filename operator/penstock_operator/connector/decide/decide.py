@@ -20,7 +20,7 @@ from penstock_operator.connector.decide.held_template import (
 )
 from penstock_operator.connector.decide.log_level import log_level_to_write
 from penstock_operator.connector.decide.offsets_step import OffsetsStep, offsets_step
-from penstock_operator.connector.decide.plan_adoption import adopt_and_run
+from penstock_operator.connector.decide.plan_rules import adopt_and_run
 from penstock_operator.connector.decide.plan_step import plan_tasks
 from penstock_operator.connector.decide.release_rollout import rollout_progress
 from penstock_operator.connector.decide.restart_requests import RestartRequests, kept_actions, restart_requests

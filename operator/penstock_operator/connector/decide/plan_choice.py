@@ -1,4 +1,4 @@
-"""Choice between the last good plan and the requested one, for which `plan_adoption` has the rules. Pure."""
+"""Choice between the last good plan and the requested one, according to the rules in `plan_rules`. Pure."""
 
 from dataclasses import dataclass, replace
 

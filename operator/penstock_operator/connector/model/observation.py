@@ -90,7 +90,7 @@ class Observation:
 
     @property
     def overtaken_by(self) -> PlanEpoch | None:
-        """Return the epoch of a later preparation, which supersedes the tasks of the last one; None: none is known."""
+        """Return the epoch in Kafka, if known and later than the persisted one, whose tasks it supersedes; else None."""
         last, recorded = self.persisted.epoch, self.records.last_epoch
         return recorded if last is not None and recorded is not None and recorded.is_after(last) else None
 

@@ -1,7 +1,8 @@
 """Render the conditions of a Connector from a decision. Pure.
 
 They follow kstatus: `Reconciling=True` means in progress, `Stalled=True` that a user must act; otherwise `Ready` applies.
-Conditions of other types belong to other controllers.
+Conditions of other types belong to other controllers. Which of several problems `Ready` names is decided in
+`decide/tasks_verdict.py`, and by the order of the steps in `decide/decide.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -47,5 +47,5 @@ def test_an_authority_that_cannot_be_used_is_refused() -> None:
     one, other = new_authority("a", time.time()), new_authority("b", time.time())
     assert read_authority(one.certificate, one.key) == one
     for certificate, key in ((one.certificate, other.key), (b"", b""), (one.certificate, b"-"), (b"x", one.key)):
-        with pytest.raises(ConfigError, match=r"cannot (use|read) the authority of the webhook"):
+        with pytest.raises(ConfigError, match=r"cannot (use|read) the webhook's certificate authority"):
             read_authority(certificate, key)

@@ -142,7 +142,7 @@ class _Source:
     def value(self, of: AvroType, indent: str, wide: int | None = None) -> str:
         """Add lines that read a value, and return the name of its variable.
 
-        If `wide` is not None, the lines keep a long as this many bytes, which are decoded later.
+        If `wide` is not None, the lines keep a long as its `wide` encoded bytes, which are decoded later.
         """
         self._count += 1
         if self._count > _MOST_VALUES:

@@ -194,7 +194,7 @@ def _present(schema: Schema, of: AvroType, settings: AvroSettings) -> Encode:
     if convert is not None:
         if schema.type is Type.BYTES and of.properties.get("scale", 0) != scale_of(schema):
             found = of.properties.get("scale", 0)
-            raise DataError(f"the registered schema has scale {found}, the record has {scale_of(schema)}")
+            raise DataError(f"the registered schema has scale {found}, but the record has scale {scale_of(schema)}")
         return convert
     match schema.type:
         case Type.ARRAY if schema.items is not None:

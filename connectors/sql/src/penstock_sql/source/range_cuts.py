@@ -41,14 +41,14 @@ def cut(
     next_rows: Callable[[int], Select[Any]],
     ranges: int = 1,
 ) -> NextRows:
-    """Count the next rows up to the limits, and return the end of each of their ranges.
+    """Choose how many of the next rows a batch takes, and divide them into ranges.
 
     Args:
-        connection: in a transaction.
+        connection: a connection in a transaction.
         rows: the rows of the table or query.
-        start: the place after which the next rows are.
+        start: the place after which the batch begins.
         limits: limits of the batch.
-        next_rows: returns a query of the keys of at most this number of rows after `start`, in order.
+        next_rows: given n, returns a query for the keys of at most n rows after `start`, in order.
         ranges: the maximum number of ranges.
     """
     sample = min(_SAMPLE, limits.records)
