@@ -170,7 +170,7 @@ def _pins(asked: AskedPlugin, offer: PluginMount) -> bool:
 def _by_place(plans: Sequence[Plan], counts: Callable[[PluginRequest], bool]) -> dict[str, PluginMount | None]:
     """Return the plugin of each place, from the first plan that has a request for it for which `counts` is true.
 
-    None stands for a plugin of the runtime.
+    None means a plugin of the runtime.
     """
     found: dict[str, PluginMount | None] = {}
     for plan in plans:
