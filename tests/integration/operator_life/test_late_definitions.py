@@ -44,7 +44,7 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
         site.api.delete(definition)
     operator = site.operator().start().ready()
     operator.until(lambda: all(not served(site, p) for p in PLURALS.values()), "they are gone")
-    operator.until(lambda: operator.logged("has no pluginversions: their CRD is not installed"), "the warning")
+    operator.until(lambda: operator.logged("does not serve pluginversions: their CRD is not installed"), "the warning")
     site.create("orders", topicCreationPolicyRef={"name": "shop-topics"})
     site.until("orders", lambda b: condition(b, "Ready").startswith("False PolicyMissing"), "waits for its policy")
     for kind, plural in PLURALS.items():
@@ -57,7 +57,9 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
     site.settled("orders")
     site.api.delete(definitions["PluginVersion"])
     operator.until(
-        lambda: sum("has no pluginversions" in str(n.get("message")) for n in operator.lines()) == 2, "it is told", 90
+        lambda: sum("does not serve pluginversions" in str(n.get("message")) for n in operator.lines()) == 2,
+        "it is told",
+        90,
     )
     site.change("orders", state="Paused")
     site.settled("orders", "Paused")

@@ -35,7 +35,7 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     told = "False PluginVersionMissing: spec.version: Plugin Files not found that matches the version range [1,2)"
     site.until("orders", lambda b: condition(b, "Ready").startswith(told), "waits")
     assert condition(site.get("orders"), "Stalled") == "False NotStalled: "
-    assert "available versions: [2.0.0]" in condition(site.get("orders"), "ConfigValid")
+    site.until("orders", lambda b: "available versions: [2.0.0]" in condition(b, "ConfigValid"), "2.0.0 is verified")
 
     site.api.create(plugin_version(site, "1.0.0"))
     status = site.settled("orders")["status"]
