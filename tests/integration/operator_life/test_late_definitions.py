@@ -58,7 +58,7 @@ def test_definitions_may_come_and_go_while_the_operator_runs(site: Site, definit
     site.api.delete(definitions["PluginVersion"])
     operator.until(
         lambda: sum("does not serve pluginversions" in str(n.get("message")) for n in operator.lines()) == 2,
-        "it is told",
+        "the second warning",
         90,
     )
     site.change("orders", state="Paused")

@@ -47,7 +47,7 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     until(lambda: site.api.get(first)["status"]["usedBy"] == ["orders"], what="it names who runs it")
 
     site.api.create(plugin_version(site, "1.1.0"))  # a newer one in the range changes nothing,
-    site.until("orders", lambda b: b["status"].get("newerPluginVersions") == ["files-1.1.0"], "it is told")
+    site.until("orders", lambda b: b["status"].get("newerPluginVersions") == ["files-1.1.0"], "it is reported")
     site.api.delete(plugin_version(site, "1.0.0"))  # nor does it matter that the one that runs is deleted,
     operator.kill()  # nor who comes after this operator
     operator.ended()

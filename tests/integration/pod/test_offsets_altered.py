@@ -372,8 +372,8 @@ def test_null_removes_the_offset_of_one_partition_of_a_sink_and_leaves_the_other
     assert altered(pods, resource, *(position(topic, p, 2) for p in range(3))).outcome is Outcome.DONE
     nulls = [(position(topic, p, 0)[0], None) for p in (0, 7)]
     answer = altered(pods, resource, *nulls, position(topic, 1, 1))
-    told = "1 position was set, 1 position was removed, 1 position was to be removed but did not exist"
-    assert (answer.outcome, answer.message) == (Outcome.DONE, f"{OURS} {told}."), answer
+    counts = "1 position was set, 1 position was removed, 1 position was to be removed but did not exist"
+    assert (answer.outcome, answer.message) == (Outcome.DONE, f"{OURS} {counts}."), answer
     assert [pods.lab.committed(name, topic, p) for p in range(3)] == [None, 1, 2]
     task = started(pods, resource)
     assert sorted(pods.lab.journal.values(6)) == ["a", "b", "b", "c", "c", "c"]  # all of the first partition
